@@ -7,35 +7,18 @@ import os
 import shutil
 import socket
 import sqlite3
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from signal import SIGTERM
-from subprocess import PIPE, STDOUT, Popen
 from typing import Any
 
 import pytest
 import requests
-from django.conf import settings
 
-from tests.gateway.chat.harness import IDENTITY, events_of
-from tests.running import PATIENCE_S, until
+from tests.gateway.chat.harness import IDENTITY, V2, events_of, text_of
+from tests.running import PATIENCE_S, environment, running, until
 
 pytestmark = pytest.mark.slow
-
-
-def environment(folder: Path) -> dict[str, str]:
-    config = folder / "gateway.yaml"
-    entry = {"name": "echo", "upstream": "echo", "model": "echo-300ms"}
-    quick = {"name": "quick", "upstream": "echo", "model": "echo-0ms"}
-    config.write_text(json.dumps({"models": [entry, quick]}))
-    return {
-        **{k: os.environ[k] for k in ("PATH", "HOME") if k in os.environ},
-        "DATABASE_URL": f"sqlite:///{folder / 'db.sqlite3'}",
-        "GATEWAY_CONFIG": str(config),
-        "PYTHONWARNINGS": "ignore",
-    }
 
 
 @pytest.fixture(scope="module")
@@ -46,40 +29,31 @@ def folder(tmp_path_factory, migrated_file) -> Path:
 
 
 @pytest.fixture
-def server(folder, free_port) -> Iterator[Any]:
-    command = [sys.executable, "manage.py", "web", "--port", str(free_port)]
-    process = Popen(
-        command,
-        env=environment(folder),
-        cwd=settings.BASE_DIR,
-        stdout=PIPE,
-        stderr=STDOUT,
-        text=True,
+def variables(folder) -> Mapping[str, str]:
+    models = [
+        {"name": name, "upstream": "echo", "model": f"echo-{pace}ms"}
+        for name, pace in (("echo", 300), ("quick", 0))
+    ]
+    (folder / "gateway.yaml").write_text(json.dumps({"models": models}))
+    return environment(
+        DATABASE_URL=f"sqlite:///{folder / 'db.sqlite3'}",
+        GATEWAY_CONFIG=str(folder / "gateway.yaml"),
+        PYTHONWARNINGS="ignore",
     )
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", free_port)) == 0:
-                break
-        time.sleep(0.05)
-    process.url = f"http://127.0.0.1:{free_port}"  # type: ignore[attr-defined]
-    yield process
-    process.terminate()
-    process.communicate(timeout=PATIENCE_S)
 
 
-def chat(server, model: str = "quick", **fields: Any) -> requests.Response:
-    return requests.post(
-        server.url + "/v2/chat/completions",
-        json={
-            "model": model,
-            "messages": [{"role": "user", "content": "one two three"}],
-            **fields,
-        },
-        headers=IDENTITY,
-        timeout=PATIENCE_S,
-        stream=bool(fields.get("stream")),
+def ask(port: int, path: str, *, method: str = "POST", **options: Any) -> Any:
+    url, options = f"http://127.0.0.1:{port}{path}", {"headers": IDENTITY, **options}
+    return requests.request(method, url, timeout=PATIENCE_S, **options)
+
+
+def chat(port: int, model: str = "quick", **fields: Any) -> requests.Response:
+    messages = [{"role": "user", "content": "one two three"}]
+    body = {"model": model, "messages": messages, **fields}
+    response: requests.Response = ask(
+        port, V2, json=body, stream=bool(fields.get("stream"))
     )
+    return response
 
 
 def rows(folder: Path, statement: str) -> list[Any]:
@@ -87,37 +61,33 @@ def rows(folder: Path, statement: str) -> list[Any]:
         return database.execute(statement).fetchall()
 
 
-def test_one_port_serves_chat_and_everything_else_to_the_last_stream_and_row(
-    server, folder
-):
-    assert_serves_everything(server)
-    # What a proxy says never makes a peer local.
-    response = requests.post(
-        server.url + "/v2/chat/completions",
-        json={"model": "quick"},
-        headers={**IDENTITY, "X-Forwarded-For": "127.0.0.1"},
-        timeout=PATIENCE_S,
-    )
-    assert response.status_code == 401
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
-    assert chat(server, "absent").status_code == 404
-    embedding = {"model": "absent", "input": "x"}
-    requests.post(
-        server.url + "/v1/embeddings",
-        json=embedding,
-        headers=IDENTITY,
-        timeout=PATIENCE_S,
-    )
-    assert chat(server, headers_seen=True).status_code == 200
-    # A stream outlives the signal to stop.
-    with chat(server, "echo", stream=True) as response:
-        parts = response.iter_content(None)
-        first = next(parts)
-        server.terminate()
-        body = first + b"".join(parts)
-    assert events_of(body)[-1]["choices"][0]["finish_reason"] == "stop"
-    output, _ = server.communicate(timeout=PATIENCE_S)
-    assert server.returncode == 0, output
+
+def test_one_port_serves_chat_and_everything_else_to_the_last_stream_and_row(
+    folder, variables, free_port
+):
+    command = ("manage.py", "web", "--port", str(free_port))
+    with running(*command, environment=variables) as server:
+        until(lambda: listens(free_port), "the server listens")
+        assert_serves_everything(free_port)
+        # What a proxy says never makes a peer local.
+        forwarded = {**IDENTITY, "X-Forwarded-For": "127.0.0.1"}
+        response = ask(free_port, V2, json={"model": "quick"}, headers=forwarded)
+        assert response.status_code == 401
+        absent = {"model": "absent", "input": "x"}
+        for path in (V2, "/v1/embeddings"):
+            assert ask(free_port, path, json=absent).status_code == 404
+        # A stream outlives the signal to stop.
+        with chat(free_port, "echo", stream=True) as response:
+            parts = response.iter_content(None)
+            first = next(parts)
+            os.kill(server.pid, SIGTERM)
+            body = first + b"".join(parts)
+        assert events_of(body)[-1]["choices"][0]["finish_reason"] == "stop"
+        assert server.status() == 0, server.output
     # Denials and usage are written before the process ends.
     denied = "select action, tenant, resource, reason from gateway_policydecision"
     denial = "acme", "model:absent", "not_found_or_forbidden"
@@ -135,27 +105,19 @@ def test_one_port_serves_chat_and_everything_else_to_the_last_stream_and_row(
     assert {("quick", 3, 3), ("echo", 3, 3)} <= set(rows(folder, used))
 
 
-def assert_serves_everything(server) -> None:
-    events = events_of(chat(server, stream=True).content)
-    assert "".join(
-        event["choices"][0]["delta"].get("content", "") for event in events
-    ) == ("one two three")
-    assert chat(server).json()["choices"][0]["message"]["content"] == "one two three"
-    graphql = {"query": "{ __typename }"}
-    response = requests.post(server.url + "/graphql", json=graphql, timeout=PATIENCE_S)
+def assert_serves_everything(port: int) -> None:
+    assert text_of(events_of(chat(port, stream=True).content)) == "one two three"
+    assert chat(port).json()["choices"][0]["message"]["content"] == "one two three"
+    response = ask(port, "/graphql", json={"query": "{ __typename }"}, headers={})
     assert response.json() == {"data": {"__typename": "Query"}}
-    unknown = requests.get(
-        server.url + "/v2/other", headers=IDENTITY, timeout=PATIENCE_S
-    )
+    unknown = ask(port, "/v2/other", method="GET")
     assert (unknown.status_code, set(unknown.json())) == (404, {"detail"})
-    listed = requests.get(
-        server.url + "/v1/models", headers=IDENTITY, timeout=PATIENCE_S
-    )
-    assert [item["id"] for item in listed.json()["data"]] == ["echo", "quick"]
+    listed = ask(port, "/v1/models", method="GET").json()["data"]
+    assert [item["id"] for item in listed] == ["echo", "quick"]
     for name, status in (("quick", 200), ("no%2Fsuch:model.1", 404)):
-        address = f"{server.url}/v1/models/{name}"
-        described = requests.get(address, headers=IDENTITY, timeout=PATIENCE_S)
-        head = requests.head(address, headers=IDENTITY, timeout=PATIENCE_S)
+        described, head = (
+            ask(port, f"/v1/models/{name}", method=method) for method in ("GET", "HEAD")
+        )
         assert (described.status_code, head.status_code) == (status, status)
         assert head.headers["Content-Length"] == str(len(described.content))
 
@@ -176,26 +138,16 @@ server.serve_forever(0.05)
 """
 
 
-def test_a_server_that_forks_serves_chat_and_writes_what_was_used(folder, free_port):
-    process = Popen(
-        [sys.executable, "-c", PREFORK, str(free_port)],
-        env=environment(folder),
-        cwd=settings.BASE_DIR,
-        stdout=PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    process.url = f"http://127.0.0.1:{free_port}"  # type: ignore[attr-defined]
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+def test_a_server_that_forks_serves_chat_and_writes_what_was_used(
+    folder, variables, free_port
+):
     count = "select count(*) from gateway_chat_usagerecord where model = 'quick'"
     [(before,)] = rows(folder, count)
-    try:
+    with running("-c", PREFORK, str(free_port), environment=variables) as server:
+        server.wait_for("ready")
         for stream in (False, True) * 4:
-            response = chat(process, stream=stream)
+            response = chat(free_port, stream=stream)
             assert response.status_code == 200
             assert b"three" in response.content
-    finally:
-        os.killpg(process.pid, SIGTERM)
-        process.communicate(timeout=PATIENCE_S)
-    until(lambda: rows(folder, count) == [(before + 8,)], "the usage")
+        os.killpg(server.pid, SIGTERM)
+        until(lambda: rows(folder, count) == [(before + 8,)], "the usage")

@@ -155,10 +155,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
         (assistant(content="x", annotations=[], audio=None), spoken({"type": "text", "text": "x"})),
         (assistant(audio={"id": "x"}), "messages with the role assistant: audio"),
         ({"messages": [{"role": "function"}]}, "messages with the role function"),
-        (
-            assistant(function_call={"name": "f"}),
-            "messages with the role assistant: function_call",
-        ),
+        (assistant(function_call={"name": "f"}), "messages with the role assistant: function_call"),
     ],
     "content: text": [
         (user({"type": "text", "text": "Hi"}), first(type="text", text="Hi")),
@@ -166,8 +163,8 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
     ],
     "content: image_url": [
         (
-            image(url="https://example.com/a.png", detail="high"),
-            first(type="image", source={"type": "url", "url": "https://example.com/a.png"}),
+            image(url="https://a.example/b.png", detail="high"),
+            first(type="image", source={"type": "url", "url": "https://a.example/b.png"}),
         ),
         (
             image(url="data:image/png;name=a;base64,AAAA", detail="auto"),
@@ -245,18 +242,11 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
         ({"max_tokens": 0}, {"max_tokens": 0}),
         ({"max_completion_tokens": 7}, {"max_tokens": 7}),
         ({"max_completion_tokens": 7, "max_tokens": 7}, {"max_tokens": 7}),
-        (
-            {"max_completion_tokens": 7, "max_tokens": 8},
-            "max_tokens beside another max_completion_tokens",
-        ),
+        ({"max_completion_tokens": 7, "max_tokens": 8}, "max_tokens beside another max_completion_tokens"),
     ],
     "temperature": [
-        ({"temperature": 0}, {"temperature": 0}),
-        ({"temperature": 0.7}, {"temperature": 0.7}),
+        *(({"temperature": value}, {"temperature": value}) for value in (0, 0.7, -1, 3, "hot")),
         ({"temperature": 1.7}, {"temperature": 1}),
-        ({"temperature": -1}, {"temperature": -1}),
-        ({"temperature": 3}, {"temperature": 3}),
-        ({"temperature": "hot"}, {"temperature": "hot"}),
     ],
     "top_p, top_k": [({"top_p": 0.5, "top_k": 3}, {"top_p": 0.5, "top_k": 3})],
     "stop": [
@@ -293,9 +283,10 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
         ),
     ],
     "tool_choice": [
-        ({"tools": [TOOL], "tool_choice": "auto"}, {"tool_choice": {"type": "auto"}}),
-        ({"tools": [TOOL], "tool_choice": "none"}, {"tool_choice": {"type": "none"}}),
-        ({"tools": [TOOL], "tool_choice": "required"}, {"tool_choice": {"type": "any"}}),
+        *(
+            ({"tools": [TOOL], "tool_choice": name}, {"tool_choice": {"type": kind}})
+            for name, kind in (("auto", "auto"), ("none", "none"), ("required", "any"))
+        ),
         (
             {
                 "tools": [TOOL],
@@ -304,10 +295,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
             {"tool_choice": {"type": "tool", "name": "tide"}},
         ),
         ({"tool_choice": "auto"}, NOTHING),
-        (
-            {"tools": [TOOL], "tool_choice": {"type": "allowed_tools"}},
-            "tool_choice of the type allowed_tools",
-        ),
+        ({"tools": [TOOL], "tool_choice": {"type": "allowed_tools"}}, "tool_choice of the type allowed_tools"),
     ],
     "parallel_tool_calls": [
         (
@@ -359,10 +347,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
     ],
     "stream_options": [
         ({"stream_options": {"include_usage": True, "include_obfuscation": False}}, NOTHING),
-        (
-            {"stream_options": {"include_obfuscation": True}},
-            "stream_options: include_obfuscation",
-        ),
+        ({"stream_options": {"include_obfuscation": True}}, "stream_options: include_obfuscation"),
     ],
     "n": [({"n": 1}, NOTHING), ({"n": 2}, "n"), ({"n": 0}, "n"), ({"n": []}, "n")],
     "seed": [({"seed": None}, NOTHING), ({"seed": 0}, "seed")],
@@ -383,10 +368,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
     ],
     "functions, function_call": [
         ({"functions": []}, NOTHING),
-        (
-            {"functions": [{"name": "f"}], "function_call": "auto"},
-            "functions; use tools, function_call",
-        ),
+        ({"functions": [{"name": "f"}], "function_call": "auto"}, "functions; use tools, function_call"),
     ],
     "store, verbosity": [
         ({"store": False, "verbosity": "medium"}, NOTHING),
