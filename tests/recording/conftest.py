@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from recording.accounts import personal_tokens
 from tests.documented import DocumentedClient
 from tests.factories import UserFactory
+from webhooks_core.publishing import publish
 
 # A literal address: it needs no resolver, and nothing is ever sent to it in these tests.
 URL = "https://93.184.216.34/hook"
@@ -52,6 +53,18 @@ class Api:
         response = self.post("webhooks", {"url": url, "events": list(events)})
         assert response.status_code == 201, response.content
         return response.json()
+
+    def publish(self, count=1):
+        """Publish summaries of so many recordings; return the events."""
+        return [
+            publish(
+                profile="recording",
+                owner=self.owner,
+                event_type="summary.completed",
+                data={"audio_id": f"aud_{number}"},
+            )
+            for number in range(count)
+        ]
 
 
 def error_of(response, status, code):

@@ -9,23 +9,10 @@ from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 from tests.products.test_deliveries import WRONG_COUNTS
 from tests.recording.conftest import error_of
 from webhooks_core.models import Event
-from webhooks_core.publishing import publish
 
 pytestmark = pytest.mark.django_db
 
 PATH = "webhook-events/samples?event=summary.completed"
-
-
-def ready(api, count):
-    return [
-        publish(
-            profile="recording",
-            owner=api.owner,
-            event_type="summary.completed",
-            data={"audio_id": f"aud_{number}"},
-        )
-        for number in range(count)
-    ]
 
 
 @pytest.mark.spec("recording", "samples: one synthetic payload, prefix evt_sample_")
@@ -59,7 +46,7 @@ def test_a_synthetic_ping_has_a_ping_s_data(api):
 )
 @pytest.mark.spec("recording", "samples: a top-level array of payloads")
 def test_stored_events_are_shown_to_the_byte_newest_first(api, query, count):
-    events = ready(api, 12)
+    events = api.publish(12)
     response = api.get(PATH + query)
     newest = [bytes(event.body) for event in reversed(events)][:count]
     assert response.content == b"[" + b",".join(newest) + b"]"
@@ -75,7 +62,7 @@ def test_pings_are_samples_too(api):
 
 
 def test_another_account_s_events_are_never_shown(api, stranger):
-    ready(api, 2)
+    api.publish(2)
     [sample] = stranger.get(PATH).json()
     assert sample["id"].startswith("evt_sample_")
 
@@ -121,7 +108,7 @@ def test_samples_cost_the_same_queries_however_many(api):
     api.get(PATH)
     counts = []
     for count in (1, 9):
-        ready(api, count)
+        api.publish(count)
         with CaptureQueriesContext(connection) as queries:
             assert orjson.loads(api.get(PATH + "&limit=10").content)
         counts.append(len(queries))

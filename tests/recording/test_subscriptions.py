@@ -17,15 +17,6 @@ pytestmark = pytest.mark.django_db
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
-def ready(api, audio_id="aud_1"):
-    return publish(
-        profile="recording",
-        owner=api.owner,
-        event_type="summary.completed",
-        data={"audio_id": audio_id},
-    )
-
-
 def disable(endpoint_id, failures=20):
     rows = Endpoint.objects.filter(public_id=endpoint_id)
     assert rows.update(status=2, consecutive_failures=failures) == 1
@@ -75,7 +66,7 @@ def test_the_secret_is_nowhere_but_in_the_create_response(api):
 @pytest.mark.spec("recording", "empty or omitted events receives nothing")
 def test_a_subscription_without_events_receives_nothing(api, body):
     assert api.post("webhooks", body).json()["events"] == []
-    ready(api)
+    api.publish()
     assert not Delivery.objects.exists()
 
 
@@ -190,7 +181,7 @@ def test_a_new_url_of_an_active_subscription_keeps_its_counter(api):
 
 def test_what_waited_for_a_disabled_subscription_is_due_when_it_gets_a_new_url(api):
     endpoint_id = api.create()["endpoint_id"]
-    ready(api)
+    api.publish()
     later = timezone.now() + timedelta(minutes=15)
     Delivery.objects.update(next_attempt_at=later)
     disable(endpoint_id)

@@ -45,7 +45,7 @@ DELIVERY_COLUMNS = (
 
 
 class SubscriptionService(ABC):
-    """The use cases of an owner's subscriptions. A product has its own for the rest."""
+    """The use cases of an owner's subscriptions. A subclass has what differs in a product."""
 
     profile: ClassVar[str]
     quota_error: ClassVar[str]  # with `{quota}`
