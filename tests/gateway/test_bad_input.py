@@ -14,7 +14,7 @@ from gateway.configuration.shapes import (
     StaticSubscription,
     WebhookSettings,
 )
-from tests.gateway.client import JSON, Api
+from tests.gateway.client import JSON
 from webhooks_core.models import Delivery, Endpoint, Event
 
 pytestmark = pytest.mark.django_db
@@ -81,12 +81,3 @@ def test_a_bad_request_answers_as_the_table_says_and_changes_nothing(acme, ids, 
         {"detail": row.detail},
     )
     assert facts() == before
-
-
-def test_a_stranger_is_told_of_the_method_at_most():
-    stranger = Api(key="nonsense")
-    for row in ROWS:
-        response = stranger.call(
-            row.method, row.path, row.body.encode(), content_type=row.media_type
-        )
-        assert response.status_code == (405 if row.status == 405 else 401)

@@ -41,16 +41,6 @@ def test_a_rotated_secret_signs_beside_the_old_one_until_the_overlap_ends(acme):
     assert not stripe_accepts(after, subscription["secret"], tolerance=None)
 
 
-def test_without_an_overlap_only_the_new_secret_signs(acme):
-    with receiver(204) as subscriber:
-        subscription = acme.create(subscriber.url)
-        new = rotate(subscription["id"])
-        acme.test(subscription)
-        dispatch()
-    assert subscriber.requests[0].headers["X-Gateway-Signature"].count("v1=") == 1
-    assert stripe_accepts(subscriber.requests[0], new)
-
-
 @pytest.mark.spec("gateway", "A rotation without overlap ends every older secret")
 def test_after_an_overlap_a_rotation_without_one_ends_every_older_secret(acme):
     with receiver(204) as subscriber:

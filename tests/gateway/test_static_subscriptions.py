@@ -163,14 +163,6 @@ def test_the_command_synchronises(declare):
     ]
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_process_synchronises_once(acme, use, django_assert_num_queries):
-    use(declared())
-    acme.get()
-    with django_assert_num_queries(1):
-        acme.get()
-
-
 @pytest.mark.django_db
 def test_nothing_but_a_start_or_the_command_writes_the_list(acme, declare):
     declare(declared())
