@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import DEVNULL, Popen
@@ -19,7 +17,8 @@ import pytest
 from django.conf import settings
 
 from gateway.configuration.shapes import Target
-from tests.gateway.chat.harness import MESSAGES, events_of
+from tests.gateway.chat.harness import MESSAGES, STREAM_OR_NOT, events_of, text_of
+from tests.running import environment, free_port, until
 
 PROGRAM = settings.BASE_DIR / "var" / "bench-peers" / "litellm" / "bin" / "litellm"
 KEY = "sk-0123456789abcdef0123456789abcdef"
@@ -40,7 +39,7 @@ pytestmark = [
 def litellm(tmp_path_factory) -> Iterator[str]:
     """The base address of a LiteLLM proxy that makes up its answers."""
     folder: Path = tmp_path_factory.mktemp("litellm")
-    config, port = folder / "config.yaml", _free_port()
+    config, port = folder / "config.yaml", free_port()
     made_up = {"model": "openai/any", "api_key": "x", "mock_response": SAID}
     busy = made_up | {"mock_response": "litellm.RateLimitError"}
     models = [
@@ -49,46 +48,30 @@ def litellm(tmp_path_factory) -> Iterator[str]:
     ]
     settings_ = {"num_retries": 0}
     config.write_text(json.dumps({"model_list": models, "litellm_settings": settings_}))
-    environment = {
-        **{k: os.environ[k] for k in ("PATH", "HOME") if k in os.environ},
-        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-        "LITELLM_TELEMETRY": "False",
-        "LITELLM_MASTER_KEY": KEY,
-    }
-    command = [
-        str(PROGRAM),
-        "--config",
-        str(config),
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-    ]
+    variables = environment(
+        LITELLM_LOCAL_MODEL_COST_MAP="True",
+        LITELLM_TELEMETRY="False",
+        LITELLM_MASTER_KEY=KEY,
+    )
+    address = ["--host", "127.0.0.1", "--port", str(port)]
     process = Popen(
-        command, env=environment, cwd=folder, stdout=DEVNULL, stderr=DEVNULL
+        [str(PROGRAM), "--config", str(config), *address],
+        env=variables,
+        cwd=folder,
+        stdout=DEVNULL,
+        stderr=DEVNULL,
     )
     try:
-        _wait_for(port, process)
+        until(lambda: _listens(port), "LiteLLM listens", seconds=PATIENCE_S)
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         process.terminate()
         process.wait(PATIENCE_S)
 
 
-def _free_port() -> int:
+def _listens(port: int) -> bool:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait_for(port: int, process: Popen[bytes]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end and process.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.2)
-    pytest.fail("LiteLLM did not start")
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture
@@ -114,8 +97,7 @@ def test_a_stream_comes_through_and_its_last_chunk_tells_the_usage(declared):
     response = declared.post(model="ships", stream=True)
 
     chunks = events_of(response.content)
-    deltas = [chunk["choices"][0]["delta"].get("content", "") for chunk in chunks]
-    assert "".join(deltas) == SAID
+    assert text_of(chunks) == SAID
     assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
     assert chunks[-1]["usage"]["completion_tokens"] > 0
     assert {chunk["model"] for chunk in chunks} == {"ships"}
@@ -135,14 +117,14 @@ def test_openais_client_reads_a_stream_from_there(declared, key):
     assert chunks[-1].usage is not None
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@STREAM_OR_NOT
 def test_what_it_refuses_is_a_bad_request_with_its_words(declared, stream):
     response = declared.post(model="absent", stream=stream)
     assert response.status_code == 400
     assert "nothing" in response.json()["detail"]
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@STREAM_OR_NOT
 def test_its_troubles_are_the_upstreams(declared, stream):
     response = declared.post(model="busy", stream=stream)
     assert response.status_code == 500
