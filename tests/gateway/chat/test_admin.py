@@ -153,7 +153,7 @@ FORM = {
     "inference_type": "chat",
     "supports": "streaming\r\n tools ",
     "allow_tenants": "acme",
-    "allow_principals": "",
+    "allow_principals": "acme/ada\nglobex/gus",
     "connect_s": "5",
     "first_byte_s": "60",
     "idle_s": "60",
@@ -174,6 +174,7 @@ def test_an_endpoint_is_made_in_the_admin_and_its_key_is_kept(admin_client):
     entry = load()["rows"]
     assert entry.supports == frozenset({"streaming", "tools"})
     assert entry.allow.tenants == frozenset({"acme"})
+    assert entry.allow.principals == {("acme", "ada"), ("globex", "gus")}
     assert entry.targets[0].api_key == "sk-secret"
 
     row = ModelEndpoint.objects.get(name="rows")

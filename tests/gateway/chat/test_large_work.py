@@ -162,6 +162,27 @@ def test_large_events_are_transformed_outside_of_the_loop(
     assert completed == ["chat-large"]
 
 
+def test_a_request_that_is_cancelled_waits_for_its_work_in_a_thread():
+    has_begun, goes_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        has_begun.set()
+        goes_on.wait(PATIENCE_S)
+
+    async def run() -> None:
+        size = off_loop.LARGE_BYTES + 1
+        task = asyncio.create_task(off_loop.run(work, size=size))
+        await asyncio.to_thread(has_begun.wait, PATIENCE_S)
+        task.cancel()
+        await asyncio.sleep(0)
+        assert not task.done()
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+
+
 def test_an_answer_with_too_many_values_is_a_failure_of_the_upstream(gateway, upstream):
     body = b'{"choices":[' + b"1," * json_numbers.MAX_VALUES_READ + b"1]}"
     upstream.script = answers(body)
