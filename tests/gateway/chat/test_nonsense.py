@@ -76,7 +76,7 @@ TOOL_USE = {"type": "tool_use", "input": {}}
 @given(spoiled([{**MESSAGE, "content": [*MESSAGE["content"], TOOL_USE]}]))
 def test_spoiled_messages_of_anthropic(message):
     with suppress(ChatError):
-        json_numbers.loads(anthropic.completion(json_numbers.dumps(message)))
+        json_numbers.loads(anthropic.completion(json.dumps(message).encode()))
 
 
 BODIES: list[Any] = [
