@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from errno import ENOSPC
 
 import pytest
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
@@ -53,6 +54,7 @@ def test_an_outage_is_a_503_with_and_without_redis(redis, statuses):
         (RequestDataTooBig(), Failure(413)),
         (TooManyFieldsSent(), Failure(400)),
         (UnreadablePostError(), Failure(400)),
+        (UnreadablePostError(ENOSPC, "x"), Failure(503, headers={"Retry-After": "5"})),
         (exceptions.PermissionDenied(), None),
         (RuntimeError(), None),
     ],
