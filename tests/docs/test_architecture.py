@@ -27,5 +27,6 @@ def test_the_tests_of_a_package_are_in_the_folder_of_its_name():
         file.parent.relative_to(ROOT / "tests")
         for package in PACKAGES
         for file in (ROOT / "tests" / package).rglob("*.py")
+        if "node_modules" not in file.parts
     }
     assert [str(folder) for folder in folders if not (ROOT / folder).is_dir()] == []
