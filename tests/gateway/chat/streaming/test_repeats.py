@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.chat.upstreams import http
+from tests.gateway.chat.harness import STREAM_OR_NOT
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     NEVER,
@@ -44,34 +45,27 @@ def kept(gateway, upstream) -> Any:
     return upstream
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("resets", [False, True])
-def test_a_request_that_was_worked_on_is_not_sent_again(gateway, kept, stream, resets):
-    kept.script = closes(0.5, resets=resets)
-    assert gateway.post(stream=stream).status_code == 500
-    assert len(kept.requests) == 1
-    assert kept.connections == 1
-
-
-@pytest.mark.parametrize("stream", [False, True])
+@STREAM_OR_NOT
 @pytest.mark.parametrize(
-    ("_case", "part"),
+    ("_case", "ending"),
     [
-        ("one byte", b"H"),
-        ("half a head", b"HTTP/1.1 200 OK\r\nContent-"),
-        ("a hint before the answer", head(103)),
-        ("a head", head(Content_Length="5")),
+        ("worked on, then closed", closes(0.5)),
+        ("worked on, then reset", closes(0.5, resets=True)),
+        ("one byte", closes(0.0, b"H")),
+        ("half a head", closes(0.0, b"HTTP/1.1 200 OK\r\nContent-")),
+        ("a hint before the answer", closes(0.0, head(103))),
+        ("a head", closes(0.0, head(Content_Length="5"))),
     ],
 )
-def test_a_request_whose_answer_has_begun_is_not_sent_again(
-    gateway, kept, stream, _case, part
+def test_a_request_that_was_worked_on_is_not_sent_again(
+    gateway, kept, stream, _case, ending
 ):
-    kept.script = closes(0.0, part)
+    kept.script = ending
     assert gateway.post(stream=stream).status_code == 500
-    assert len(kept.requests) == 1
+    assert (len(kept.requests), kept.connections) == (1, 1)
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@STREAM_OR_NOT
 @pytest.mark.parametrize("resets", [False, True])
 def test_a_request_on_a_connection_that_was_closed_while_idle_is_sent_again(
     gateway, kept, monkeypatch, stream, resets
