@@ -37,7 +37,6 @@ from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
 from webhooks_core.web.json_schema import BOOLEAN, described, object_of
-from webhooks_core.web.pages import PageQuery
 from webhooks_core.web.subscriptions import (
     SubscriptionViewSet as BaseSubscriptionViewSet,
 )
@@ -67,7 +66,6 @@ class GatewayView(ProductAPIView):
         summary="List the tenant's subscriptions, newest first", parameters=[ListQuery]
     ),
     create=extend_schema(
-        summary="Create a subscription; its secret is returned only here",
         request=CreationSerializer,
         responses={201: SubscriptionCreatedSerializer},
     ),
@@ -89,11 +87,7 @@ class GatewayView(ProductAPIView):
         },
         examples=[response_example({"event_id": EVENT_ID, "queued": True})],
     ),
-    deliveries=extend_schema(
-        summary="List what was sent to a subscription, newest first",
-        parameters=[PageQuery],
-        responses=DeliverySerializer(many=True),
-    ),
+    deliveries=extend_schema(responses=DeliverySerializer(many=True)),
 )
 class SubscriptionViewSet(GatewayView, RetrieveModelMixin, BaseSubscriptionViewSet):
     """/v1/webhooks/subscriptions: the subscriptions of the caller's tenant."""

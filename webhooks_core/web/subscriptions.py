@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from django.db import transaction
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -196,6 +197,7 @@ class SubscriptionViewSet(ProductViewSet):
         rows = self.paginate_queryset(self.get_queryset())
         return self.get_paginated_response(self.get_serializer(rows, many=True).data)
 
+    @extend_schema(summary="Create a subscription; its secret is returned only here")
     def create(self, request: Request, **_: str) -> Response:
         return self.respond(self.perform_create(self.get_valid_serializer()), 201)
 
@@ -221,6 +223,10 @@ class SubscriptionViewSet(ProductViewSet):
         queued = {"event_id": event.public_id, "queued": True}
         return Response(queued, status=self.test_status)
 
+    @extend_schema(
+        summary="List what was sent to a subscription, newest first",
+        parameters=[PageQuery],
+    )
     @action(detail=True)
     def deliveries(self, request: Request, **_: str) -> Response:
         subscription = self.get_object()
