@@ -1,25 +1,42 @@
 """A process of the application beside the cluster: it publishes, and reads what is stored.
 
-`python -m tests.faults.application FOLDER` reads one JSON array per line, `[command, argument…]`, and answers each
-with one line: `{"ok": …}`, or `{"error": …}` when the database failed.
+It reads one JSON array per line of its input, `[command, argument…]`, and answers each with one line:
+`{"ok": …}`, or `{"error": …}` when the database failed.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
+from django.db import (
+    InterfaceError,
+    OperationalError,
+    close_old_connections,
+    transaction,
+)
+from django.utils import timezone
+from django_q.models import Schedule
+
+from tests.faults.rigged import set_clock
+from webhooks_core import endpoints, publishing, secrets
+from webhooks_core.database.clock import clock
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    DispatcherLease,
+    Endpoint,
+    EndpointQueue,
+    Event,
+)
 
 PROFILE, EVENT_TYPE = "recording", "summary.completed"
 
 
 def subscribe(owner: str, urls: Sequence[str], fields: dict[str, Any]) -> None:
-    from webhooks_core import endpoints
-
     for url in urls:
         endpoints.create(
             profile=PROFILE, owner=owner, url=url, event_types=[EVENT_TYPE], **fields
@@ -28,35 +45,21 @@ def subscribe(owner: str, urls: Sequence[str], fields: dict[str, Any]) -> None:
 
 def publish(owner: str, count: int) -> list[str]:
     """Publish events in one transaction; return their ids once it has committed."""
-    from django.db import transaction
-
-    from webhooks_core.publishing import publish as one
-
     with transaction.atomic():
-        return [
-            one(
+        events = [
+            publishing.publish(
                 profile=PROFILE,
                 owner=owner,
                 event_type=EVENT_TYPE,
                 data={"audio_id": "a"},
-            ).public_id
+            )
             for _ in range(count)
         ]
+    return [event.public_id for event in events]
 
 
 def look(owner: str) -> dict[str, Any]:
-    """Return all that is stored of one owner's events, and the live dispatchers."""
-    from django.utils import timezone
-
-    from webhooks_core.models import (
-        Attempt,
-        Delivery,
-        DispatcherLease,
-        Endpoint,
-        EndpointQueue,
-        Event,
-    )
-
+    """Return all that is stored of one owner's events."""
     own, now = {"profile": PROFILE, "owner": owner}, timezone.now()
     deliveries = Delivery.objects.filter(
         endpoint__owner=owner, endpoint__profile=PROFILE
@@ -90,25 +93,17 @@ def look(owner: str) -> dict[str, Any]:
         "leased": EndpointQueue.objects.filter(endpoint__owner=owner)
         .exclude(leased_by=None)
         .count(),
-        "dispatchers": list(
-            DispatcherLease.objects.filter(ended_at=None).values_list("pid", flat=True)
-        ),
     }
 
 
 def change(owner: str) -> None:
     """Change every endpoint of an owner, as its API does."""
-    from webhooks_core import endpoints
-    from webhooks_core.models import Endpoint
-
     for endpoint in Endpoint.objects.of(PROFILE, owner):
         endpoints.update(endpoint, description="changed")
 
 
 def declare(owner: str, url: str, count: int) -> None:
     """Create endpoints as a configuration declares them: without a quota."""
-    from webhooks_core import endpoints, secrets
-
     for number in range(count):
         endpoints.create_static(
             profile=PROFILE,
@@ -121,27 +116,18 @@ def declare(owner: str, url: str, count: int) -> None:
 
 
 def unsubscribe(owner: str) -> None:
-    from webhooks_core import endpoints
-    from webhooks_core.models import Endpoint
-
     for endpoint in Endpoint.objects.of(PROFILE, owner):
         endpoints.delete(endpoint)
 
 
 def expire_leases() -> None:
     """Let every dispatcher look dead, as one is 15 s after its machine froze."""
-    from webhooks_core.database.clock import clock
-    from webhooks_core.models import DispatcherLease
-
     open_leases = DispatcherLease.objects.filter(ended_at=None)
     open_leases.update(expires_at=clock.in_sql())
 
 
 def sweep_soon() -> None:
     """Move the scheduled sweep up: its minute is a pace, nobody's guarantee."""
-    from django.utils import timezone
-    from django_q.models import Schedule
-
     Schedule.objects.filter(name="webhooks: sweep").update(next_run=timezone.now())
 
 
@@ -155,8 +141,6 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 
 
 def execute(line: str) -> dict[str, Any]:
-    from django.db import InterfaceError, OperationalError, close_old_connections
-
     name, *arguments = orjson.loads(line)
     close_old_connections()
     try:
@@ -165,18 +149,8 @@ def execute(line: str) -> dict[str, Any]:
         return {"error": str(error)}
 
 
-def main(folder: Path) -> None:
-    import django
-
-    from tests.faults.rigged import set_clock
-
-    django.setup()
-    set_clock(folder)
+def main() -> None:
+    set_clock(Path(sys.argv[1]))
     for line in sys.stdin:
         sys.stdout.write(orjson.dumps(execute(line)).decode() + "\n")
         sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    main(Path(sys.argv[1]))

@@ -17,6 +17,12 @@ import orjson
 from tests.faults import rigged
 from tests.running import ROOT, Running, environment, running, until
 
+# Models can only be imported after setup().
+APPLICATION = (
+    "import django; django.setup();"
+    " from tests.faults import application; application.main()"
+)
+
 
 class DatabaseAwayError(Exception):
     """The database refused a statement of the application."""
@@ -27,8 +33,8 @@ class Application:
 
     def __init__(self, folder: Path, variables: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.application", str(folder)],
-            env=variables,
+            [sys.executable, "-c", APPLICATION, str(folder)],
+            env={"DJANGO_SETTINGS_MODULE": "config.settings", **variables},
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -5,16 +5,7 @@ On PostgreSQL its own clock counts: see test_machines.py.
 
 from __future__ import annotations
 
-import sys
-
-import pytest
-
 from tests.faults.rigged import ANSWERED, CLAIMED
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
 
 EVENTS = 30
 HOUR = 3600

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 from uuid import uuid4
-
-import pytest
 
 from tests.faults.rigged import DEADLY
 from tests.running import until
@@ -15,11 +12,6 @@ from webhooks_core.dispatch.decisions import (
     MAX_LONE_INTERRUPTIONS,
     SUSPECT_AFTER,
 )
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
 
 EVENTS, FAILED = 25, 2
 

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from contextlib import suppress
-
-import pytest
 
 from tests.faults.site import Site, kill
 from tests.running import Running, command_line, free_port, until
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
 
 EVENTS = 100
 WORDS = {"the web server": "manage.py web", "the task cluster": "manage.py qcluster"}

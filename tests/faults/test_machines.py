@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-import pytest
-
 from tests.faults.rigged import WRITING
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
 
 EVENTS = 30
 

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import socket
-import sys
 from typing import Any
 from uuid import uuid4
 
-import pytest
-
 from tests.running import until
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
 
 OWNERS, ENDPOINTS, EVENTS = 2, 100, 30
 # A worker sends so many requests at once that the others of these owners wait for time-outs.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 
 import pytest
@@ -13,11 +12,6 @@ from tests.faults.rigged import ANSWERED, POINTS
 from tests.faults.site import DatabaseAwayError
 from tests.running import until
 from webhooks_core.worker.watchdog import FAILED_STARTS
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
 
 EVENTS = 30
 # `FAULTS_REDIS_AWAY_S=60 pytest tests/faults` takes Redis away for the minute of the record.

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from tests.faults.rigged import ANSWERED, BEFORE_CLAIM, CLAIMED, POINTS, WRITING
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
 
 EVENTS = 30
 # Its end is that of all other processes: to the database one is as good as the other.

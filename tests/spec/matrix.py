@@ -18,7 +18,7 @@ TESTS = FOLDER.parent
 PAGE = TESTS.parent / "docs" / "spec-matrix.md"
 DOCUMENTS = ("recording", "gateway", "catalog")
 SLOW = "pytest.mark.slow"
-SLOW_FOLDERS = frozenset({"browser", "e2e"})
+SLOW_FOLDERS = frozenset({"browser", "e2e", "faults"})
 HEAD = """\
 # Rules of the specifications and their tests
 
