@@ -58,10 +58,12 @@ class Served:
 @pytest.fixture
 def client(monkeypatch) -> Iterator[Served]:
     ends: list[HttpProtocol] = []
+    made: list[HttpProtocol] = []  # one that has ended stays here
     original_made, lost = HttpProtocol.connection_made, HttpProtocol.connection_lost
 
     def note_made(self: HttpProtocol, transport: Any) -> None:
         ends.append(self)
+        made.append(self)
         original_made(self, transport)
 
     def note_lost(self: HttpProtocol, exc: Exception | None) -> None:
@@ -92,7 +94,7 @@ def client(monkeypatch) -> Iterator[Served]:
         host, port = url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), PATIENCE_S) as connected:
             peer = Served(connected, ends)
-            until(lambda: ends, "the connection")
+            until(lambda: made, "the connection")
             yield peer
 
 
