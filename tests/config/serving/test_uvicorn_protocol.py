@@ -42,8 +42,9 @@ class Served:
         return bytes(data)
 
     def check(self) -> int:
-        """Have the server check for progress; return the number of unread bytes."""
-        (end,) = self.ends
+        """Have the server check for progress; return the number of unread bytes, 0 after the end."""
+        if (end := next(iter(self.ends), None)) is None:
+            return 0
         is_checked = threading.Event()
         end.loop.call_soon_threadsafe(end._check)
         end.loop.call_soon_threadsafe(is_checked.set)
@@ -51,7 +52,8 @@ class Served:
         return end._last_awaited[0] if end._last_awaited else 0
 
     def unread(self) -> int:
-        (end,) = self.ends
+        if (end := next(iter(self.ends), None)) is None:
+            return 0
         return end.transport.get_write_buffer_size()
 
 
