@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -15,8 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from gateway.configuration.shapes import Configuration
+from webhooks_core.web.faults import Place, path_of, place_and_text
 
-Place = tuple[str | int, ...]
 # Where pydantic speaks of Python's types.
 TEXTS = {
     "bool_type": "must be true or false",
@@ -95,14 +94,10 @@ def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
 
 def _fault(root: Any, fault: ErrorDetails) -> tuple[int, str, str]:
     """Return the line, the key and the text of a fault."""
-    place, text = fault["loc"], TEXTS.get(fault["type"], fault["msg"])
+    place, text = place_and_text(fault, TEXTS, missing="needs {}")
     if fault["type"] in UNKNOWN:
         text = f"unknown key; known are {', '.join(_known_keys(place[:-1]))}"
-    elif fault["type"] == "missing":
-        place, text = place[:-1], f"needs {place[-1]}"
-    text = re.sub(r"^\w+ should", "must", text.removeprefix("Value error, "))
-    key = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in place)
-    return _line(root, place), key.removeprefix("."), text
+    return _line(root, place), path_of(place), text
 
 
 def _line(node: Any, place: Place) -> int:

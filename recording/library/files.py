@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails, SchemaValidator, core_schema
 
 from recording.models.recordings import MAX_ID_LENGTH
 from recording.webhooks import SUMMARY_COMPLETED_SCHEMA
+from webhooks_core.web.faults import path_of, place_and_text
 from webhooks_core.web.json_values import check_values
 
 MAX_BYTES = 64 * 1_048_576
@@ -127,12 +128,8 @@ def read(raw: bytes) -> RecordingFile:
 
 
 def _fault(error: ErrorDetails) -> str:
-    path, text = error["loc"], TEXTS.get(error["type"], error["msg"])
-    if error["type"] == "missing":
-        path, text = path[:-1], f"lacks the field {path[-1]}"
-    text = re.sub(r"^\w+ should", "must", text.removeprefix("Value error, "))
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return f"{''.join(steps).removeprefix('.') or 'the recording'} {text}"
+    place, text = place_and_text(error, TEXTS, missing="lacks the field {}")
+    return f"{path_of(place) or 'the recording'} {text}"
 
 
 def _unknown(value: Any, content: Any, prefix: str = "") -> Iterator[str]:
