@@ -69,11 +69,11 @@ class QueryTooComplexError(CatalogError):
 
 
 class ResultTooLargeError(CatalogError):
-    """An answer with more rows, or more text, than one answer may have."""
+    """An answer with more rows, values or text than one answer may have."""
 
     code = "RESULT_TOO_LARGE"
 
-    def __init__(self, limit: int, unit: str = "rows") -> None:
+    def __init__(self, limit: int, unit: str) -> None:
         super().__init__(
             f"The answer would hold more than {limit:,} {unit}: "
             "ask for less, or page through books, authors or categories.",

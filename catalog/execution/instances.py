@@ -49,7 +49,7 @@ def read_rows(rows: Iterable[Any], budget: Budget) -> Sequence[Any]:
         rows = rows[:enough]
     read = list(islice(rows, enough))
     if len(read) == enough:
-        raise ResultTooLargeError(budget.limit)
+        raise ResultTooLargeError(budget.rows.limit, budget.rows.unit)
     return read
 
 
@@ -62,7 +62,7 @@ def answered(
     instance that is not saved answers its own attributes.
     """
     keys = [row.pk for row in rows if isinstance(row, Model) and row.pk is not None]
-    info.context.budget.spend(len(list(filter(is_unsaved, rows))))
+    info.context.budget.rows.spend(len(list(filter(is_unsaved, rows))))
     objects = objects_by_key(info, type_name, info.field_nodes, keys)
     return [
         own(objects[row.pk], row) if has_row(row) else row

@@ -136,7 +136,7 @@ class Level:
                 shares = [1] * len(part)
                 if appearances:
                     shares = [appearances[row[0]] for row in part]
-                budget.spend_text(self.characters(part, shares))
+                budget.characters.spend(self.characters(part, shares))
                 rows += part
                 weights += shares
         return rows, weights
@@ -162,8 +162,8 @@ class Level:
         if most:
             rows, weights = self.read(selection, budget, appearances, most)
         if is_list:
-            budget.spend(sum(weights))
-        budget.spend_values(sum(weights) * self.values)
+            budget.rows.spend(sum(weights))
+        budget.values.spend(sum(weights) * self.values)
         if sort_key is not None:
             rows.sort(key=sort_key)
         return self.build(

@@ -229,8 +229,22 @@ MOST_CHARACTERS = 10_000_000
 MOST_VALUES = 2_000_000  # each takes memory, a number and a null too
 
 
+class Allowance:
+    """How much of one unit an answer may still have."""
+
+    def __init__(self, limit: int, unit: str) -> None:
+        self.limit = self.left = limit
+        self.unit = unit
+
+    def spend(self, amount: int) -> None:
+        """Take an amount, or raise ResultTooLargeError."""
+        if amount > self.left:
+            raise ResultTooLargeError(self.limit, self.unit)
+        self.left -= amount
+
+
 class Budget:
-    """The rows, values and characters of text that one answer may still have, each as often as it appears."""
+    """What one answer may still have, each as often as it appears."""
 
     def __init__(
         self,
@@ -238,29 +252,11 @@ class Budget:
         characters: int = MOST_CHARACTERS,
         values: int = MOST_VALUES,
     ) -> None:
-        self.limit = self.left = rows
-        self.characters_limit = self.characters_left = characters
-        self.values_limit = self.values_left = values
+        self.rows = Allowance(rows, "rows")
+        self.characters = Allowance(characters, "characters")
+        self.values = Allowance(values, "values")
 
     @property
     def enough(self) -> int:
         """How many rows a query must fetch to show that there are too many."""
-        return self.left + 1
-
-    def spend(self, rows: int) -> None:
-        """Take rows from the budget, or raise ResultTooLargeError."""
-        if rows > self.left:
-            raise ResultTooLargeError(self.limit)
-        self.left -= rows
-
-    def spend_values(self, values: int) -> None:
-        """Take values of fields from the budget, or raise ResultTooLargeError."""
-        if values > self.values_left:
-            raise ResultTooLargeError(self.values_limit, "values")
-        self.values_left -= values
-
-    def spend_text(self, characters: int) -> None:
-        """Take characters from the budget, or raise ResultTooLargeError."""
-        if characters > self.characters_left:
-            raise ResultTooLargeError(self.characters_limit, "characters")
-        self.characters_left -= characters
+        return self.rows.left + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tracemalloc
-from copy import copy
+from copy import deepcopy
 
 import orjson
 import pytest
@@ -311,7 +311,7 @@ def test_names_count_as_text_too(db, query):
         budget = Budget(100_000, characters=80 * 10 * 250)
         request = GraphQLRequest(query.replace("%s", fields))
         for executor in (planned, unplanned):
-            body = executor.answer(request, Context(budget=copy(budget))).body
+            body = executor.answer(request, Context(budget=deepcopy(budget))).body
             assert ("errors" in body) is refused
 
 
