@@ -10,7 +10,7 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 
-from webhooks_core.web.markdown_lines import Line
+from webhooks_core.web.markdown_lines import Line, fence_of
 
 LONGEST = 1_048_576  # characters; no summary is longer
 DEEPEST = 100  # quotes, lists and their items inside each other
@@ -187,7 +187,7 @@ class _Writer:
     def _start(self, tag: str, values: Mapping[str, str]) -> None:
         if self._skips(tag, values):
             return
-        if tag in BLOCKS | {"pre"} and not self._is_block:
+        if (tag in BLOCKS or tag == "pre") and not self._is_block:
             self._end_code()  # it was not closed
         if tag in CODE or tag == "pre":
             self._start_code(tag, values)
@@ -289,8 +289,7 @@ class _Writer:
         if not is_block or self._is_in_cell:
             self._text(code, is_code=True)
         elif code.strip():
-            longest = max(map(len, re.findall("`+", code)), default=0)
-            fence = "`" * max(3, longest + 1)
+            fence = fence_of(code, at_least=3)
             code = code.removeprefix("\n").removesuffix("\n")
             block = f"{fence}{self._language}\n{code}\n{fence}"
             self._containers[-1].blocks.append(block)

@@ -156,9 +156,14 @@ class Line:
         return "".join([*escaped, shown[end:]]).replace("\n", "  \n")
 
 
+def fence_of(code: str, *, at_least: int) -> str:
+    """Return more backticks than the code has in a row."""
+    longest = max(map(len, re.findall("`+", code)), default=0)
+    return "`" * max(at_least, longest + 1)
+
+
 def _code(text: str) -> str:
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * (longest + 1)
+    fence = fence_of(text, at_least=1)
     pad = " " if "`" in (text[0], text[-1]) else ""
     return f"{fence}{pad}{text}{pad}{fence}"
 
