@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from django.db import connection
 from django.utils import timezone
 
 from tests.receiver import Receiver
@@ -19,6 +23,27 @@ def dispatch(**options: Any) -> int:
     """Send what is due now; do not wait for what is due later."""
     defaults: dict[str, Any] = {"linger": timedelta(0), "run_s": PATIENCE_S}
     return dispatcher.dispatch(**defaults | options)
+
+
+@contextmanager
+def running_dispatcher() -> Iterator[None]:
+    """Run the engine beside the test."""
+    stopped = threading.Event()
+
+    def work() -> None:
+        try:
+            while not stopped.is_set():
+                dispatch(stop=stopped.is_set, resident=True)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()
 
 
 def answer_after_release(monkeypatch, server: Receiver) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import io
-import threading
-from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 import orjson
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
@@ -27,8 +24,8 @@ from tests.recording.conftest import error_of
 from tests.recording.factories import RefreshTokenFactory
 from tests.running import until
 from tests.threads import started
+from tests.webhooks_core.engine import dispatch, running_dispatcher
 from webhooks_core import endpoints, publishing, tasks
-from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -47,43 +44,8 @@ deleted = pytest.mark.spec("accounts", "deletion: subscriptions, events, deliver
 inactive = pytest.mark.spec("accounts", "inactive account")
 
 
-def ready(api, count=1):
-    for number in range(count):
-        publishing.publish(
-            profile="recording",
-            owner=api.owner,
-            event_type="summary.completed",
-            data={"audio_id": f"aud_{number}"},
-        )
-
-
-def dispatch(**options):
-    return engine.dispatch(**{"linger": timedelta(0)} | options)
-
-
 def counts():
     return [model.objects.count() for model in ROWS]
-
-
-@contextmanager
-def dispatcher():
-    """Run the engine beside the test."""
-    stopped = threading.Event()
-
-    def work():
-        try:
-            while not stopped.is_set():
-                dispatch(stop=stopped.is_set, resident=True)
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        thread.join()
 
 
 # ── Deletion ────────────────────────────────────────────────────────────────────────
@@ -97,13 +59,13 @@ def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
 ):
     with receiver(500) as server:
         stranger.create(url=server.url)
-        ready(stranger, 2)
+        stranger.publish(2)
         dispatch()
         theirs = counts()
         api.create(url=server.url)
         deleted_id = api.create(url=server.url)["endpoint_id"]
         api.delete(f"webhooks/{deleted_id}")
-        ready(api, 3)
+        api.publish(3)
         dispatch()
         request_count = len(server.requests)
         if way == "instance":
@@ -128,7 +90,7 @@ def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
 @pytest.mark.django_db(transaction=True)
 def test_a_deletion_that_is_rolled_back_deletes_nothing(api):
     api.create()
-    ready(api)
+    api.publish()
     before = counts()
     with transaction.atomic():
         api.user.delete()
@@ -160,8 +122,8 @@ def test_static_endpoints_and_other_products_stay(api):
 def test_nothing_is_sent_after_a_deletion_beside_a_dispatcher_with_claims(api):
     with receiver(204, delay=0.02) as server:
         api.create(url=server.url)
-        ready(api, 300)
-        with dispatcher():
+        api.publish(300)
+        with running_dispatcher():
             until(lambda: len(server.requests) >= 4, "four requests")
             assert Delivery.objects.filter(claimed_by__isnull=False).exists()
             in_flight = Endpoint.objects.get(owner=api.owner).max_in_flight
@@ -180,7 +142,7 @@ def test_nothing_is_sent_after_a_deletion_beside_a_dispatcher_with_claims(api):
 def test_the_sweep_removes_what_a_lost_task_leaves(api, monkeypatch):
     monkeypatch.setattr(notify, "enqueue", lambda _: False)
     api.create()
-    ready(api)
+    api.publish()
     api.user.delete()
     assert Event.objects.exists()
     sweep()
@@ -194,16 +156,16 @@ def test_the_sweep_removes_what_a_lost_task_leaves(api, monkeypatch):
 def test_a_deletion_that_is_not_committed_yet_delays_no_delivery_of_others(
     api, stranger
 ):
-    with receiver(204) as server, receiver(204) as other, dispatcher():
+    with receiver(204) as server, receiver(204) as other, running_dispatcher():
         api.create(url=server.url)
         stranger.create(url=other.url)
         server.gate.clear()
-        ready(api, 20)
+        api.publish(20)
         until(lambda: server.requests, "a request in flight")
         with transaction.atomic():
             api.user.delete()
             server.gate.set()  # its own results wait for the commit, and nothing else
-            started(ready, stranger, 20).result()
+            started(stranger.publish, 20).result()
             theirs = Delivery.objects.filter(endpoint__owner=stranger.owner)
             until(lambda: theirs.filter(status=1).count() == 20, "all deliveries")
         until(lambda: not Delivery.objects.pending().exists(), "the end of the others")
@@ -215,7 +177,7 @@ def test_many_deletions_beside_a_loaded_engine_lose_no_delivery_of_others(
     stranger, monkeypatch
 ):
     users = UserFactory.create_batch(20)
-    with receiver(204) as server, receiver(204) as other, dispatcher():
+    with receiver(204) as server, receiver(204) as other, running_dispatcher():
         server.gate.clear()
         for user in users:
             owner: Any = {"profile": "recording", "owner": str(user.pk)}
@@ -226,7 +188,7 @@ def test_many_deletions_beside_a_loaded_engine_lose_no_delivery_of_others(
         until(lambda: len(server.requests) >= 20, "requests in flight")
         for user in users:
             user.delete()
-            ready(stranger, 5)
+            stranger.publish(5)
         request_count = len(server.requests)
         until(lambda: len(other.requests) == 100, "all deliveries of others")
         server.gate.set()
@@ -242,11 +204,11 @@ def test_a_dispatcher_goes_on_for_others_beside_a_deletion(api, stranger):
     with receiver(204, delay=0.05) as server, receiver(204) as other:
         api.create(url=server.url)
         stranger.create(url=other.url)
-        ready(api, 100)
-        with dispatcher():
+        api.publish(100)
+        with running_dispatcher():
             until(lambda: len(server.requests) >= 4, "four requests")
             api.user.delete()
-            ready(stranger, 5)
+            stranger.publish(5)
             until(lambda: len(other.requests) == 5, "five requests")
 
 
@@ -294,14 +256,14 @@ def test_pending_deliveries_are_held_and_go_on_when_the_account_is_active_again(
 
     with receiver(500, 204) as server:
         api.create(url=server.url)
-        ready(api, 2)
+        api.publish(2)
         Endpoint.objects.update(max_in_flight=1)
         dispatch(stop=lambda: len(server.requests) >= 1)
         pending_count = Delivery.objects.filter(status=0).count()
         assert pending_count >= 1
         set_active(False)
         error_of(api.get("webhooks"), 401, "unauthorized")
-        ready(api)  # published meanwhile: no record
+        api.publish()  # published meanwhile: no record
         assert Event.objects.count() == 3
         assert Delivery.objects.count() == 2
         request_count = len(server.requests)
@@ -313,7 +275,7 @@ def test_pending_deliveries_are_held_and_go_on_when_the_account_is_active_again(
         set_active(True)
         assert dispatch() == pending_count
         assert set(Delivery.objects.values_list("status", flat=True)) == {1}
-        ready(api)
+        api.publish()
         assert dispatch() == 1
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.running import until
 from tests.threads import started
-from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.engine import dispatch, running_dispatcher
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints, publishing, tasks
 from webhooks_core.models import (
@@ -42,29 +39,9 @@ ENDS = {
 }
 
 
-@contextmanager
-def dispatcher() -> Iterator[None]:
-    stopped = threading.Event()
-
-    def work() -> None:
-        try:
-            while not stopped.is_set():
-                dispatch(stop=stopped.is_set, resident=True)
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        thread.join()
-
-
 @pytest.mark.parametrize("how", ENDS)
 def test_what_waits_behind_open_requests_is_not_sent_once_the_endpoint_ended(how):
-    with receiver(204) as server, dispatcher():
+    with receiver(204) as server, running_dispatcher():
         server.gate.clear()
         endpoint = EndpointFactory.create(url=server.url)
         publish_events(20)
@@ -105,7 +82,7 @@ def test_results_of_an_endpoint_that_others_lock_delay_no_other_results():
         publish_event()
         publish_event("bob")
         server.gate.clear()
-        with dispatcher():
+        with running_dispatcher():
             until(lambda: server.requests, "a request in flight")
             with transaction.atomic():
                 Endpoint.objects.select_for_update().get(pk=locked.pk)
