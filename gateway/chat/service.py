@@ -189,8 +189,8 @@ class Service:
     ) -> ChatContext:
         """Read the body and find the endpoint.
 
-        Raises UnsupportedMediaTypeError, EncodedBodyError, what `request.read` raises, EndpointNotFoundError,
-        InvalidRequestError, InvalidValueError.
+        Raises UnsupportedMediaTypeError, EncodedBodyError, what `request.read` raises,
+        EndpointNotFoundError, InvalidRequestError, InvalidValueError.
         """
         if not request.is_json:
             raise UnsupportedMediaTypeError

@@ -18,7 +18,8 @@ from recording.oauth import grants
 from recording.oauth.models import AuthMethod
 from webhooks_core.admin.base import ReadOnlyAdmin
 
-# The list shows the beginning of a client id, which may be an address; the application's page shows it whole.
+# The list shows the beginning of a client id, which may be an address. The application's page
+# shows it whole.
 MAX_ID_LENGTH = 20
 
 

@@ -50,7 +50,8 @@ PRESETS = {
     ),
 }
 
-# Parameters that we add to the query: a second one could make a client read the wrong one (RFC 9207).
+# Parameters that we add to the query: a second one could make a client read the wrong one
+# (RFC 9207).
 RESERVED = frozenset({"code", "state", "iss", "error", "error_description"})
 
 

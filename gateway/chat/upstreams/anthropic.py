@@ -161,12 +161,12 @@ def _tool_call(block: Mapping[str, Any], nothing: str = "{}") -> dict[str, Any]:
 
 
 def _counts(value: Any) -> dict[str, int]:
-    """Return the numbers that the API tells, with the one within `cache_creation`."""
+    """Return the numbers that the API reports, with the one within `cache_creation`."""
     counts = value if isinstance(value, dict) else {}
     writes = counts.get("cache_creation")
-    told = {**counts, HOUR: writes.get(HOUR) if isinstance(writes, dict) else None}
-    names = (name for name in (*COUNTS, HOUR) if told.get(name) is not None)
-    return {name: _number(told[name]) for name in names}
+    numbers = {**counts, HOUR: writes.get(HOUR) if isinstance(writes, dict) else None}
+    names = (name for name in (*COUNTS, HOUR) if numbers.get(name) is not None)
+    return {name: _number(numbers[name]) for name in names}
 
 
 def _usage(counts: Mapping[str, int]) -> dict[str, Any]:

@@ -137,8 +137,8 @@ async def post(
 ) -> AsyncGenerator[aiohttp.ClientResponse]:
     """POST JSON and yield the response if it is a success. Raises as Upstream's methods do.
 
-    `prepare` runs in a thread for a large request. Leaving the block before the end of the response closes the connection, so that the
-    server can stop at once.
+    `prepare` runs in a thread for a large request. Leaving the block before the end of the
+    response closes the connection, so that the server can stop immediately.
     """
     response = None
     try:
