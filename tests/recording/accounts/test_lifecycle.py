@@ -9,7 +9,7 @@ import orjson
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
@@ -152,7 +152,7 @@ def test_the_sweep_removes_what_a_lost_task_leaves(api, monkeypatch):
 
 @deleted
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif("connection.vendor == 'sqlite'", reason="SQLite has one writer")
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one writer")
 def test_a_deletion_that_is_not_committed_yet_delays_no_delivery_of_others(
     api, stranger
 ):

@@ -144,7 +144,7 @@ def test_results_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
     assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
 
 
-@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has no standby")
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no standby")
 def test_results_are_kept_while_the_server_is_read_only(monkeypatch):
     """As after a failover, until the connection is made anew."""
     monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from tests.receiver import receiver
@@ -74,7 +74,7 @@ def test_what_a_deletion_left_waiting_is_failed_by_the_dispatcher(monkeypatch):
     assert not Delivery.objects.pending().exists()
 
 
-@pytest.mark.skipif("connection.vendor == 'sqlite'", reason="SQLite has one writer")
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one writer")
 def test_results_of_an_endpoint_that_others_lock_delay_no_other_results():
     with receiver(204) as server, receiver(204) as other:
         locked = EndpointFactory.create(url=server.url)
