@@ -16,6 +16,7 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, f
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
+from webhooks_core.dispatch import claims
 from webhooks_core.endpoints import QuotaExceededError
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
 
@@ -263,3 +264,21 @@ class TestPause:
         )
         publish_event()
         assert Delivery.objects.count() == 1
+
+    def test_a_delivery_published_after_a_return_to_activity_does_not_fail(
+        self, use_profile, monkeypatch
+    ):
+        """As when a dispatcher has read the endpoint while it was inactive."""
+        use_profile(inactive_fails_pending=True)
+        target = EndpointFactory.create(url=URL, active=False)
+        EndpointQueue.objects.update(next_due_at=timezone.now())
+
+        def activate(endpoint: Endpoint) -> str:
+            reason = endpoints.pending_failure(endpoint)
+            endpoints.update(target, active=True)
+            publish_event()
+            return reason
+
+        monkeypatch.setattr(claims, "pending_failure", activate)
+        SteppedDispatcher().claim()
+        assert only_delivery().status == Delivery.Status.PENDING

@@ -297,8 +297,9 @@ def _fail_what_may_not_wait(endpoint: Endpoint) -> bool:
     """Fail some deliveries if the endpoint's may not wait; return True if there may be more."""
     if not (reason := pending_failure(endpoint)):
         return False
-    waiting = Delivery.objects.waiting().filter(endpoint=endpoint)
-    return waiting.fail_some(error=reason) > 0
+    # Read again: the endpoint may be active since, with new deliveries.
+    suspended = Delivery.objects.suspended().filter(endpoint=endpoint)
+    return suspended.fail_some(error=reason) > 0
 
 
 def _probe_at(endpoint: Endpoint, now: datetime) -> datetime | None:
