@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,9 +15,16 @@ from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.http.request import MediaType
 from django.shortcuts import render
-from django.utils.cache import patch_vary_headers
+from django.utils.cache import (
+    get_conditional_response,
+    patch_vary_headers,
+    set_response_etag,
+)
 from django.views.decorators.csrf import csrf_exempt
 
+from catalog.compression import compress
+from catalog.conf import option
+from catalog.cors import preflight, with_cors
 from catalog.execution.context import Context
 from catalog.execution.operations import (
     Executor,
@@ -32,6 +40,7 @@ JSON = "application/json"
 RESPONSE_JSON = "application/graphql-response+json"
 PAGE = "text/html"
 READING = ("GET", "HEAD")
+SHA256_HEX = re.compile("[0-9a-f]{64}")
 RETRY_AFTER_S = "5"
 executor = Executor(schema.graphql_schema)
 
@@ -61,7 +70,25 @@ def internal_error(**extensions: str) -> RequestError:
 
 @csrf_exempt  # it reads no cookie, so no other site can use one
 def graphql(request: HttpRequest) -> HttpResponse:
-    """Answer a GraphQL request, or show GraphiQL to a browser."""
+    """Answer a GraphQL request, or show GraphiQL to a browser; compressed, and for other sites."""
+    response = preflight(request) or with_etag(request, respond(request))
+    return sendable(request, response)
+
+
+def sendable(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    return with_cors(request, compress(request, response))
+
+
+def with_etag(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Give a response to GET or HEAD an ETag; return 304 to a request that repeats it."""
+    if request.method not in READING or response.status_code != 200:
+        return response
+    set_response_etag(response)
+    etag = response["ETag"]
+    return get_conditional_response(request, etag, response=response) or response
+
+
+def respond(request: HttpRequest) -> HttpResponse:
     accepted = parse_accept(request.META.get("HTTP_ACCEPT", "").strip() or "*/*")
     if request.method in READING and accepted.prefers_page:
         return with_vary(render(request, "catalog/graphiql.html"))
@@ -76,6 +103,8 @@ def graphql(request: HttpRequest) -> HttpResponse:
         status = 503 if is_outage(error) else 500
         body = internal_error(requestId=request_id(request)).body
     response = json_response(status, body, accepted.json or JSON)
+    if request.method in READING and status == 200 and "errors" not in body:
+        response["Cache-Control"] = cache_control(request)
     if status == 405:
         response["Allow"] = "POST" if request.method in READING else "GET, POST"
     if status == 503:
@@ -83,8 +112,16 @@ def graphql(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def cache_control(request: HttpRequest) -> str:
+    """Return for how long caches may keep the result of a GET: only if a hash names its document."""
+    extensions = request.GET.get("extensions", "")
+    is_named = "documentId" in request.GET or "persistedQuery" in extensions
+    seconds = option("CATALOG_CACHE_S")
+    return f"public, max-age={seconds}" if is_named and seconds else "no-cache"
+
+
 def response_for(
-    _request: HttpRequest, status: int, _error: BaseException | None
+    request: HttpRequest, status: int, _error: BaseException | None
 ) -> HttpResponse:
     """Answer a failure before the view: an unknown host or address, or an exception."""
     error = internal_error()
@@ -92,7 +129,7 @@ def response_for(
         error = bad_request()
     elif status == 404:
         error = RequestError(404, "NOT_FOUND", "There is nothing at this address.")
-    return json_response(error.status, error.body, JSON)
+    return sendable(request, json_response(error.status, error.body, JSON))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +226,38 @@ def graphql_request(parameters: Any) -> GraphQLRequest:
     """Return the request, or raise RequestError for a parameter of a wrong type."""
     if not isinstance(parameters, dict):
         raise bad_request("The request is not a JSON object.")
-    query, name = parameters.get("query"), parameters.get("operationName")
-    if not isinstance(query, str):
-        raise bad_request("query is missing or not a string.")
-    if not isinstance(name, str | None):
-        raise bad_request("operationName is not a string.")
     for key in ("variables", "extensions"):
         if not isinstance(parameters.get(key), dict | None):
             raise bad_request(f"{key} is not an object.")
-    return GraphQLRequest(query, name or None, parameters.get("variables"))
+    for key in ("query", "operationName", "documentId"):
+        if not isinstance(parameters.get(key), str | None):
+            raise bad_request(f"{key} is not a string.")
+    query, document_id = parameters.get("query"), parameters.get("documentId")
+    sha256 = persisted_hash(parameters.get("extensions") or {})
+    if query is None and document_id is None and sha256 is None:
+        raise bad_request("query is missing or not a string.")
+    if query is not None and document_id is not None:
+        raise bad_request("Send query or documentId, not both.")
+    return GraphQLRequest(
+        query=query,
+        operation_name=parameters.get("operationName") or None,
+        variables=parameters.get("variables"),
+        document_id=document_id,
+        sha256=sha256,
+    )
+
+
+def persisted_hash(extensions: dict[str, Any]) -> str | None:
+    """Return the hash of Apollo's automatic persisted queries; None if the request has none."""
+    entry = extensions.get("persistedQuery")
+    if entry is None:
+        return None
+    if not isinstance(entry, dict) or entry.get("version") != 1:
+        raise bad_request("extensions.persistedQuery is not of version 1.")
+    digest = entry.get("sha256Hash")
+    if not isinstance(digest, str) or not SHA256_HEX.fullmatch(digest):
+        raise bad_request("sha256Hash is not a SHA-256 in lowercase hex.")
+    return digest
 
 
 def bearer(request: HttpRequest) -> str | None:
@@ -211,7 +271,9 @@ def request_id(request: HttpRequest) -> str:
 
 def json_response(status: int, body: dict[str, Any], media_type: str) -> HttpResponse:
     content_type = f"{media_type}; charset=utf-8"
-    return with_vary(HttpResponse(orjson.dumps(body), content_type, status=status))
+    headers = {"Cache-Control": "no-store"}
+    response = HttpResponse(orjson.dumps(body), content_type, status, headers=headers)
+    return with_vary(response)
 
 
 def with_vary(response: HttpResponse) -> HttpResponse:

@@ -61,6 +61,11 @@ def words(value: str) -> list[str]:
     return [word for word in (part.strip() for part in value.split(",")) if word]
 
 
+def origins(value: str) -> list[str]:
+    """Return a list of origins; `*` stands for every origin."""
+    return [word if word == "*" else origin(word) for word in words(value)]
+
+
 def fernet_keys(value: str) -> list[str]:
     """Return a non-empty list of Fernet keys (32 bytes each, url-safe base64)."""
     keys = words(value)
@@ -173,6 +178,7 @@ def ca_file(value: str) -> str:
 PARSERS: dict[str, Callable[..., Any]] = {
     "origin": origin,
     "words": words,
+    "origins": origins,
     "fernet_keys": fernet_keys,
     "networks": networks,
     "database": database,

@@ -154,6 +154,10 @@ CATALOG_INTROSPECTION = env.bool("CATALOG_INTROSPECTION", True)
 CATALOG_EVENTS = env.bool("CATALOG_EVENTS", False)
 CATALOG_SUGGESTIONS = env.bool("CATALOG_SUGGESTIONS", True)
 CATALOG_ROW_BUDGET = env.integer("CATALOG_ROW_BUDGET", 100_000, least=1)
+CATALOG_OPERATIONS = env.str("CATALOG_OPERATIONS", "")
+CATALOG_CACHE_S = env.integer("CATALOG_CACHE_S", 0)
+CATALOG_CORS_ORIGINS = env.origins("CATALOG_CORS_ORIGINS", "")
+CATALOG_SLOW_MS = env.integer("CATALOG_SLOW_MS", 1000)
 CHAT_REQUESTS_PER_MINUTE = env.integer("CHAT_REQUESTS_PER_MINUTE", 0)
 CHAT_REQUESTS_AT_ONCE = env.integer("CHAT_REQUESTS_AT_ONCE", 1000)
 CHAT_KEY_BYTES_AT_ONCE = env.integer("CHAT_KEY_BYTES_AT_ONCE", 64 * 1024 * 1024)
@@ -266,15 +270,7 @@ AUTHENTICATION_BACKENDS = [
 LOGIN_URL = "/accounts/login"
 LOGIN_REDIRECT_URL = "/accounts/clients"
 LOGOUT_REDIRECT_URL = "/accounts/login"
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
-]
+AUTH_PASSWORD_VALIDATORS = third_party.AUTH_PASSWORD_VALIDATORS
 
 # ── Database, cache, tasks ──────────────────────────────────────────────────────────
 

@@ -21,6 +21,8 @@ from graphql import (
 )
 from graphql.execution.collect_fields import collect_fields
 
+from catalog import persisted
+from catalog.conf import option
 from catalog.error_counter import MASKED, NO_OPERATION, Failure, failures
 from catalog.errors import CatalogError
 from catalog.execution.completion import Completion
@@ -42,9 +44,11 @@ LONGEST_NAME = 100
 class GraphQLRequest:
     """The parameters of a request, as GraphQL over HTTP names them."""
 
-    query: str
+    query: str | None = None
     operation_name: str | None = None
     variables: Json | None = None
+    document_id: str | None = None  # in place of the query
+    sha256: str | None = None  # of the query, which it may replace
 
 
 @dataclass(slots=True)
@@ -95,6 +99,7 @@ class Execution:
     ) -> None:
         self.executor, self.request, self.context = executor, request, context
         self.read_only = read_only
+        self.text = ""
         self.name: str | None = None
         self.cost: int | None = None
         self.is_planned = False
@@ -113,15 +118,24 @@ class Execution:
             shown = [public(error, code, self.context.request_id) for error in errors]
             body = {"errors": shown, **body}
             failures.add(map(self.failure, shown))
-        log.info(
-            "operation",
-            operation=(self.name or "")[:LONGEST_NAME],
-            cost=self.cost,
-            planned=self.is_planned,
-            errors=len(errors),
-            ms=round((time.perf_counter() - started) * 1000, 1),
-        )
+        self.log(len(errors), round((time.perf_counter() - started) * 1000, 1))
         return Answer(body, is_executed, is_unavailable)
+
+    def log(self, errors: int, ms: float) -> None:
+        """Log the operation; a slow one as a warning, with the hash of its document."""
+        fields: Json = {
+            "operation": (self.name or "")[:LONGEST_NAME],
+            "cost": self.cost,
+            "planned": self.is_planned,
+            "errors": errors,
+            "ms": ms,
+        }
+        if ms >= option("CATALOG_SLOW_MS"):
+            log.warning(
+                "slow operation", **fields, document=persisted.sha256(self.text)
+            )
+        else:
+            log.info("operation", **fields)
 
     def failure(self, error: Json) -> Failure:
         """Return the operation and the code of an error as clients see it."""
@@ -141,7 +155,13 @@ class Execution:
             return None, [error], refusal.code
 
     def execute(self) -> Result:
-        document = self.executor.documents.get(self.request.query)
+        documents = persisted.documents(option("CATALOG_OPERATIONS"))
+        if (text := self.request.query) is None:
+            text = documents.text(self.request.document_id or self.request.sha256 or "")
+        else:
+            documents.check(text, self.request.sha256)
+        self.text = text
+        document = self.executor.documents.get(text, is_listed=documents.are_listed)
         self.cost, self.name = document.cost, self.request.operation_name
         operation = document.operation(self.request.operation_name)
         if operation is None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 
 import pytest
@@ -317,6 +318,15 @@ def test_the_log_tells_name_duration_and_cost_but_no_values(send):
     assert (line["operation"], line["cost"], line["planned"]) == ("Mine", 51, True)
     assert line["ms"] >= 0
     assert "private" not in str(logs)
+
+
+def test_a_slow_operation_is_logged_with_the_hash_of_its_document(send, settings):
+    settings.CATALOG_SLOW_MS = 0
+    with capture_logs() as logs:
+        send(json.dumps({"query": "{ __typename }"}))
+    [line] = [line for line in logs if line["event"] == "slow operation"]
+    assert line["log_level"] == "warning"
+    assert line["document"] == hashlib.sha256(b"{ __typename }").hexdigest()
 
 
 def test_a_query_string_of_too_many_fields_is_400(client):
