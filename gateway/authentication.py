@@ -30,7 +30,7 @@ def authenticate(headers: Mapping[str, str], peer: str) -> Caller:
     caller = authenticate_cached(headers, peer)
     if caller is not MISS:
         return caller
-    return _valid(look_up(bearer_token(headers.get("authorization")) or ""))
+    return _valid(look_up(_key(headers) or ""))
 
 
 def authenticate_cached(headers: Mapping[str, str], peer: str) -> Caller | Miss:
@@ -38,11 +38,22 @@ def authenticate_cached(headers: Mapping[str, str], peer: str) -> Caller | Miss:
 
     For an event loop. Raises UnauthorizedError.
     """
-    token = bearer_token(headers.get("authorization"))
+    token = _key(headers)
     if token is None:
         return _from_headers(headers, peer)
     caller = cached_caller(token)
     return caller if caller is MISS else _valid(caller)
+
+
+def _key(headers: Mapping[str, str]) -> str | None:
+    """Return the key that a request carries: as a bearer token, else where others expect it.
+
+    Clients of Anthropic send `x-api-key`, those of Azure `api-key`.
+    """
+    token = bearer_token(headers.get("authorization"))
+    if token is not None or "x-tenant-id" in headers or "x-principal-id" in headers:
+        return token
+    return headers.get("x-api-key") or headers.get("api-key") or None
 
 
 def _valid(caller: Caller | None) -> Caller:

@@ -27,7 +27,7 @@ from gateway.chat.core.http_messages import (
     join_headers,
 )
 from gateway.chat.service import Service
-from gateway.chat.streaming.keep_alive import COMMENT, KeepAlive
+from gateway.chat.streaming.keep_alive import KeepAlive
 from gateway.chat.streaming.timeouts import StreamTimeout
 from webhooks_core.network.deadlines import within
 from webhooks_core.web.errors import BadRequestError, PayloadTooLargeError
@@ -63,6 +63,7 @@ async def respond(
         headers=headers,
         peer=(scope.get("client") or ("",))[0],
         read=client.read,
+        query=scope.get("query_string", b"").decode("latin-1"),
     )
     status = CLIENT_GONE
     try:
@@ -172,7 +173,7 @@ async def _send(
         return
     async with aclosing(response.rest) as rest:
         await _pass_on(_start(response, extra_headers), send)
-        comment = partial(_send_comment, send)
+        comment = partial(_send_comment, send, response.keep_alive)
         with StreamTimeout(None) as timer, KeepAlive(comment) as keep_alive:
             await _send_part(response.body, send, timer)
             keep_alive.start()
@@ -209,11 +210,11 @@ def _start(response: ChatResponse, extra_headers: Iterable[Header]) -> Message:
     }
 
 
-async def _send_comment(send: Send) -> None:
+async def _send_comment(send: Send, comment: bytes) -> None:
     """Send a comment; if the client has left, the next part or the watcher notices."""
     with suppress(ClientGoneError):
         await _pass_on(
-            {"type": "http.response.body", "body": COMMENT, "more_body": True}, send
+            {"type": "http.response.body", "body": comment, "more_body": True}, send
         )
 
 

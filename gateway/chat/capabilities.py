@@ -12,14 +12,22 @@ from gateway.chat.core.errors import (
 from gateway.chat.core.model_request import ModelRequest
 from gateway.configuration.shapes import ModelEntry
 
+# Whether a body needs a capability.
+Need = Callable[[Mapping[str, Any]], bool]
 
-def require(endpoint: ModelEntry, inference_type: str, request: ModelRequest) -> None:
+
+def require(
+    endpoint: ModelEntry,
+    inference_type: str,
+    request: ModelRequest,
+    needs: Mapping[str, Need],
+) -> None:
     """Raise UnsupportedInferenceTypeError, or UnsupportedRequestError for a lacking capability."""
     if endpoint.inference_type != inference_type:
         raise UnsupportedInferenceTypeError(endpoint.inference_type)
     if endpoint.supports is None:
         return
-    for name, is_needed in CAPABILITIES.items():
+    for name, is_needed in needs.items():
         if name not in endpoint.supports and is_needed(request.body):
             raise UnsupportedRequestError(name)
 
@@ -54,8 +62,8 @@ def _needs_reasoning(body: Mapping[str, Any]) -> bool:
     return is_thinking or wants_effort or bool(body.get("reasoning"))
 
 
-# The values of `supports`, and whether a body needs them.
-CAPABILITIES: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+# The values of `supports`, and whether a body of OpenAI's shape needs them.
+CAPABILITIES: Mapping[str, Need] = {
     "streaming": lambda body: body.get("stream") is True,
     "tools": lambda body: bool(body.get("tools") or body.get("functions")),
     "vision": lambda body: _has_part(body, "image_url"),

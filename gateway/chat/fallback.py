@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 import structlog
 
-from gateway.chat.core import chunks, failures, json_numbers, off_loop
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import ChatError, UpstreamServiceError
-from gateway.chat.core.usage_tokens import text_length
+from gateway.chat.operations.base import Operation
 from gateway.chat.routing import Router
 from gateway.chat.streaming.opened import OpenedStream
-from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams.base import Job, Upstream
 from gateway.configuration.shapes import Target
 from webhooks_core.network.deadlines import within
@@ -34,27 +31,21 @@ class FallbackCaller:
     upstreams: Mapping[str, Upstream]
     router: Router
 
-    async def complete(
-        self, context: ChatContext, method: Method[bytes], list_key: str
-    ) -> bytes:
-        """Return a body that has a list under a key, with the model's requested name.
-
-        Raises as Upstream's methods do.
-        """
+    async def complete(self, context: ChatContext, operation: Operation) -> bytes:
+        """Return the body for the client. Raises as Upstream's methods do."""
 
         async def call(upstream: Upstream, job: Job) -> bytes:
-            body = await method(upstream, job)
-            check = partial(_checked, context, body, list_key)
-            return await off_loop.run(check, size=len(body))
+            return await operation.complete(upstream, job, context)
 
         return await self._first_success(context, call)
 
-    async def open_stream(self, context: ChatContext) -> OpenedStream:
+    async def open_stream(
+        self, context: ChatContext, operation: Operation
+    ) -> OpenedStream:
         """Return a stream once its first chunk has come. Raises as Upstream's methods do."""
 
         async def call(upstream: Upstream, job: Job) -> OpenedStream:
-            transformer = ChunkTransformer(context.api_format, context.request)
-            opened = OpenedStream(transformer, upstream.stream(job))
+            opened = await operation.open(upstream, job, context)
             try:
                 with within(job.timeouts.first_byte_s):
                     await opened.read_first_chunk()
@@ -125,32 +116,3 @@ def _job(context: ChatContext, target: Target) -> Job:
         thinking=context.endpoint.thinking,
         report=context.report,
     )
-
-
-def _checked(context: ChatContext, body: bytes, list_key: str) -> bytes:
-    """Return a body with the requested name of the model, and note its usage.
-
-    Raises UpstreamServiceError, InvalidValueError.
-    """
-    value = chunks.parse(body, json_numbers.read)
-    if failures.replaces_answer(value, list_key):
-        raise failures.failure_in(value)
-    if not isinstance(value.get(list_key), list):
-        raise UpstreamServiceError(f"the answer has no {list_key}")
-    _note_usage(context, value)
-    model = context.request.model
-    if value.get("model", model) == model:
-        return body
-    return chunks.rename(body, model)
-
-
-def _note_usage(context: ChatContext, value: Mapping[str, Any]) -> None:
-    """Note what an answer used; embeddings have no completion."""
-    context.usage = usage = chunks.usage_in(value)
-    if usage is not None and usage.completion_tokens is None:
-        choices = value.get("choices")
-        if isinstance(choices, list):
-            messages = [c.get("message") for c in choices if isinstance(c, dict)]
-            context.completion_characters = text_length(messages)
-        else:
-            context.usage = replace(usage, completion_tokens=0)

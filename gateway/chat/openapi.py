@@ -221,13 +221,33 @@ def _chat(name: str, text: str, error: str, *, last: str, end: str = "") -> Any:
     return described_chat
 
 
+def _contract_chat(name: str) -> Any:
+    text = "A chunk, or at the end the error chunk."
+    return _chat(name, text, "GatewayError", last="GatewayChatErrorChunk")
+
+
+def _models(name: str) -> Any:
+    summary = "List the models that the caller may use"
+    return _operation(name, summary, MODELS, (401, 429, 500, 503))
+
+
+def _one_model(name: str) -> Any:
+    return _operation(
+        name,
+        "Describe a model that the caller may use",
+        MODEL,
+        (401, 404, 429, 500, 503),
+        parameters=[
+            parameter("model", "The name of the model endpoint.", example="echo")
+            | {"in": "path"}
+        ],
+    )
+
+
 OPERATIONS = {
-    ("post", "/v2/chat/completions"): _chat(
-        "chat",
-        "A chunk, or at the end the error chunk.",
-        "GatewayError",
-        last="GatewayChatErrorChunk",
-    ),
+    ("post", "/v2/chat/completions"): _contract_chat("chat"),
+    ("post", "/chat/completions"): _contract_chat("chat_in_router"),
+    ("post", "/v2/chat/completion"): _contract_chat("chat_in_log"),
     ("post", "/v1/chat/completions"): _chat(
         "openai_chat",
         "A chunk, an error or `[DONE]`.",
@@ -241,22 +261,10 @@ OPERATIONS = {
         EMBEDDINGS,
         requestBody=body(EMBEDDING, {"Texts": TEXTS_TO_EMBED}, required=True),
     ),
-    ("get", "/v1/models"): _operation(
-        "models",
-        "List the models that the caller may use",
-        MODELS,
-        (401, 429, 500, 503),
-    ),
-    ("get", "/v1/models/{model}"): _operation(
-        "model",
-        "Describe a model that the caller may use",
-        MODEL,
-        (401, 404, 429, 500, 503),
-        parameters=[
-            parameter("model", "The name of the model endpoint.", example="echo")
-            | {"in": "path"}
-        ],
-    ),
+    ("get", "/v1/models"): _models("models"),
+    ("get", "/v1/models/{model}"): _one_model("model"),
+    ("get", "/models"): _models("models_without_prefix"),
+    ("get", "/models/{model}"): _one_model("model_without_prefix"),
 }
 
 

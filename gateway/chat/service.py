@@ -30,11 +30,13 @@ from gateway.chat.core.http_messages import (
     ClientGoneError,
 )
 from gateway.chat.core.model_request import MAX_VALUES, ModelRequest
-from gateway.chat.fallback import FallbackCaller, Method
+from gateway.chat.fallback import FallbackCaller
 from gateway.chat.metering.body_bytes import BodyBytes
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
+from gateway.chat.operations.base import Operation
+from gateway.chat.operations.chat import CHAT, EMBEDDINGS
 from gateway.chat.streaming.body import events
 from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
@@ -59,24 +61,6 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
-    """What a request does with an endpoint."""
-
-    action: str  # in policy decisions
-    inference_type: str
-    method: Method[bytes]
-    list_key: str  # where the body of a success has its list
-
-
-CHAT = Operation(
-    "chat.completions", "chat", lambda upstream, job: upstream.complete(job), "choices"
-)
-EMBEDDINGS = Operation(
-    "embeddings", "embedding", lambda upstream, job: upstream.embed(job), "data"
-)
-
-
-@dataclass(frozen=True, slots=True)
 class Route:
     """What is served at a path; without an operation, descriptions of models."""
 
@@ -96,18 +80,23 @@ class Route:
 
 MODELS = Route("GET", OPENAI)
 # What follows is the name of a model, which may hold anything.
-MODEL_PREFIX = "/v1/models/"
+MODEL_PREFIXES = ("/v1/models/", "/models/")
+CONTRACT_CHAT = Route("POST", CONTRACT, CHAT)
 ROUTES: Mapping[str, Route] = {
-    "/v2/chat/completions": Route("POST", CONTRACT, CHAT),
+    "/v2/chat/completions": CONTRACT_CHAT,
+    # The specification's path within its router, and the name in its log.
+    "/chat/completions": CONTRACT_CHAT,
+    "/v2/chat/completion": CONTRACT_CHAT,
     "/v1/chat/completions": Route("POST", OPENAI, CHAT),
     "/v1/embeddings": Route("POST", OPENAI, EMBEDDINGS),
     "/v1/models": MODELS,
+    "/models": MODELS,
 }
 
 
 def serves(path: str) -> bool:
     """Return True if a path is one of chat's."""
-    return path in ROUTES or path.startswith(MODEL_PREFIX)
+    return path in ROUTES or path.startswith(MODEL_PREFIXES)
 
 
 def route_of(path: str) -> Route:
@@ -161,8 +150,9 @@ class Service:
 
     async def _models(self, path: str, caller: Caller) -> ChatResponse:
         """Describe the endpoints that the caller may use, or one. Raises EndpointNotFoundError."""
-        if path.startswith(MODEL_PREFIX):
-            endpoint = await self._endpoint(path.removeprefix(MODEL_PREFIX), caller)
+        if path.startswith(MODEL_PREFIXES):
+            _, _, name = path.partition("/models/")
+            endpoint = await self._endpoint(name, caller)
             return ChatResponse.json(200, _model(endpoint))
         endpoints = (await self.registry.endpoints()).values()
         items = [_model(item) for item in endpoints if _is_allowed(item, caller)]
@@ -199,7 +189,7 @@ class Service:
         raw = await request.read(held.add)
         # A body of more values is refused when it is read.
         held.add(VALUE_BYTES * min(values_in(raw), MAX_VALUES))
-        parse = partial(ModelRequest.parse, raw)
+        parse = partial(ModelRequest.parse, raw, keeps_raw=operation.keeps_raw)
         model_request = await off_loop.run(parse, size=len(raw))
         try:
             endpoint = await self._endpoint(model_request.model, caller)
@@ -209,9 +199,17 @@ class Service:
                 caller=caller, action=action, model=model, request=request
             )
             raise
-        return ChatContext(
+        context = ChatContext(
             caller, endpoint, model_request, request.request_id, api_format
         )
+        if prefix := operation.passed_headers:
+            context.passed_query = request.query
+            context.passed_headers = {
+                name: value
+                for name, value in request.headers.items()
+                if name.startswith(prefix)
+            }
+        return context
 
     async def _call(
         self,
@@ -232,18 +230,18 @@ class Service:
             held.release()
 
     async def _answer(self, context: ChatContext, operation: Operation) -> ChatResponse:
-        is_stream = context.request.stream and operation is CHAT
+        is_stream = context.request.stream and operation.can_stream
         self.limits.enter(context.caller)
         try:
             kind, wanted = operation.inference_type, context.request
-            check = partial(require, context.endpoint, kind, wanted)
+            needs = operation.capabilities
+            check = partial(require, context.endpoint, kind, wanted, needs)
             await off_loop.run(check, size=wanted.size)
             if is_stream:
-                return await self._stream(context)
-            method, list_key = operation.method, operation.list_key
-            completion = await self.calls.complete(context, method, list_key)
+                return await self._stream(context, operation)
+            completion = await self.calls.complete(context, operation)
             self._end(context, SUCCESS)
-            return ChatResponse.json(SUCCESS, completion)
+            return ChatResponse.json(SUCCESS, completion, context.response_headers)
         except asyncio.CancelledError:
             self._end(context, CLIENT_GONE)
             raise
@@ -256,12 +254,18 @@ class Service:
             self._end(context, status)
             return ChatResponse.json(status, body, headers)
 
-    async def _stream(self, context: ChatContext) -> ChatResponse:
-        opened = await self.calls.open_stream(context)
+    async def _stream(self, context: ChatContext, operation: Operation) -> ChatResponse:
+        opened = await self.calls.open_stream(context, operation)
         context.forget_body()
         parts = events(context, opened, self._end)
         # The generator has begun, so that closing it ends the request.
-        return ChatResponse(SUCCESS, EVENT_STREAM, await anext(parts), parts)
+        return ChatResponse(
+            SUCCESS,
+            {**EVENT_STREAM, **context.response_headers},
+            await anext(parts),
+            parts,
+            context.api_format.keep_alive,
+        )
 
     def _end(self, context: ChatContext, status: int) -> None:
         """Record how a request ended; only the first end counts."""

@@ -100,6 +100,7 @@ def _chat_request(request: Request) -> ChatRequest:
         headers={name.lower(): value for name, value in request.headers.items()},
         peer=request.META.get("REMOTE_ADDR") or "",
         read=read,
+        query=request.META.get("QUERY_STRING") or "",
     )
     # The middleware that logs has given it one already.
     chat_request.request_id = getattr(request, "request_id", chat_request.request_id)
@@ -141,7 +142,7 @@ class _Stream(StreamingHttpResponse):
         self, response: ChatResponse, rest: AsyncGenerator[bytes], *, is_asgi: bool
     ) -> None:
         self._first, self._upstream_parts = response.body, rest
-        self._rest = with_comments(rest)
+        self._rest = with_comments(rest, response.keep_alive)
         parts = self._async_parts() if is_asgi else self._parts()
         super().__init__(parts, status=response.status, headers=dict(response.headers))
 

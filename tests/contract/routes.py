@@ -175,7 +175,13 @@ CHAT_ROUTES = (
         Route(path, TENANTS, CHAT_FIELDS)
         for path in ("/v2/chat/completions", "/v1/chat/completions", "/v1/embeddings")
     ),
+    *(
+        Route(path, ("nobody", "headers"), CHAT_FIELDS)
+        for path in ("/chat/completions", "/v2/chat/completion")
+    ),
     Route("/v1/models", TENANTS),
+    Route("/models", ("nobody", "headers")),
+    Route("/models/echo", ("nobody", "headers")),
     Route("/v1/models/echo", ("nobody", "headers")),
     Route("/v1/models/no-such", ("nobody", "headers")),
 )

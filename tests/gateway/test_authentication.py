@@ -58,6 +58,17 @@ def test_a_gateway_key_tells_tenant_and_principal(scheme):
     assert caller == Caller("acme", "ada", created.key.pk)
 
 
+@pytest.mark.parametrize("name", ["x-api-key", "api-key"])
+def test_a_key_may_stand_where_clients_of_other_apis_send_it(name):
+    created, absent = make(), bearer.make(keys.PREFIX)
+    assert ask(**{name: created.text}).key_id == created.key.pk
+    assert refused(**{name: absent}) == "The gateway key is not valid."
+    # A bearer token decides alone, and identity headers count before such a key.
+    assert "not valid" in refused(authorization="Bearer x", **{name: created.text})
+    assert ask(**HEADERS, **{name: created.text}).key_id is None
+    assert "Send a gateway key" in refused(**{name: ""})
+
+
 @pytest.mark.spec("gateway", "Authentication 1: header identity")
 @pytest.mark.parametrize("peer", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "127.9.9.9"])
 def test_locally_a_loopback_peer_is_believed(peer):

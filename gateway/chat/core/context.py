@@ -40,6 +40,11 @@ class ChatContext:
     completion_characters: int = 0
     first_chunk_s: float | None = None
     duration_s: float = 0.0
+    # What an upstream gets of the client's headers and query, and what the client gets of its
+    # headers.
+    passed_headers: Mapping[str, str] = field(default_factory=dict)
+    passed_query: str = ""
+    response_headers: Mapping[str, str] = field(default_factory=dict)
 
     def report(self, value: Mapping[str, Any]) -> None:
         """Record the usage that an upstream reports before the stream ends."""

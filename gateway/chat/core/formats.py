@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.chat.core import errors, json_numbers
-from gateway.chat.core.sse import frame
+from gateway.chat.core.sse import COMMENT, frame
 
 ERROR_TYPES = {
     401: "authentication_error",
@@ -26,6 +26,7 @@ class ApiFormat:
     """
 
     is_openai: bool
+    keep_alive: bytes = COMMENT  # what a silent stream sends
 
     def error(self, status: int, detail: Any) -> dict[str, Any]:
         """Return the body of an error."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.chat.core import json_numbers
+from gateway.chat.core.sse import COMMENT
 from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.parsers import is_over
 
@@ -42,6 +43,7 @@ class ChatRequest:
     headers: Mapping[str, str]
     peer: str
     read: Callable[[Hold], Awaitable[bytes]]
+    query: str = ""
     request_id: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,6 +86,7 @@ class ChatResponse:
     headers: Mapping[str, str]
     body: bytes
     rest: AsyncGenerator[bytes] | None = None
+    keep_alive: bytes = COMMENT  # what a silent stream sends
 
     @classmethod
     def json(

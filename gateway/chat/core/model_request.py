@@ -22,9 +22,10 @@ class ModelRequest:
     stream: bool
     body: Mapping[str, Any]
     size: int = 0  # of the body as it was sent, in bytes
+    raw: bytes = b""  # the body as it was sent, for upstreams that get it so
 
     @classmethod
-    def parse(cls, raw: bytes) -> Self:
+    def parse(cls, raw: bytes, *, keeps_raw: bool = False) -> Self:
         """Return the request. Raises InvalidRequestError with an argument per fault.
 
         Of a request for a stream: InvalidValueError.
@@ -35,7 +36,8 @@ class ModelRequest:
         if faults:
             kind: type[ChatError] = InvalidValueError if stream else InvalidRequestError
             raise kind(*faults)
-        return cls(body["model"], stream, body, len(raw))
+        kept = raw if keeps_raw else b""
+        return cls(body["model"], stream, body, len(raw), kept)
 
     @property
     def wants_usage(self) -> bool:
@@ -50,7 +52,7 @@ class ModelRequest:
         return number if isinstance(number, int) and number > 1 else 1
 
     def without_body(self) -> Self:
-        return replace(self, body={}, size=0)
+        return replace(self, body={}, size=0, raw=b"")
 
     def for_upstream(self, model: str, *, ask_usage: bool) -> bytes:
         """Return the body with the upstream's own name of the model, the rest unchanged.

@@ -12,6 +12,8 @@ from gateway.chat.core.failures import is_failure, replaces_answer
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 MAX_ERROR_BYTES = 256 * 1024
 DONE = b"[DONE]"
+# Clients skip a comment (WHATWG HTML, section 9.2.6). It stands between events only.
+COMMENT = b": keep-alive\n\n"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # llama.cpp reports its failures in a field named `error`.
 EVENT, DATA, ERROR = (

@@ -18,7 +18,7 @@ from gateway.chat.core.errors import (
 )
 from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.streaming.timeouts import StreamTimeout
-from gateway.chat.streaming.transform import ChunkTransformer
+from gateway.chat.streaming.transformer import Transformer
 
 # The wait for the usage after the finish reason, which already completes the stream.
 USAGE_WAIT_S = 2.0
@@ -55,7 +55,7 @@ async def events(
         end(context, CLIENT_GONE)
 
 
-def _note_tokens(context: ChatContext, transformer: ChunkTransformer) -> None:
+def _note_tokens(context: ChatContext, transformer: Transformer) -> None:
     context.usage = transformer.usage or context.usage
     context.completion_characters = transformer.characters
 
@@ -91,7 +91,7 @@ async def _transformed(
     _check_end(context, transformer)
 
 
-def _check_end(context: ChatContext, transformer: ChunkTransformer) -> None:
+def _check_end(context: ChatContext, transformer: Transformer) -> None:
     """Raise UpstreamServiceError for a stream that is not complete."""
     if not transformer.is_complete:
         raise UpstreamServiceError("the stream ended in the middle")
@@ -102,9 +102,7 @@ def _check_end(context: ChatContext, transformer: ChunkTransformer) -> None:
         log.info(NO_FINISH_REASON, request_id=context.request_id)
 
 
-def _read_timeout(
-    transformer: ChunkTransformer, idle_s: float, received_at: float
-) -> float:
+def _read_timeout(transformer: Transformer, idle_s: float, received_at: float) -> float:
     if transformer.goes_on:
         return idle_s
     return min(idle_s, received_at + USAGE_WAIT_S - monotonic())

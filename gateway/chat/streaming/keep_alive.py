@@ -10,9 +10,6 @@ from django.conf import settings
 
 from webhooks_core.network.deadlines import NEVER, Deadline, of_running_loop
 
-# Clients skip a comment (WHATWG HTML, section 9.2.6). It stands between events only.
-COMMENT = b": keep-alive\n\n"
-
 
 def interval() -> float:
     """Return after how many seconds of silence a comment is sent."""
@@ -60,7 +57,9 @@ class KeepAlive(Deadline):
             self._sending.cancel()
 
 
-async def with_comments(parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+async def with_comments(
+    parts: AsyncGenerator[bytes], comment: bytes
+) -> AsyncGenerator[bytes]:
     """Yield parts, and a comment after each interval of silence.
 
     For carriers that ask for one part after another. Each part costs a task. The caller
@@ -72,7 +71,7 @@ async def with_comments(parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
         reading = asyncio.ensure_future(anext(parts, None))
         try:
             while not (await asyncio.wait({reading}, timeout=timeout))[0]:
-                yield COMMENT
+                yield comment
         finally:
             if not reading.done():
                 reading.cancel()

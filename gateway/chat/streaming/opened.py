@@ -13,14 +13,14 @@ from gateway.chat.core.errors import (
     InvalidValueError,
     UpstreamServiceError,
 )
-from gateway.chat.streaming.transform import ChunkTransformer
+from gateway.chat.streaming.transformer import Transformer
 
 
 @dataclass(slots=True)
 class OpenedStream:
     """A stream whose first chunk has arrived; `fault` arrived with it, after it."""
 
-    transformer: ChunkTransformer
+    transformer: Transformer
     events: AsyncGenerator[list[bytes]]
     fault: ChatError | None = None
 
@@ -49,6 +49,6 @@ class OpenedStream:
                 raise UpstreamServiceError("the stream has no chunk")
 
     async def feed(self, payloads: list[bytes]) -> None:
-        """Transform events. Raises as ChunkTransformer.feed() does."""
+        """Transform events. Raises as Transformer.feed() does."""
         feed = partial(self.transformer.feed, payloads)
         await off_loop.run(feed, size=off_loop.size_of(payloads))

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from gateway.chat import fallback
 from gateway.chat.core import json_numbers, model_request, off_loop
 from gateway.chat.core.model_request import ModelRequest
 from gateway.chat.core.sse import MAX_EVENT_BYTES, EventReader
 from gateway.chat.metering.body_bytes import SMALL_BYTES, BodyBudget, BodyBytes
+from gateway.chat.operations import chat as chat_operations
 from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams import anthropic, turns
 from tests.gateway.chat.harness import IDENTITY, REQUEST_ID, UPSTREAM, V1, V2, text_of
@@ -135,7 +135,7 @@ def test_large_bodies_are_read_and_written_outside_of_the_loop(
 ):
     parsed = threads_of(monkeypatch, ModelRequest, "parse")
     written = threads_of(monkeypatch, ModelRequest, "for_upstream")
-    checked = threads_of(monkeypatch, fallback, "_checked")
+    checked = threads_of(monkeypatch, chat_operations, "renamed")
     upstream.script = answers({**COMPLETION, "text": BIG_TEXT})
     assert gateway.post(messages=BIG_TEXT).status_code == 200
     assert parsed == written == checked == ["chat-large"]

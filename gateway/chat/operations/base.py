@@ -1,0 +1,37 @@
+"""What a request does with an endpoint: an operation, in the shape of one API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from gateway.chat.capabilities import CAPABILITIES, Need
+from gateway.chat.core.context import ChatContext
+from gateway.chat.core.errors import UnsupportedRequestError
+from gateway.chat.streaming.opened import OpenedStream
+from gateway.chat.upstreams.base import Job, Upstream
+
+
+class Operation:
+    """Carries a request out at one target. Without state: `context` is the request's."""
+
+    action: ClassVar[str]  # in policy decisions
+    inference_type: ClassVar[str] = "chat"
+    can_stream: ClassVar[bool] = True
+    # Whether `ModelRequest.raw` keeps the body as it was sent, and the headers with this
+    # prefix that an upstream may get.
+    keeps_raw: ClassVar[bool] = False
+    passed_headers: ClassVar[str] = ""
+    capabilities: ClassVar[Mapping[str, Need]] = CAPABILITIES
+
+    async def complete(
+        self, upstream: Upstream, job: Job, context: ChatContext
+    ) -> bytes:
+        """Return the body for the client, and note its usage. Raises as Upstream's methods do."""
+        raise NotImplementedError
+
+    async def open(
+        self, upstream: Upstream, job: Job, context: ChatContext
+    ) -> OpenedStream:
+        """Return a stream that nothing has been read of. Raises as Upstream's methods do."""
+        raise UnsupportedRequestError("streaming")
