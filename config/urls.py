@@ -8,6 +8,7 @@ from django.urls import include, path
 from catalog.views import graphql
 from config.operations import api_docs, health, home, metrics, stream_probe
 from recording.accounts.views import (
+    confirm,
     pages,
     passwords,
     second_factor,
@@ -17,6 +18,8 @@ from recording.accounts.views import (
     tokens,
 )
 from recording.oauth.views import api, authorize
+from recording.webhook_pages import AccountDoor
+from webhooks_core.pages.urls import urls as webhook_pages
 
 handler400 = "config.errors.bad_request"
 handler404 = "config.errors.not_found"
@@ -42,6 +45,11 @@ urlpatterns = [
         name="login-second-step",
     ),
     path("accounts/logout", pages.Logout.as_view(), name="logout"),
+    path("accounts/confirm", confirm.confirm, name="account-confirm"),
+    path(
+        "accounts/webhooks",
+        include(webhook_pages(AccountDoor()), namespace="account-webhooks"),
+    ),
     path("accounts/clients", pages.clients, name="account-clients"),
     path("accounts/tokens", tokens.tokens_page, name="account-tokens"),
     path("accounts/tokens/revoke", tokens.revoke, name="account-token-revoke"),

@@ -42,7 +42,9 @@ OPEN = [
 ]
 OWN = [
     *("/accounts/clients", "/accounts/tokens", "/accounts/password"),
-    *("/accounts/sessions", "/accounts/two-step"),
+    *("/accounts/sessions", "/accounts/two-step", "/accounts/confirm"),
+    *("/accounts/webhooks", "/accounts/webhooks/event-types"),
+    "/accounts/webhooks/check-signature",
 ]
 
 

@@ -25,6 +25,7 @@ from webhooks_core import endpoints, publishing
 from webhooks_core.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
+PAGES = "/accounts/webhooks"
 READS = ("SELECT", "SAVEPOINT", "RELEASE SAVEPOINT", "PRAGMA", "EXPLAIN")
 QUERY = "/graphql?query=%7BgetAllBooks%7Bid%7D%7D"
 
@@ -43,6 +44,8 @@ def fixed_addresses() -> Iterator[str]:
 def of_an_account(account: User) -> Iterator[str]:
     """Yield the addresses of what an account, and the tenant acme, have."""
     yield "/v1/webhooks"
+    for page in ("", "/event-types", "/check-signature"):
+        yield f"{PAGES}{page}"
     yield "/v1/webhook-events/samples?event=summary.completed"
     for endpoint in Endpoint.objects.all():
         mine = PATH if endpoint.profile == "gateway" else "/v1/webhooks"
@@ -50,8 +53,12 @@ def of_an_account(account: User) -> Iterator[str]:
         yield f"{mine}/{endpoint.public_id}"
         yield f"{mine}/{endpoint.public_id}/deliveries"
         yield f"/admin/webhooks_core/endpoint/{endpoint.pk}/change/"
+        yield f"{PAGES}/endpoints/{endpoint.public_id}"
+        yield f"{PAGES}/endpoints/{endpoint.public_id}/secret"
     for delivery in Delivery.objects.all():
         yield f"/admin/webhooks_core/delivery/{delivery.pk}/change/"
+        yield f"{PAGES}/deliveries/{delivery.public_id}"
+        yield f"{PAGES}/deliveries/{delivery.public_id}/body"
     yield f"/admin/auth/user/{account.pk}/change/"
 
 

@@ -1,0 +1,56 @@
+"""How accounts get to the pages of their webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from rest_framework.throttling import BaseThrottle
+
+from recording.accounts import recent_login
+from recording.accounts.locks import InactiveAccountError
+from recording.subscriptions import Subscriptions
+from recording.throttles import CreateThrottle, PingThrottle
+from webhooks_core.endpoints import Created
+from webhooks_core.pages.owners import Door, Owner
+from webhooks_core.web.errors import NotFoundError
+
+THROTTLES: Mapping[str, type[BaseThrottle]] = {
+    "create": CreateThrottle,
+    "test": PingThrottle,
+}
+
+
+class PageSubscriptions(Subscriptions):
+    """As over the API; an account that was deleted meanwhile has nothing."""
+
+    def create(self, **fields: Any) -> Created:
+        try:
+            return super().create(**fields)
+        except InactiveAccountError as error:
+            raise NotFoundError from error
+
+
+class AccountDoor(Door):
+    """Admits the account that is logged in, to everything."""
+
+    base_template = "accounts/webhooks.html"
+
+    def enter(self, request: HttpRequest) -> Owner | HttpResponse:
+        if not request.user.is_authenticated:
+            is_shown = request.method in {"GET", "HEAD"}
+            start = reverse("account-webhooks:start")
+            return redirect_to_login(request.get_full_path() if is_shown else start)
+        account = cast("AbstractUser", request.user)
+        return Owner(PageSubscriptions(account), actor=account.get_username())
+
+    def confirm(self, request: HttpRequest, address: str) -> HttpResponse | None:
+        return recent_login.ask(request, address)
+
+    def check_rate(self, request: HttpRequest, action: str) -> None:
+        # It reads the account of the request, and raises an error that names the limit.
+        THROTTLES[action]().allow_request(request, None)  # type: ignore[arg-type]

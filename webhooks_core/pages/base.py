@@ -1,0 +1,77 @@
+"""What all pages share: who may see and do what, refusals, and the way back."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.views import View
+from django.views.decorators.cache import never_cache
+
+from webhooks_core.models import Endpoint
+from webhooks_core.pages.owners import Capability, Door, Owner
+from webhooks_core.web.errors import ApiError, NotFoundError
+
+
+class RefusedError(Exception):
+    """An action has changed nothing; the message says why."""
+
+
+@method_decorator(never_cache, name="dispatch")
+class OwnerView(View):
+    """A page of an owner. `back` is where a refused action leads to."""
+
+    http_method_names = ["get", "head", "post"]
+    door: Door = None  # type: ignore[assignment] # set by urls()
+    sees_with: ClassVar[Capability] = Capability.VIEW
+    acts_with: ClassVar[Capability] = Capability.MANAGE
+    owner: Owner
+
+    def dispatch(
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        entered = self.door.enter(request)
+        if isinstance(entered, HttpResponse):
+            return entered
+        self.owner = entered
+        needed = self.acts_with if request.method == "POST" else self.sees_with
+        if not {Capability.VIEW, needed} <= entered.capabilities:
+            raise PermissionDenied
+        try:
+            return super().dispatch(request, *args, **kwargs)
+        except (NotFoundError, Endpoint.DoesNotExist) as error:  # deleted meanwhile
+            raise Http404 from error
+        except (RefusedError, ApiError) as error:
+            messages.error(request, str(error))
+            return redirect(self.back(**kwargs))
+
+    def back(self, **kwargs: str) -> str:
+        return self.address("start")
+
+    def address(self, name: str, *args: str) -> str:
+        """Return the address of a page of the same owner."""
+        match = self.request.resolver_match
+        namespace = match.namespace if match else None
+        return reverse(f"webhooks:{name}", args=args, current_app=namespace)
+
+    def render(
+        self, template: str, context: dict[str, Any], *, status: int = 200
+    ) -> HttpResponse:
+        shared = {
+            "base_template": self.door.base_template,
+            "owner": self.owner,
+            "may": {each.value: self.owner.may(each) for each in Capability},
+        }
+        path = f"webhooks/{template}.html"
+        return render(self.request, path, shared | context, status=status)
+
+    def done(self, message: str, address: str) -> HttpResponse:
+        """Redirect to a page that shows a message."""
+        messages.success(self.request, message)
+        return redirect(address)

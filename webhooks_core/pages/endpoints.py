@@ -1,0 +1,175 @@
+"""The list of an owner's endpoints with the form that adds one, and the page of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.views.decorators.http import require_POST
+
+from webhooks_core import endpoints
+from webhooks_core.admin import health
+from webhooks_core.admin.health import Health
+from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.pages import wording
+from webhooks_core.pages.base import OwnerView, RefusedError
+from webhooks_core.pages.forms import EndpointForm, receives_all
+from webhooks_core.pages.owners import Capability
+from webhooks_core.web.errors import ApiError
+
+RECENT = 10
+
+
+class Start(OwnerView):
+    """All endpoints of the owner; POST adds one, and sends a test to it."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self._page(self._form())
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = self._form(request.POST)
+        if not form.is_valid():
+            return self._page(form, status=400)
+        self.door.check_rate(request, "create")
+        try:
+            created = self.owner.subscriptions.create(**form.values())
+        except ApiError as error:
+            form.refuse(error)
+            return self._page(form, status=error.status_code)
+        test = self._test(created.endpoint)
+        return self.render("created", {"created": created, "test": test})
+
+    def _form(self, data: Any = None) -> EndpointForm:
+        extra = self.door.extra_settings
+        return EndpointForm(self.owner.profile, extra=extra, data=data)
+
+    def _test(self, endpoint: Endpoint) -> Delivery | None:
+        """Send a test to a new endpoint, where it can receive one."""
+        if not endpoint.is_subscribed or not self.owner.may(Capability.SEND):
+            return None
+        self.door.check_rate(self.request, "test")
+        return sent_test(self, endpoint)
+
+    def _page(self, form: EndpointForm, *, status: int = 200) -> HttpResponse:
+        rows = list(self.owner.subscriptions.all())
+        days = health.days(rows, now=timezone.now())
+        shown = [(row, Health.of(row), days[row.pk]) for row in rows]
+        context = {
+            "rows": shown,
+            "wrong": [row for row in shown if row[1].tone == "error"],
+            "form": form,
+            "quota": self.owner.profile.quota,
+            "receives_all": receives_all(self.owner.profile),
+        }
+        return self.render("start", context, status=status)
+
+
+def sent_test(view: OwnerView, endpoint: Endpoint) -> Delivery:
+    """Send a test event, and return its delivery."""
+    event = view.owner.subscriptions.send_test(endpoint.public_id)
+    delivery = Delivery.objects.filter(event=event, endpoint=endpoint).first()
+    if delivery is None:
+        raise RefusedError("Nothing was sent: the endpoint is disabled or inactive.")
+    return delivery
+
+
+class EndpointView(OwnerView):
+    """How an endpoint is, what it gets, and its settings; POST changes them."""
+
+    def get(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
+        endpoint = self.owner.endpoint(endpoint_id)
+        form = self._form(endpoint)
+        form.restore(request.GET.get("kept", ""))
+        return self._page(endpoint, form)
+
+    def post(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
+        endpoint = self.owner.endpoint(endpoint_id)
+        refuse_static(endpoint)
+        form = self._form(endpoint, request.POST)
+        if not form.is_valid():
+            return self._page(endpoint, form, status=400)
+        if form.cleaned_data["url"] != endpoint.url:
+            address = f"{request.path}?{form.kept()}#settings"
+            if asked := self.door.confirm(request, address):
+                return asked
+        try:
+            self.owner.subscriptions.update(endpoint, **form.values())
+        except ApiError as error:
+            form.refuse(error)
+            return self._page(endpoint, form, status=error.status_code)
+        return self.done("The settings were saved.", request.path)
+
+    def _form(self, endpoint: Endpoint, data: Any = None) -> EndpointForm:
+        extra = self.door.extra_settings
+        profile = self.owner.profile
+        return EndpointForm(profile, extra=extra, data=data, endpoint=endpoint)
+
+    def _page(
+        self, endpoint: Endpoint, form: EndpointForm, *, status: int = 200
+    ) -> HttpResponse:
+        recent = Delivery.objects.filter(endpoint=endpoint).order_by("-pk")
+        rows = recent.select_related("event").defer("event__body")[:RECENT]
+        context = {
+            "endpoint": endpoint,
+            "health": Health.of(endpoint),
+            "day": health.days([endpoint], now=timezone.now())[endpoint.pk],
+            "form": form,
+            "recent": [(row, *wording.state(row)) for row in rows],
+            "secrets": endpoint.endpointsecret_set.current(timezone.now()),
+            "receives_all": receives_all(self.owner.profile),
+            "suspension": wording.suspension(endpoint),
+        }
+        return self.render("endpoint", context, status=status)
+
+    def back(self, **kwargs: str) -> str:
+        return self.address("endpoint", kwargs["endpoint_id"])
+
+
+def refuse_static(endpoint: Endpoint) -> None:
+    if endpoint.static_key is not None:
+        raise RefusedError(
+            "Nothing was changed: the operator's configuration declares this endpoint."
+        )
+
+
+@method_decorator(require_POST, name="dispatch")
+class EndpointAction(OwnerView):
+    """Something that a person does with an endpoint; refused, it leads back to its page."""
+
+    def post(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
+        return self.act(self.owner.endpoint(endpoint_id))
+
+    def act(self, endpoint: Endpoint) -> HttpResponse:
+        """Return the page that shows the result. Raises RefusedError."""
+        raise NotImplementedError
+
+    def back(self, **kwargs: str) -> str:
+        return self.address("endpoint", kwargs["endpoint_id"])
+
+
+class SendTest(EndpointAction):
+    acts_with = Capability.SEND
+
+    def act(self, endpoint: Endpoint) -> HttpResponse:
+        self.door.check_rate(self.request, "test")
+        delivery = sent_test(self, endpoint)
+        address = self.address("delivery", delivery.public_id)
+        return self.done("The test event is sent: its result appears here.", address)
+
+
+class Enable(EndpointAction):
+    def act(self, endpoint: Endpoint) -> HttpResponse:
+        if not endpoint.is_disabled:
+            raise RefusedError("Nothing was changed: it is not disabled.")
+        endpoints.enable(endpoint)
+        address = self.address("endpoint", endpoint.public_id)
+        return self.done("Enabled: what waits is sent now.", address)
+
+
+class Delete(EndpointAction):
+    def act(self, endpoint: Endpoint) -> HttpResponse:
+        refuse_static(endpoint)
+        self.owner.subscriptions.delete(endpoint)
+        return self.done("The endpoint was deleted.", self.address("start"))

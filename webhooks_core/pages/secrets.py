@@ -1,0 +1,84 @@
+"""The signing secret of an endpoint: shown and rotated, after the password was given."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from webhooks_core import endpoints
+from webhooks_core.models import Endpoint
+from webhooks_core.pages.base import OwnerView, RefusedError
+from webhooks_core.pages.endpoints import refuse_static
+from webhooks_core.pages.owners import Capability
+from webhooks_core.secrets import SecretUnreadableError
+
+LONGEST_OVERLAP_H = 168
+DEFAULT_OVERLAP_H = 24
+
+
+class RotationForm(forms.Form):
+    overlap_h = forms.IntegerField(
+        min_value=0,
+        max_value=LONGEST_OVERLAP_H,
+        initial=DEFAULT_OVERLAP_H,
+        label="Overlap",
+    )
+
+
+class Secret(OwnerView):
+    """The page asks what to do; POST shows the secret, or rotates it (`action`).
+
+    The secret is in the response to a POST alone: no address shows it.
+    """
+
+    sees_with = acts_with = Capability.VIEW_SECRET
+
+    def get(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
+        endpoint = self.owner.endpoint(endpoint_id)
+        return self.door.confirm(request, request.path) or self._page(endpoint)
+
+    def post(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
+        endpoint = self.owner.endpoint(endpoint_id)
+        if asked := self.door.confirm(request, request.path):
+            return asked
+        if request.POST.get("action") == "rotate":
+            return self._rotate(endpoint)
+        try:
+            secret = endpoint.secrets(now=timezone.now())[0]
+        except SecretUnreadableError as error:
+            raise RefusedError(
+                "The secret cannot be read here. Rotate it, or ask the operator."
+            ) from error
+        return self._page(endpoint, secret=secret)
+
+    def _rotate(self, endpoint: Endpoint) -> HttpResponse:
+        refuse_static(endpoint)
+        if not self.owner.may(Capability.MANAGE):
+            raise RefusedError("Nothing was changed: you may only look.")
+        form = RotationForm(self.request.POST)
+        hours = 0
+        if endpoints.may_overlap(endpoint):
+            if not form.is_valid():
+                return self._page(endpoint, form=form, status=400)
+            hours = form.cleaned_data["overlap_h"]
+        secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=hours))
+        return self._page(endpoint, secret=secret, is_new=True, hours=hours)
+
+    def _page(
+        self, endpoint: Endpoint, *, status: int = 200, **context: Any
+    ) -> HttpResponse:
+        context = {"form": RotationForm()} | context
+        context |= {
+            "endpoint": endpoint,
+            "secrets": endpoint.endpointsecret_set.current(timezone.now()),
+            "may_overlap": endpoints.may_overlap(endpoint),
+            "longest_overlap_h": LONGEST_OVERLAP_H,
+        }
+        return self.render("secret", context, status=status)
+
+    def back(self, **kwargs: str) -> str:
+        return self.address("endpoint", kwargs["endpoint_id"])

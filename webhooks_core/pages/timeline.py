@@ -1,0 +1,133 @@
+"""The attempts of a delivery as an owner sees them, and their drawing to scale. No query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.network.outcomes import Outcome
+from webhooks_core.pages import wording
+
+WIDTH = 1000
+NARROWEST = 6  # visible beside pauses of minutes
+SHOWN_OF_RESPONSE = 4096
+Headers = list[tuple[str, str]]
+
+
+class Bar(NamedTuple):
+    """An attempt in the drawing, in units of its width."""
+
+    x: int
+    width: int
+    tone: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """`next_x` is where the next attempt is due, None if there is none."""
+
+    bars: Sequence[Bar]
+    next_x: int | None
+    marks: Sequence[str]
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One attempt; `hidden` says why there is no response to see."""
+
+    attempt: Attempt
+    tone: str
+    result: str
+    error: str
+    after: str
+    request_headers: Headers
+    response_headers: Headers
+    response_text: str
+    is_cut: bool
+    hidden: str
+
+
+HIDDEN = (
+    "This endpoint may lie in an internal network: only operators see what it answered."
+)
+
+
+def steps(
+    delivery: Delivery, attempts: Sequence[Attempt], *, hides_responses: bool
+) -> list[Step]:
+    return [_step(delivery, attempt, hides_responses) for attempt in attempts]
+
+
+def _step(delivery: Delivery, attempt: Attempt, hides_responses: bool) -> Step:
+    response = b"" if hides_responses else bytes(attempt.response_body)
+    text = response[:SHOWN_OF_RESPONSE].decode("utf-8", "replace")
+    result = wording.result(attempt)
+    error = "" if attempt.error.casefold() == result.casefold() else attempt.error
+    return Step(
+        attempt,
+        tone(attempt),
+        result,
+        error,
+        wording.in_words(attempt.started_at - delivery.created_at),
+        headers(attempt.details.get("request")),
+        [] if hides_responses else headers(attempt.details.get("response")),
+        text,
+        len(response) > SHOWN_OF_RESPONSE,
+        HIDDEN if hides_responses else "",
+    )
+
+
+def tone(attempt: Attempt) -> str:
+    return "success" if attempt.outcome == Outcome.OK else "error"
+
+
+def headers(lines: str | None) -> Headers:
+    """Return the names and values of stored header lines."""
+    pairs = (line.partition(": ") for line in lines.split("\r\n")) if lines else ()
+    return [(name, value) for name, _, value in pairs]
+
+
+def hides_responses(endpoint: Endpoint) -> bool:
+    """Return True if only operators see what a receiver answered: it may be an internal one."""
+    return endpoint.trusted
+
+
+def timeline(delivery: Delivery, attempts: Sequence[Attempt]) -> Timeline | None:
+    """Return the attempts to scale, from the creation to the last or the next one."""
+    if not attempts:
+        return None
+    start, next_at = delivery.created_at, delivery.next_attempt_at
+    ends = [_end(attempt) for attempt in attempts]
+    end = max([*ends, next_at] if next_at else ends)
+    # At least a moment, so that one quick attempt does not fill the drawing.
+    whole = max(end - start, timedelta(milliseconds=100))
+    bars = [_bar(attempt, start, whole) for attempt in attempts]
+    next_x = _x(next_at, start, whole) if next_at else None
+    marks = [f"+{wording.in_words(whole * part / 4)}" for part in range(5)]
+    words = ", ".join(
+        f"{wording.result(attempt)} after {wording.in_words(attempt.started_at - start)}"
+        for attempt in attempts
+    )
+    return Timeline(bars, next_x, marks, f"Attempts since the creation: {words}")
+
+
+def _end(attempt: Attempt) -> datetime:
+    return attempt.started_at + timedelta(milliseconds=attempt.duration_ms)
+
+
+def _bar(attempt: Attempt, start: datetime, whole: timedelta) -> Bar:
+    x, end = _x(attempt.started_at, start, whole), _x(_end(attempt), start, whole)
+    width = max(end - x, NARROWEST)
+    title = (
+        f"Attempt {attempt.number}: {wording.result(attempt)}, {attempt.duration_ms} ms"
+    )
+    return Bar(min(x, WIDTH - width), width, tone(attempt), title)
+
+
+def _x(at: datetime, start: datetime, whole: timedelta) -> int:
+    return max(0, min(WIDTH, round(WIDTH * ((at - start) / whole))))

@@ -1,0 +1,38 @@
+"""The addresses of the pages, below the prefix that a product chooses."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from webhooks_core.pages import (
+    deliveries,
+    endpoints,
+    event_types,
+    secrets,
+    signatures,
+)
+from webhooks_core.pages.owners import Door
+
+
+def urls(door: Door) -> tuple[list[URLPattern], str]:
+    """Return what include() takes, with a namespace of the product's own."""
+    views = {
+        "start": ("", endpoints.Start),
+        "event-types": ("/event-types", event_types.EventTypes),
+        "check-signature": ("/check-signature", signatures.CheckSignature),
+        "endpoint": ("/endpoints/<str:endpoint_id>", endpoints.EndpointView),
+        "test": ("/endpoints/<str:endpoint_id>/test", endpoints.SendTest),
+        "enable": ("/endpoints/<str:endpoint_id>/enable", endpoints.Enable),
+        "delete": ("/endpoints/<str:endpoint_id>/delete", endpoints.Delete),
+        "secret": ("/endpoints/<str:endpoint_id>/secret", secrets.Secret),
+        "delivery": ("/deliveries/<str:delivery_id>", deliveries.DeliveryView),
+        "body": ("/deliveries/<str:delivery_id>/body", deliveries.BodyView),
+        "resend": ("/deliveries/<str:delivery_id>/resend", deliveries.Resend),
+        "retry-now": ("/deliveries/<str:delivery_id>/retry-now", deliveries.RetryNow),
+        "cancel": ("/deliveries/<str:delivery_id>/cancel", deliveries.Cancel),
+    }
+    patterns = [
+        path(route, view.as_view(door=door), name=name)
+        for name, (route, view) in views.items()
+    ]
+    return patterns, "webhooks"

@@ -1,0 +1,53 @@
+"use strict";
+
+// Adds the local time where it differs from UTC.
+const localise = (part) => {
+  for (const time of part.querySelectorAll("time[data-local]:not([data-done])")) {
+    time.dataset.done = "";
+    const at = new Date(time.dateTime);
+    if (!at.getTimezoneOffset()) continue;
+    const text = document.createElement("span");
+    text.className = "local";
+    text.textContent = ` (${at.toLocaleTimeString()} local)`;
+    time.append(text);
+  }
+};
+
+// Shows what works with scripts alone.
+const enable = (part) => {
+  for (const button of part.querySelectorAll("button[data-copy][hidden]")) button.hidden = false;
+  localise(part);
+};
+
+const openParts = (part) => [...part.querySelectorAll("details[open][id]")].map((each) => each.id);
+
+// Replaces an element by its newest version, and keeps what its reader has opened.
+const refresh = async (part) => {
+  const answer = await fetch(part.dataset.from || location.href, { credentials: "same-origin" });
+  if (!answer.ok || answer.redirected) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const newest = page.getElementById(part.id);
+  if (!newest || part.contains(document.activeElement)) return;
+  const opened = openParts(part);
+  if (part.dataset.from && page.querySelector(`[data-refresh] #${part.id}`)) {
+    newest.dataset.refresh = part.dataset.refresh;
+    newest.dataset.from = part.dataset.from;
+  }
+  part.replaceWith(newest);
+  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+  enable(newest);
+};
+
+const watch = () => {
+  const part = document.querySelector("[data-refresh]");
+  if (!part) return;
+  setTimeout(async () => {
+    if (!document.hidden) await refresh(part).catch(() => {});
+    watch();
+  }, 1000 * part.dataset.refresh);
+};
+
+document.addEventListener("DOMContentLoaded", () => {
+  enable(document);
+  watch();
+});
