@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.text import smart_split
 
 from recording.accounts import logins, second_factors
@@ -19,6 +20,9 @@ from recording.accounts.forms import AdminLoginForm
 
 # django-oauth-toolkit's app, and recording's app that extends it and names the group.
 TOOLKIT, OWN = "oauth2_provider", "recording_oauth"
+# The sections, and the lists of webhooks, in the order of their use; all others follow.
+SECTIONS = ("webhooks_core", "recording", "gateway", "gateway_chat", "catalog", OWN)
+WEBHOOKS = ("Endpoint", "Delivery", "Event", "DispatcherLease")
 NEEDS_TWO_STEPS = (
     "The admin needs a two-step login: set it up here, or log out and in again."
 )
@@ -35,6 +39,7 @@ class Site(AdminSite):
     """Django's admin with limited logins, capped lists and one group for both OAuth apps."""
 
     login_form = AdminLoginForm
+    index_title = "Administration"
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -88,7 +93,24 @@ class Site(AdminSite):
             models = by_label[OWN]["models"] + by_label[TOOLKIT]["models"]
             by_label[OWN]["models"] = sorted(models, key=lambda model: model["name"])
             groups.remove(by_label[TOOLKIT])
+        if webhooks := by_label.get("webhooks_core"):
+            webhooks["models"] = _with_dashboard(webhooks["models"])
+        groups.sort(key=lambda group: _place(group["app_label"], SECTIONS))
         return groups
+
+
+def _with_dashboard(models: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the lists of webhooks by use, after the dashboard for those who may see the engine."""
+    models = sorted(models, key=lambda model: _place(model["object_name"], WEBHOOKS))
+    if not any(model["object_name"] == "DispatcherLease" for model in models):
+        return models
+    address = reverse("admin:webhooks_core_dispatcherlease_dashboard")
+    dashboard = {"name": "Webhooks dashboard", "object_name": "Dashboard"}
+    return [{**dashboard, "admin_url": address, "view_only": True}, *models]
+
+
+def _place(name: str, order: tuple[str, ...]) -> int:
+    return order.index(name) if name in order else len(order)
 
 
 def _refusal(request: HttpRequest) -> str:

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from catalog.views import graphql
-from config.operations import api_docs, health, home, metrics, stream_probe
+from config.operations import api_docs, guides, health, home, metrics, stream_probe
 from recording.accounts.views import (
     confirm,
     pages,
@@ -81,7 +81,9 @@ urlpatterns = [
     path("", include("gateway.urls")),
     path("", include("gateway.chat.urls")),
     path("", include("recording.urls")),
-    path("docs", api_docs.page),
+    path("docs", api_docs.page, name="docs"),
+    path("guides/", guides.guide, name="guides"),
+    path("guides/<path:name>", guides.guide, name="guide"),
     path("openapi.json", api_docs.document, name="openapi"),
     path("healthz", health.healthz),
     path("healthz/stream", stream_probe.stream),

@@ -48,6 +48,7 @@ LINKS = (
     ),
     Link("Ingest", "/v1/ingest", "send a document", is_page=False, is_main=False),
     Link("API reference", "/docs", "every operation, field and error"),
+    Link("Guides", "/guides/", "how to use and operate every part"),
     Link("OpenAPI document", "/openapi.json", "the same for programs", is_main=False),
     Link(
         "OAuth metadata",

@@ -11,11 +11,12 @@ from tests.config.operations.test_health import no_database
 from tests.factories import UserFactory
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core import endpoints, tasks
+from webhooks_core import endpoints, profiles, tasks
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue
 from webhooks_core.upkeep import stats
 
 ELSEWHERE = {"REMOTE_ADDR": "203.0.113.9"}
+STATE = "What was checked just now"
 
 
 def page(client: Client, **headers) -> str:
@@ -32,7 +33,7 @@ def hrefs(html: str) -> list[str]:
 
 def test_it_links_to_every_page_and_no_link_is_dead(client, db):
     addresses = hrefs(page(client))
-    assert {"/admin/", "/healthz", "/readyz", "/accounts/tokens"} <= set(addresses)
+    assert {"/admin/", "/healthz", "/guides/chat", "/accounts/tokens"} <= set(addresses)
     codes = {
         path: client.get(path, HTTP_ACCEPT="text/html").status_code
         for path in addresses
@@ -56,29 +57,29 @@ def test_a_link_that_only_fits_a_pattern_does_not_exist():
 
 def test_other_clients_see_links_and_no_state(client, db):
     html = page(client, **ELSEWHERE)
-    assert 'id="links"' in html
-    assert 'id="state"' not in html
+    assert "Every address of this instance" in html
+    assert STATE not in html
     assert "answers." not in html
 
 
 @pytest.mark.parametrize("header", ["HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED"])
 def test_a_forwarded_request_sees_no_state(client, db, header):
-    assert 'id="state"' not in page(client, **{header: "127.0.0.1"})
+    assert STATE not in page(client, **{header: "127.0.0.1"})
 
 
 def test_staff_sees_the_state_from_anywhere(client, db):
     client.force_login(UserFactory.create(superuser=True, username="root"))
-    assert 'id="state"' in page(client, **ELSEWHERE)
+    assert STATE in page(client, **ELSEWHERE)
     client.force_login(UserFactory.create(username="ada"))
-    assert 'id="state"' not in page(client, **ELSEWHERE)
+    assert STATE not in page(client, **ELSEWHERE)
 
 
-def test_the_quick_start_has_the_address_and_name_of_the_reader(client, db, settings):
+def test_the_commands_have_the_address_and_name_of_the_reader(client, db, settings):
     settings.BASE_URL = "http://127.0.0.1:8123"
     client.force_login(UserFactory.create(username="a<b>"))
     html = page(client)
     assert "curl -sS http://127.0.0.1:8123/v1/webhooks" in html
-    assert "<b>" not in html.partition('id="start"')[2]
+    assert "<b>" not in html.partition('class="cards"')[2].partition("</code>")[0]
     assert "create_personal_token a<b> " in unescape(html)
 
 
@@ -86,7 +87,7 @@ def test_without_a_database_the_page_still_opens(client, db):
     client.force_login(UserFactory.create(superuser=True, username="root"))
     with no_database():
         html = page(client)
-        assert 'id="state"' not in page(client, **ELSEWHERE)
+        assert STATE not in page(client, **ELSEWHERE)
     assert "DATABASE_URL" in html
 
 
@@ -100,7 +101,21 @@ def test_the_state_shows_what_waits_and_what_fails(client, db, plain):
     figures = stats.engine_stats()
     assert (figures.endpoints, figures.failing, figures.disabled) == (3, 1, 1)
     assert (figures.waiting, figures.in_flight, figures.dispatchers) == (2, 1, 0)
-    assert re.search(r"<dd>\s*3\s*</dd>", page(client))
+    html = page(client)
+    assert re.search(r"<dd>\s*3\s*</dd>", html)
+    line = "3 endpoints: 1 failing, 1 disabled. 2 deliveries wait."
+    assert line in html.partition("</summary>")[0]
+
+
+def test_the_line_of_the_state_is_the_first_fault(client, db):
+    assert "No worker has reported yet" in page(client).partition("</summary>")[0]
+
+
+def test_the_drawn_delivery_has_the_times_of_the_retry_policy(client, db):
+    html = page(client).partition('class="delivery"')[2].partition("</figure>")[0]
+    first, second = profiles.get("gateway").retry.delays[:2]
+    times = re.findall(r"after ([\d.]+) s", html)
+    assert [float(text) for text in times] == [0, first, first + second]
 
 
 @pytest.mark.parametrize(("few", "waiting"), [(0, 5), (10_000, 7)])
