@@ -119,11 +119,49 @@ def read(raw: bytes) -> RecordingFile:
     Texts are kept to the letter, NUL included; fields that the spec does not define are left
     out and named in `ignored`.
     """
-    value = _parsed(_decoded(raw))
+    return _checked(_parsed(_decoded(raw)))
+
+
+def read_all(raw: bytes) -> list[RecordingFile]:
+    """Return the recordings of a file: one, an array of them, or one on each line (JSON Lines).
+
+    Raises RecordingFileError, which names the number of the recording or its line.
+    """
+    text = _decoded(raw)
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1)]
+    lines = [(number, line) for number, line in lines if line.strip()]
+    if len(lines) > 1 and _is_whole(lines[0][1]):
+        return [_one(line, f"line {number}: ") for number, line in lines]
+    value = _parsed(text)
+    if not isinstance(value, list):
+        return [_checked(value)]
+    if not value:
+        raise RecordingFileError("the file has no recording")
+    return [_checked(item, f"recording {n}: ") for n, item in enumerate(value, 1)]
+
+
+def _is_whole(line: str) -> bool:
+    """Return True if a line is an object by itself: then each of them is one."""
+    try:
+        return isinstance(orjson.loads(line), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _one(line: str, place: str) -> RecordingFile:
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        text = f"{place}column {error.colno}: not JSON: {error.msg}"
+        raise RecordingFileError(text) from error
+    return _checked(value, place)
+
+
+def _checked(value: Any, place: str = "") -> RecordingFile:
     try:
         content = RECORDING.validate_python(value)
     except ValidationError as errors:
-        raise RecordingFileError(_fault(errors.errors()[0])) from None
+        raise RecordingFileError(place + _fault(errors.errors()[0])) from None
     return RecordingFile(content, tuple(sorted({*_unknown(value, content)})))
 
 

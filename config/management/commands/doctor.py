@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 from django.core.management.base import BaseCommand
 
 from config.operations import doctor
-from config.operations.reach import Level
+from config.operations.reach import Finding, Level
 
 
 class Command(BaseCommand):
@@ -40,6 +41,14 @@ class Command(BaseCommand):
         else:
             for name, level, message in findings:
                 self.stdout.write(f"{level:<8} {name:<15} {message}")
-            self.stdout.write("All is well." if is_ok else "Not well: see above.")
+            self.stdout.write(_verdict(findings, is_ok=is_ok))
         if not is_ok:
             sys.exit(1)
+
+
+def _verdict(findings: Sequence[Finding], *, is_ok: bool) -> str:
+    warnings = sum(finding.level == Level.WARNING for finding in findings)
+    if not is_ok:
+        return "Not well: see above."
+    plural = "s" * (warnings != 1)
+    return f"It works, with {warnings} warning{plural}." if warnings else "All is well."

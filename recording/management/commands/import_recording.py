@@ -1,4 +1,4 @@
-"""Import a recording from a JSON file; its subscribers receive summary.completed."""
+"""Import recordings from a file: JSON, an array, or JSON Lines. Subscribers receive summary.completed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from recording.accounts.locks import InactiveAccountError
-from recording.library import importing
+from recording.library import files, importing
 from recording.library.files import MAX_BYTES, RecordingFileError
+from recording.library.importing import Imported
 from recording.management.accounts import user_named
 from webhooks_core.management.output import add_json_argument, format_output
 
@@ -20,7 +21,7 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", help="the JSON file, or - for standard input")
+        parser.add_argument("file", help="the file, or - for standard input")
         parser.add_argument("--account", required=True, metavar="USER")
         parser.add_argument(
             "--no-event", action="store_true", help="store only; publish nothing"
@@ -32,13 +33,22 @@ class Command(BaseCommand):
     ) -> None:
         user, raw = user_named(account), self.read(file)
         try:
-            imported = importing.import_recording(
-                account=user, raw=raw, publish_event=not no_event
-            )
+            # All are checked before one is stored.
+            recordings = files.read_all(raw)
         except RecordingFileError as error:
             raise CommandError(f"{file}: {error}; nothing was stored") from error
-        except InactiveAccountError as error:
-            raise CommandError(f"{error}; nothing was stored") from error
+        for number, recording in enumerate(recordings):
+            try:
+                imported = importing.import_file(
+                    account=user, file=recording, publish_event=not no_event
+                )
+            except InactiveAccountError as error:
+                stored = f"the first {number} were" if number else "nothing was"
+                raise CommandError(f"{error}; {stored} stored") from error
+            self.report(imported, as_json=options["json"])
+
+    def report(self, imported: Imported, *, as_json: bool) -> None:
+        """Print a line for a recording, as JSON if wanted."""
         if imported.ignored:
             self.stderr.write(f"ignored unknown fields: {', '.join(imported.ignored)}")
         done = "imported" if imported.is_new else "updated"
@@ -50,7 +60,7 @@ class Command(BaseCommand):
             "ignored": list(imported.ignored),
         }
         text = f"{done} {imported.recording.audio_id}: {event_id or 'no event'}"
-        self.stdout.write(format_output(data, text, as_json=options["json"]))
+        self.stdout.write(format_output(data, text, as_json=as_json))
 
     def read(self, file: str) -> bytes:
         """Return the file's bytes, one more than the limit at most."""

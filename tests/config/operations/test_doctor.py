@@ -71,6 +71,9 @@ def test_warnings_fail_only_when_strict(sound):
     assert (code, levels["staff"]) == (0, ["warning"])
     assert run("--strict")[0] == 1
     assert "createsuperuser" in message("staff")
+    out = StringIO()
+    call_command("doctor", stdout=out)
+    assert out.getvalue().splitlines()[-1] == "It works, with 1 warning."
 
 
 def test_an_unavailable_database_is_a_finding_and_no_error(db):
