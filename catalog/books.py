@@ -18,9 +18,7 @@ def checked(
 
     Author and category stay locked until the transaction ends.
     """
-    check_name(name, field="name")
-    if page_count < 0:
-        raise BadUserInputError("pageCount must not be negative.", field="pageCount")
+    check(name, page_count)
     lock(Author, author_id, field="authorId")
     if category_id is not None:
         lock(Category, category_id, field="categoryId")
@@ -30,6 +28,13 @@ def checked(
         "author_id": author_id,
         "category_id": category_id,
     }
+
+
+def check(name: str, page_count: int) -> None:
+    """Raise BadUserInputError for the fields of a book that name no other row."""
+    check_name(name, field="name")
+    if page_count < 0:
+        raise BadUserInputError("pageCount must not be negative.", field="pageCount")
 
 
 def lock(model: type[Author | Category], key: int, *, field: str) -> None:

@@ -1,7 +1,7 @@
 """Whole catalogues as files, one book per row: CSV with a header, or JSON Lines.
 
-Fields: `name`, `pageCount`, `authorFirstName`, `authorLastName`, and optionally `categoryName`
-and `categoryDescription`. An import looks up an author by both names and a category by its
+Fields: `name`, `pageCount`, `authorFirstName`, `authorLastName`, and optionally `categoryName`,
+`categoryDescription` and `externalId`. An import looks up an author by both names and a category by its
 name, letter case included, and creates those that are missing. In CSV an empty cell is null, and
 a description of `""` is an empty text.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from io import TextIOWrapper
 from itertools import islice
@@ -36,6 +37,7 @@ COLUMNS = {
     "authorLastName": "author__last_name",
     "categoryName": "category__name",
     "categoryDescription": "category__description",
+    "externalId": "external_id",
 }
 FIELDS = tuple(COLUMNS)
 REQUIRED = FIELDS[:4]
@@ -111,7 +113,7 @@ def read_csv(file: Lines) -> Iterator[Record]:
             field: text
             for (field, text), cell in zip(row.items(), cells, strict=False)
             if text
-            or not field.startswith("category")
+            or field in REQUIRED
             or (field == "categoryDescription" and cell == EMPTY_TEXT)
         }
         pages = record.get("pageCount", "")
@@ -221,6 +223,7 @@ class Owners:
             page_count=record["pageCount"],
             author_id=self.authors[author_name(record)],
             category_id=self.category(category_name(record)),
+            external_id=record.get("externalId"),
         )
 
 
@@ -230,6 +233,14 @@ def author_name(record: Record) -> tuple[str, str]:
 
 def category_name(record: Record) -> Named:
     return record.get("categoryName", ""), record.get("categoryDescription")
+
+
+def taken(batch: list[Record]) -> list[str]:
+    """Return a fault for each external id of a batch that a book has, or that comes twice."""
+    keys = [record["externalId"] for record in batch if record.get("externalId")]
+    used = Book.objects.with_external_ids(keys)
+    used |= {key for key, count in Counter(keys).items() if count > 1}
+    return [f"externalId {key!r} is taken." for key in sorted(used)[:MOST_FAULTS]]
 
 
 @transaction.atomic
@@ -245,6 +256,7 @@ def load(path: Path, *, progress: Callable[[int], None] = lambda _: None) -> int
         file = TextIOWrapper(raw, encoding="utf-8-sig", newline="")
         records = valid_records(file, path.suffix, faults)
         while batch := list(islice(records, BATCH)):
+            faults += taken(batch)
             if faults:
                 continue  # nothing will be kept: only look for further faults
             owners.create_missing(batch)

@@ -28,8 +28,12 @@ class NamedQuerySet(models.QuerySet[Row]):
         Books that refer to them can be stored and read meanwhile. Ordered by key, so that
         two transactions cannot deadlock.
         """
+        return len(self.locked(keys))
+
+    def locked(self, keys: Collection[int]) -> set[int]:
+        """Lock rows as `lock` does; return the keys of those that exist."""
         rows = self.filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
-        return len(rows.values_list("pk"))
+        return set(rows.values_list("pk", flat=True))
 
     def delete_locked(self, keys: Collection[int]) -> None:
         """Delete rows; no book can begin to refer to them at the same time."""
@@ -102,6 +106,11 @@ class BookQuerySet(NamedQuerySet["Book"]):
         )
         return self.filter(pk__in=keys)
 
+    def with_external_ids(self, keys: Collection[str]) -> set[str]:
+        """Return those of these external ids that a book has."""
+        rows = self.filter(external_id__in=keys).order_by()
+        return {key for key in rows.values_list("external_id", flat=True) if key}
+
     def owned(self, owner: Owner, key_parameter: Any) -> Self:
         """Keep the books of the authors or categories with these keys."""
         return self.filter(**{f"{owner}_id__in": self.unnested(key_parameter)})
@@ -167,6 +176,8 @@ class Book(models.Model):
     category = models.ForeignKey(
         Category, models.SET_NULL, related_name="books", null=True, blank=True
     )
+    # The key of the book in the system of whoever writes it.
+    external_id = models.CharField(max_length=NAME_LENGTH, null=True, blank=True)  # noqa: DJ001 - unique where set
 
     objects = BookQuerySet.as_manager()
 
@@ -178,10 +189,12 @@ class Book(models.Model):
             models.Index(fields=["page_count", "id"], name="book_by_page_count"),
         ]
         constraints = [
+            # Not `unique=True`: PostgreSQL would get a second index, for LIKE.
+            models.UniqueConstraint(fields=["external_id"], name="book_external_id"),
             models.CheckConstraint(
                 condition=models.Q(page_count__gte=0, page_count__lt=2**31),
                 name="book_page_count_is_a_graphql_int",
-            )
+            ),
         ]
 
     def __str__(self) -> str:

@@ -51,7 +51,12 @@ Fields = dict[str, list[FieldNode]]
 Fragments = dict[str, FragmentDefinitionNode]
 
 COLUMNS: dict[str, dict[str, str]] = {
-    "Book": {"id": "pk", "name": "name", "pageCount": "page_count"},
+    "Book": {
+        "id": "pk",
+        "name": "name",
+        "pageCount": "page_count",
+        "externalId": "external_id",
+    },
     "Author": {"id": "pk", "firstName": "first_name", "lastName": "last_name"},
     "Category": {"id": "pk", "name": "name", "description": "description"},
 }

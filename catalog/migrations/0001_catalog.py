@@ -128,6 +128,10 @@ class Migration(migrations.Migration):
                         to="catalog.category",
                     ),
                 ),
+                (
+                    "external_id",
+                    models.CharField(blank=True, max_length=255, null=True),
+                ),
             ],
             options={
                 "ordering": ["pk"],
@@ -145,12 +149,15 @@ class Migration(migrations.Migration):
                     ),
                 ],
                 "constraints": [
+                    models.UniqueConstraint(
+                        fields=("external_id",), name="book_external_id"
+                    ),
                     models.CheckConstraint(
                         condition=models.Q(
                             ("page_count__gte", 0), ("page_count__lt", 2147483648)
                         ),
                         name="book_page_count_is_a_graphql_int",
-                    )
+                    ),
                 ],
             },
         ),

@@ -18,6 +18,12 @@ class BookInput(graphene.InputObjectType):
     category_id = graphene.Int(description="Left out or null: no category.")
 
 
+class BookUpsertInput(BookInput):
+    """A book and its key in another system; a book of this key is replaced."""
+
+    external_id = graphene.String(required=True, description=TEXT)
+
+
 class AuthorInput(graphene.InputObjectType):
     """Both names of an author."""
 

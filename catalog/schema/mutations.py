@@ -8,10 +8,16 @@ from typing import Any
 import graphene
 from graphql import GraphQLResolveInfo
 
-from catalog import authors, books, categories
+from catalog import authors, book_lists, books, categories
+from catalog.book_lists import MOST_ITEMS, ItemsRefusedError
 from catalog.execution.plans import objects_by_key
 from catalog.models import TypeName
-from catalog.schema.inputs import AuthorInput, BookInput, CategoryInput
+from catalog.schema.inputs import (
+    AuthorInput,
+    BookInput,
+    BookUpsertInput,
+    CategoryInput,
+)
 from catalog.schema.types import Author, Book, Category
 
 ID = graphene.Argument(
@@ -47,6 +53,67 @@ def change(
 BOOK = BookInput(required=True, description="Its fields.")
 AUTHOR = AuthorInput(required=True, description="Its fields.")
 CATEGORY = CategoryInput(required=True, description="Its fields.")
+
+
+class BookFault(graphene.ObjectType):
+    """Why an item of a list is not accepted."""
+
+    index = graphene.Int(required=True, description="Its place in the list, from 0.")
+    code = graphene.String(required=True, description="As in `extensions.code`.")
+    message = graphene.String(required=True, description="What is wrong.")
+    field = graphene.String(description="The field that is wrong.")
+
+
+class BooksPayload(graphene.ObjectType):
+    """The books of a list that was stored, or why nothing was."""
+
+    books = graphene.List(
+        graphene.NonNull(Book), description="In the list's order; null after a fault."
+    )
+    errors = graphene.List(
+        graphene.NonNull(BookFault),
+        required=True,
+        description="The items that are not accepted; nothing is stored if there are any.",
+    )
+
+    def resolve_books(keys_and_faults: Any, info: GraphQLResolveInfo) -> Any:  # noqa: N805 - graphene's form
+        keys, faults = keys_and_faults
+        if faults:
+            return None
+        objects = objects_by_key(info, "Book", info.field_nodes, keys)
+        return [objects[key] for key in keys]
+
+    def resolve_errors(keys_and_faults: Any, _info: GraphQLResolveInfo) -> Any:  # noqa: N805
+        return [
+            BookFault(
+                index=fault.index,
+                code=fault.error.code,
+                message=str(fault.error),
+                field=fault.error.extensions.get("field"),
+            )
+            for fault in keys_and_faults[1]
+        ]
+
+
+def change_books(run: Callable[[Any], list[int]], items: Any, text: str) -> Any:
+    """Return a field of Mutation that changes a list of books."""
+
+    def resolve(_: None, info: GraphQLResolveInfo, books: list[Any]) -> Any:
+        info.context.authorize_change()
+        try:
+            return run(books), []
+        except ItemsRefusedError as refusal:
+            return [], refusal.faults
+
+    books = graphene.List(
+        graphene.NonNull(items), required=True, description=f"At most {MOST_ITEMS:,}."
+    )
+    return graphene.Field(BooksPayload, books=books, resolver=resolve, description=text)
+
+
+def delete_books(_: None, info: GraphQLResolveInfo, book_ids: list[str]) -> list[bool]:
+    info.context.authorize_change()
+    return book_lists.delete(book_ids)
 
 
 class Mutation(graphene.ObjectType):
@@ -87,4 +154,22 @@ class Mutation(graphene.ObjectType):
         lambda category: categories.add(**category),
         "Add a category.",
         category=CATEGORY,
+    )
+    add_books = change_books(
+        book_lists.add, BookInput, "Add books: all of them, or none."
+    )
+    upsert_books = change_books(
+        book_lists.upsert,
+        BookUpsertInput,
+        "Add books, or replace those with the same external ids: all of them, or none.",
+    )
+    delete_books = graphene.Field(
+        graphene.List(graphene.NonNull(graphene.Boolean)),
+        book_ids=graphene.List(
+            graphene.NonNull(graphene.ID),
+            required=True,
+            description=f"At most {MOST_ITEMS:,}.",
+        ),
+        resolver=delete_books,
+        description="Delete books. For each id, false when there is no such book.",
     )

@@ -40,13 +40,16 @@ class Book(RowType):
 
     class Meta:
         model = models.Book
-        fields = ("id", "name", "page_count", "author", "category")
+        fields = ("id", "name", "page_count", "author", "category", "external_id")
 
     id = graphene.ID(description=KEY)
     name = graphene.String(description="The title.")
     page_count = graphene.Int(description="How many pages it has.")
     author = graphene.Field(lambda: Author, description="Who wrote it.")
     category = graphene.Field(lambda: Category, description="Null if it has none.")
+    external_id = graphene.String(
+        description="The key that upsertBooks gave it; null if it has none."
+    )
 
 
 class Author(RowType):

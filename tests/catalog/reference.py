@@ -312,7 +312,11 @@ RESOLVERS: dict[str, dict[str, Any]] = {
         "deleteAuthor": lambda _, _info, key: remove(Author, key),
         "addCategory": single(add_category),
     },
-    "Book": {"id": lambda row, _: row.pk, "pageCount": lambda row, _: row.page_count},
+    "Book": {
+        "id": lambda row, _: row.pk,
+        "pageCount": lambda row, _: row.page_count,
+        "externalId": lambda row, _: row.external_id,
+    },
     "Author": {
         "id": lambda row, _: row.pk,
         "firstName": lambda row, _: row.first_name,

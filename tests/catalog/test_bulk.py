@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
-from catalog import authors, books, bulk, categories, demo
+from catalog import authors, book_lists, books, bulk, categories, demo
 from catalog.management.commands import import_catalog
 from catalog.models import Author, Book, Category
 from tests.catalog.factories import AuthorFactory, BookFactory
@@ -31,6 +31,7 @@ def rows():
             "author__last_name",
             "category__name",
             "category__description",
+            "external_id",
         )
     )
 
@@ -82,7 +83,8 @@ def accepted(longest: int, *, blank: bool = False):
 
 names = accepted(255)
 records = st.tuples(
-    names, names, names, st.none() | st.tuples(names, st.none() | accepted(10_000, blank=True))
+    names, names, names, st.none() | st.tuples(names, st.none() | accepted(10_000, blank=True)),
+    st.none() | names,
 )  # fmt: skip
 
 
@@ -92,17 +94,26 @@ records = st.tuples(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(added=st.lists(records, min_size=1, max_size=4))
+@given(
+    added=st.lists(
+        records, min_size=1, max_size=4, unique_by=lambda record: record[4] or object()
+    )
+)
 def test_every_accepted_text_survives_an_export_and_an_import(tmp_path, suffix, added):
     for model in (Book, Author, Category):
         model.objects.all().delete()
-    described = dict(category for *_, category in added if category)
-    for name, first, last, category in added:
+    described = dict(category for *_, category, _ in added if category)
+    for name, first, last, category, external_id in added:
         author = authors.add(first_name=first, last_name=last)
         key = category and categories.add(
             name=category[0], description=described[category[0]]
         )
-        books.add(name=name, page_count=0, author_id=author, category_id=key)
+        fields = {"name": name, "page_count": 0, "author_id": author}
+        if external_id is None:
+            books.add(**fields, category_id=key)
+        else:
+            item = {**fields, "category_id": key, "external_id": external_id}
+            book_lists.upsert([item])
     before, file = rows(), tmp_path / f"books.{suffix}"
     with file.open("w", encoding="utf-8", newline="") as target:
         bulk.dump(target, file.suffix)
@@ -131,7 +142,7 @@ def test_a_first_description_serves_the_rows_without_one(tmp_path):
     header = HEADER.replace("\n", ",categoryDescription\n")
     file.write_text(header + 'A,1,B,C,Novel,Long\nD,1,B,C,Novel,\nE,1,B,C,"",""\n')
     call_command("import_catalog", str(file))
-    assert [row[5:] for row in rows()] == [("Novel", "Long")] * 2 + [(None, None)]
+    assert [row[5:7] for row in rows()] == [("Novel", "Long")] * 2 + [(None, None)]
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
@@ -307,3 +318,15 @@ def test_the_demo_fills_empty_tables_once():
     assert rows() == before
     Book.objects.all().delete()
     assert demo.load() is False
+
+
+def test_an_external_id_that_is_taken_is_refused(tmp_path):
+    BookFactory.create(external_id="a")
+    file = tmp_path / "books.csv"
+    header = HEADER.replace("categoryName", "externalId")
+    file.write_text(header + "A,1,B,C,a\nA,1,B,C,b\nA,1,B,C,b\nA,1,B,C,\n")
+    with pytest.raises(CommandError) as refusal:
+        call_command("import_catalog", str(file))
+    assert "externalId 'a' is taken." in str(refusal.value)
+    assert "externalId 'b' is taken." in str(refusal.value)
+    assert Book.objects.count() == 1

@@ -5,6 +5,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from catalog.models import Book
 from catalog.webhooks import OWNER, PROFILE
 from tests.catalog.factories import AuthorFactory, BookFactory
 from tests.signatures import timestamped_signature
@@ -60,6 +61,24 @@ def test_every_change_is_published_once_with_the_fields_of_the_contract(ask, eve
         ("author.created", {"id": new["id"], **names}),
         ("category.created", {"id": category["addCategory"]["id"], "name": "C", "description": None}),
     ]  # fmt: skip
+
+
+def test_a_list_of_books_publishes_an_event_for_each(ask, events):
+    known = BookFactory.create(external_id="b")
+    author = known.author_id
+    items = ", ".join(
+        f'{{name: "N", pageCount: 1, authorId: {author}, externalId: "{key}"}}'
+        for key in "ab"
+    )
+    ask(f"mutation {{ upsertBooks(books: [{items}]) {{ errors {{ index }} }} }}")
+    added = Book.objects.get(external_id="a")
+    ask(f'mutation {{ deleteBooks(bookIds: ["{known.pk}", "99"]) }}')
+    data = {"name": "N", "pageCount": 1, "authorId": author, "categoryId": None}
+    assert published() == [
+        ("book.created", {"id": str(added.pk), **data}),
+        ("book.updated", {"id": str(known.pk), **data}),
+        ("book.deleted", {"id": str(known.pk)}),
+    ]
 
 
 def test_a_refused_change_publishes_nothing(ask, events, settings):
