@@ -268,7 +268,7 @@ AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
 ]
 LOGIN_URL = "/accounts/login"
-LOGIN_REDIRECT_URL = "/accounts/clients"
+LOGIN_REDIRECT_URL = "/accounts"
 LOGOUT_REDIRECT_URL = "/accounts/login"
 AUTH_PASSWORD_VALIDATORS = third_party.AUTH_PASSWORD_VALIDATORS
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from catalog.views import graphql
 from config.operations import api_docs, guides, health, home, metrics, stream_probe
 from recording.accounts.views import (
     confirm,
+    overview,
     pages,
     passwords,
     second_factor,
@@ -38,6 +40,8 @@ urlpatterns = [
     path("oauth/authorize", authorize.authorize, name="oauth-authorize"),
     path("oauth/token", api.token),
     path("oauth/revoke", api.revoke),
+    path("accounts", overview.overview, name="account-overview"),
+    path("accounts/", RedirectView.as_view(pattern_name="account-overview")),
     path("accounts/login", pages.Login.as_view(), name="login"),
     path(
         "accounts/login/code",

@@ -63,7 +63,7 @@ def test_a_two_step_login_is_set_up_and_used_and_the_password_changed(
     expect(page.get_by_label("Code", exact=True)).to_be_focused()
     page.keyboard.type(recovery)
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Connected apps")).to_be_visible()
+    expect(page.get_by_role("heading", name="Account of ada")).to_be_visible()
     errors = "Failed to load resource: the server responded with a status of 400"
     assert [text for text in complaints if not text.startswith(errors)] == []
 
@@ -88,5 +88,5 @@ def test_a_passkey_is_added_and_used(live_server, page, complaints, settings, db
     log_in(page, OLD)
     expect(page.get_by_role("button", name="Use a passkey")).to_be_enabled()
     page.get_by_role("button", name="Use a passkey").press("Enter")
-    expect(page.get_by_role("heading", name="Connected apps")).to_be_visible()
+    expect(page.get_by_role("heading", name="Account of ada")).to_be_visible()
     assert complaints == []

@@ -41,6 +41,7 @@ OPEN = [
     "/accounts/password/reset/MQ/none",
 ]
 OWN = [
+    "/accounts",
     *("/accounts/clients", "/accounts/tokens", "/accounts/password"),
     *("/accounts/sessions", "/accounts/two-step", "/accounts/confirm"),
     *("/accounts/webhooks", "/accounts/webhooks/event-types"),

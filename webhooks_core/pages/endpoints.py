@@ -13,7 +13,7 @@ from webhooks_core import endpoints
 from webhooks_core.admin import health
 from webhooks_core.admin.health import Health
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.pages import wording
+from webhooks_core.pages import charts, wording
 from webhooks_core.pages.base import OwnerView, RefusedError
 from webhooks_core.pages.forms import EndpointForm, receives_all
 from webhooks_core.pages.owners import Capability
@@ -114,7 +114,7 @@ class EndpointView(OwnerView):
         context = {
             "endpoint": endpoint,
             "health": Health.of(endpoint),
-            "day": health.days([endpoint], now=timezone.now())[endpoint.pk],
+            "charts": charts.charts(endpoint, timezone.now()),
             "form": form,
             "recent": [(row, *wording.state(row)) for row in rows],
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),

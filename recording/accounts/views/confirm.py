@@ -23,7 +23,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
     address = request.POST.get("next", request.GET.get("next", ""))
     is_ours = url_has_allowed_host_and_scheme(address, allowed_hosts=None)
     if not is_ours or not address.startswith("/"):
-        address = reverse("account-webhooks:start")
+        address = reverse("account-overview")
     form = ConfirmForm(request, request.POST if request.method == "POST" else None)
     if form.is_valid():
         recent_login.note(request)

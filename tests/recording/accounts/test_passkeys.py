@@ -90,7 +90,7 @@ def test_a_passkey_is_added_with_recovery_codes_and_logs_in(visitor, device):
     assert len(re.findall(r"<code>[a-z2-9-]{19}</code>", page)) == 10
     client = password_step()
     answer = device.sign(options_of(client.get(STEP)))
-    assert use(client, answer)["Location"] == "/accounts/clients"
+    assert use(client, answer)["Location"] == "/accounts"
     assert is_logged_in(client)
     assert Passkey.objects.get().last_used_at
 

@@ -59,11 +59,11 @@ def test_the_password_alone_logs_nobody_in(app, path):
 @pytest.mark.parametrize(
     ("path", "leads"),
     [
-        (LOGIN, "/accounts/clients"),
+        (LOGIN, "/accounts"),
         (f"{LOGIN}?next=/docs", "/docs"),
-        (f"{LOGIN}?next=https://evil.example/", "/accounts/clients"),
-        (f"{LOGIN}?next=//evil.example/", "/accounts/clients"),
-        (f"{LOGIN}?next={STEP}", "/accounts/clients"),
+        (f"{LOGIN}?next=https://evil.example/", "/accounts"),
+        (f"{LOGIN}?next=//evil.example/", "/accounts"),
+        (f"{LOGIN}?next={STEP}", "/accounts"),
         ("/admin/login/?next=/admin/", "/admin/"),
     ],
 )
@@ -79,7 +79,7 @@ def test_the_code_logs_in_and_leads_where_the_login_was_for(app, path, leads):
 def test_the_second_page_reads_no_address_of_its_own(app):
     client = password_step()
     response = client.post(f"{STEP}?next=/docs", {"code": code_of(app), "next": "/x"})
-    assert response["Location"] == "/accounts/clients"
+    assert response["Location"] == "/accounts"
 
 
 def test_an_application_gets_its_consent_after_both_steps_only(app, ada):

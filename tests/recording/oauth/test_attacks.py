@@ -286,7 +286,7 @@ def test_the_login_leads_to_no_other_site(account, next_):
     account.save()
     form = {"username": "ada", "password": "correct horse", "next": next_}
     response = Client().post("/accounts/login", form)
-    assert response["Location"] == "/accounts/clients"
+    assert response["Location"] == "/accounts"
 
 
 def test_the_login_leads_back_to_a_long_request(app, account):

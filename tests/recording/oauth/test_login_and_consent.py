@@ -142,7 +142,7 @@ def test_the_login_page_redirects_neither_elsewhere_nor_to_itself(
 ):
     query = "" if next_address is None else f"?next={quote(next_address)}"
     response = visitor.get(LOGIN + query)
-    assert (response.status_code, response["Location"]) == (302, "/accounts/clients")
+    assert (response.status_code, response["Location"]) == (302, "/accounts")
 
 
 def test_a_login_of_somebody_else_still_counts_beside_a_session(visitor):
