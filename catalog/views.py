@@ -229,7 +229,9 @@ def graphql_request(parameters: Any) -> GraphQLRequest:
     for key in ("variables", "extensions"):
         if not isinstance(parameters.get(key), dict | None):
             raise bad_request(f"{key} is not an object.")
-    for key in ("query", "operationName", "documentId"):
+    if not isinstance(parameters.get("query"), str | None):
+        raise bad_request("query is missing or not a string.")
+    for key in ("operationName", "documentId"):
         if not isinstance(parameters.get(key), str | None):
             raise bad_request(f"{key} is not a string.")
     query, document_id = parameters.get("query"), parameters.get("documentId")
