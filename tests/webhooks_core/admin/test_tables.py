@@ -37,7 +37,9 @@ def test_the_content_of_a_row_is_escaped_once():
 def test_every_page_uses_the_shared_table():
     written = [
         path.name
-        for path in (settings.BASE_DIR / "webhooks_core/templates/admin").rglob("*.html")
+        for path in (settings.BASE_DIR / "webhooks_core/templates/admin").rglob(
+            "*.html"
+        )
         if 'class="scroll"' in path.read_text()
     ]
     assert written == ["table.html"]
