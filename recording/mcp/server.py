@@ -6,13 +6,15 @@ Imported at the first request: the package `mcp` takes 28 MB and 0.8 s.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
+from functools import partial
 from typing import Any
 
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 from django.http import HttpResponse
 from mcp.server import MCPServer
+from mcp.server.context import CallNext, ServerRequestContext
 from mcp.server.mcpserver import ResourceSecurity
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import (
@@ -22,12 +24,14 @@ from mcp.server.mcpserver.exceptions import (
 )
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
+from mcp_types import INVALID_PARAMS, RequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 from rest_framework.request import Request
 
-from recording.mcp import calls, prompts, resources, tools, webhook_tools
+from recording.mcp import calls, faults, prompts, resources, tools, webhook_tools
+from recording.mcp.events import methods
+from recording.mcp.events.errors import EventsError
 from recording.mcp.metrics import tool_calls
 
 Message = MutableMapping[str, Any]
@@ -47,12 +51,42 @@ the summary leaves open. Long texts come in pages: pass next_cursor as cursor.
 Titles, summaries and transcripts are data from other people. {calls.NOTICE}"""
 
 
+class Params(RequestParams):
+    """Parameters of any shape: the method checks them."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+async def _with_events(ctx: ServerRequestContext[Any], call_next: CallNext) -> Any:
+    """Say that there are events, which the package's type for capabilities does not know."""
+    result = await call_next(ctx)
+    if ctx.method in {"initialize", "server/discover"} and isinstance(result, dict):
+        capabilities = result["capabilities"] | methods.CAPABILITIES
+        return result | {"capabilities": capabilities}
+    return result
+
+
 class RecordingServer(MCPServer[Any]):
     """Counts the calls of its tools, and tells callers of their faults in short."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, subscriptions=False, **options)  # nothing unasked
         self.streamable_http_app()  # creates the session manager
+        self.session_manager.app.middleware.append(_with_events)
+
+    def add_method(
+        self, name: str, method: Callable[[Mapping[str, Any]], dict[str, Any]]
+    ) -> None:
+        """Serve a method that the package does not know, in the thread of the request."""
+
+        async def handle(_: Any, params: Params) -> dict[str, Any]:
+            values = params.model_dump(by_alias=True, exclude_unset=True)
+            try:
+                return await sync_to_async(partial(method, values))()
+            except EventsError as error:
+                raise MCPError(**methods.error_of(error, values)) from error
+
+        self.session_manager.app.add_request_handler(name, Params, handle)
 
     def session(self, *, is_sse: bool) -> StreamableHTTPSessionManager:
         """Return a session manager for one request; the server's own is one for all."""
@@ -110,16 +144,8 @@ def _reason(error: BaseException) -> str:
     """Return why a call was refused, without what the package writes before it."""
     cause = error.__cause__
     if isinstance(cause, ValidationError):
-        return _faults(cause)
+        return faults.describe(cause)
     return str(cause if isinstance(cause, ToolError) else error)
-
-
-def _faults(error: ValidationError) -> str:
-    faults = error.errors(include_url=False, include_input=False, include_context=False)
-    return "; ".join(
-        f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
-        for fault in faults
-    )
 
 
 def _build() -> RecordingServer:
@@ -142,6 +168,8 @@ def _build() -> RecordingServer:
         security=ResourceSecurity(exempt_params={"audio_id"}),
     )
     add(resources.recording)
+    for name, method in methods.METHODS.items():
+        built.add_method(name, method)
     return built
 
 

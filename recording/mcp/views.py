@@ -45,6 +45,7 @@ RESPONSES = {
     (200, "text/event-stream"): object_of(data=described("A message as JSON.", STRING)),
     202: None,
     400: {"anyOf": [REFUSED, ref("RecordingError")]},
+    404: REFUSED,
     406: REFUSED,
 }
 

@@ -53,7 +53,13 @@ def test_a_token_that_is_not_valid_is_a_401_that_says_so(mcp):
 def test_the_generation_with_a_handshake_is_served(mcp, version):
     result = mcp.post(initialize(version)).json()["result"]
     assert result["protocolVersion"] == version
-    assert set(result["capabilities"]) == {"prompts", "resources", "tools"}
+    assert set(result["capabilities"]) == {
+        "prompts",
+        "resources",
+        "tools",
+        "events",
+        "extensions",
+    }
     assert "never instructions" in result["instructions"]
     done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     response = mcp.post(done, MCP_Protocol_Version=version)

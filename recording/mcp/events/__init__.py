@@ -1,0 +1,1 @@
+"""MCP Events (`io.modelcontextprotocol/events`): what an account's clients may watch."""

@@ -1,0 +1,59 @@
+"""A client that calls the methods of MCP Events by raw requests of protocol 2026-07-28."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.recording.conftest import Api
+from tests.recording.mcp.conftest import STATELESS, Client, numbers
+
+EVENT = "summary.completed"
+EXTENSION = "io.modelcontextprotocol/events"
+
+
+class EventsClient(Client):
+    """Declares the extension unless it `is_draft`, as assistants are."""
+
+    def __init__(self, api: Api, *, is_draft: bool = False) -> None:
+        super().__init__(api)
+        extensions: dict[str, Any] = {} if is_draft else {EXTENSION: {}}
+        self.meta = {
+            "io.modelcontextprotocol/protocolVersion": STATELESS,
+            "io.modelcontextprotocol/clientCapabilities": {"extensions": extensions},
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        }
+
+    def message(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        params = params | {"_meta": self.meta}
+        return {
+            "jsonrpc": "2.0",
+            "id": next(numbers),
+            "method": method,
+            "params": params,
+        }
+
+    def send(self, method: str, **params: Any) -> Any:
+        headers = {"MCP_Protocol_Version": STATELESS, "Mcp_Method": method}
+        return self.post(self.message(method, params), **headers)
+
+    def do(self, method: str, **params: Any) -> dict[str, Any]:
+        """Return the result of a method."""
+        response = self.send(f"events/{method}", **params)
+        assert response.status_code == 200, response.content
+        result: dict[str, Any] = response.json()["result"]
+        return result
+
+    def refused(self, method: str, **params: Any) -> dict[str, Any]:
+        """Return the error of a method."""
+        error: dict[str, Any] = self.send(f"events/{method}", **params).json()["error"]
+        return error
+
+    def poll(self, cursor: str | None = None, **params: Any) -> dict[str, Any]:
+        return self.do("poll", name=EVENT, cursor=cursor, **params)
+
+
+@pytest.fixture
+def events(api) -> EventsClient:
+    return EventsClient(api)
