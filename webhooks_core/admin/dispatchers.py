@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from webhooks_core.admin import health
+from webhooks_core import charts
 from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.endpoints import badge, failures
 from webhooks_core.models import DispatcherLease, Endpoint, EngineState
@@ -41,7 +41,10 @@ class DispatcherLeaseAdmin(HistoryAdmin[DispatcherLease]):
             oldest_due=now - late if late else None,
             leases=DispatcherLease.objects.live().order_by("pk"),
             engine=EngineState.objects.first(),
-            day=health.day(now),
+            day=charts.of_all(
+                now=now, period=charts.period_of(request.GET.get("period", ""))
+            ),
+            periods=charts.PERIODS.values(),
             worst=worst(now),
         )
 
@@ -54,7 +57,7 @@ def worst(now: datetime) -> list[dict[str, Any]]:
         .defer("custom_headers")
         .order_by("-status", "-consecutive_failures", "-pk")[:WORST]
     )
-    days = health.days(rows, now=now)
+    days = charts.of_endpoints(rows, now=now)
     return [
         {
             "endpoint": endpoint,

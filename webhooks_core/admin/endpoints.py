@@ -16,8 +16,8 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webhooks_core import endpoints, profiles, publishing, replays
-from webhooks_core.admin import display, health, owners
+from webhooks_core import charts, endpoints, profiles, publishing, replays
+from webhooks_core.admin import display, owners
 from webhooks_core.admin.base import RefusedError
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.health import Health
@@ -83,7 +83,7 @@ class EndpointAdmin(RotationAdmin):
         """Read the statistics of all rows at once."""
         changelist = super().get_changelist_instance(request)
         rows = list(changelist.result_list)
-        days = health.days(rows, now=timezone.now())
+        days = charts.of_endpoints(rows, now=timezone.now())
         for endpoint in rows:
             endpoint.day = days[endpoint.pk]
         owners.attach(rows, site=self.admin_site, request=request)
@@ -111,7 +111,8 @@ class EndpointAdmin(RotationAdmin):
 
     def page_context(self, request: HttpRequest, obj: Endpoint) -> dict[str, Any]:
         now, profile = timezone.now(), profiles.find(obj.profile)
-        days = health.days([obj], now=now)
+        period = charts.period_of(request.GET.get("period", ""))
+        days = charts.of_endpoints([obj], now=now, period=period)
         owners.attach([obj], site=self.admin_site, request=request)
         is_trustable = bool(webhook_settings.ALLOWED_TARGETS or obj.trusted)
         return {
@@ -125,6 +126,7 @@ class EndpointAdmin(RotationAdmin):
             "event_types": _event_types(obj, profile),
             "failures": failures(obj),
             "day": days[obj.pk],
+            "periods": charts.PERIODS.values(),
             "limits": limits_of(obj),
             "most_in_flight": MAX_IN_FLIGHT,
             "most_per_second": MAX_RATE,

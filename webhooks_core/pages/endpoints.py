@@ -9,11 +9,10 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
-from webhooks_core import endpoints
-from webhooks_core.admin import health
+from webhooks_core import charts, endpoints
 from webhooks_core.admin.health import Health
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.pages import charts, wording
+from webhooks_core.pages import wording
 from webhooks_core.pages.base import OwnerView, RefusedError
 from webhooks_core.pages.forms import EndpointForm, receives_all
 from webhooks_core.pages.owners import Capability
@@ -54,7 +53,7 @@ class Start(OwnerView):
 
     def _page(self, form: EndpointForm, *, status: int = 200) -> HttpResponse:
         rows = list(self.owner.subscriptions.all())
-        days = health.days(rows, now=timezone.now())
+        days = charts.of_endpoints(rows, now=timezone.now())
         shown = [(row, Health.of(row), days[row.pk]) for row in rows]
         context = {
             "rows": shown,
@@ -114,7 +113,12 @@ class EndpointView(OwnerView):
         context = {
             "endpoint": endpoint,
             "health": Health.of(endpoint),
-            "charts": charts.charts(endpoint, timezone.now()),
+            "charts": [
+                charts.of_endpoints([endpoint], now=timezone.now(), period=period)[
+                    endpoint.pk
+                ]
+                for period in (charts.PERIODS["24h"], charts.PERIODS["7d"])
+            ],
             "form": form,
             "recent": [(row, *wording.state(row)) for row in rows],
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),

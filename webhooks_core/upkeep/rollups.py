@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, F, Max, Q
-from django.db.models.functions import TruncHour
+from django.db.models.functions import TruncMinute
 
 from webhooks_core.models import Attempt, AttemptHour, EngineState
-from webhooks_core.models.deliveries import ALL_ENDPOINTS
+from webhooks_core.models.deliveries import ALL_ENDPOINTS, SLOT
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.upkeep.stats import BOUNDS_MS
 
 # Longer than any transaction that writes attempts: each holds a lease.
 COMMITTED_AFTER = timedelta(minutes=1)
 AT_ONCE = 50_000
-KEPT = timedelta(hours=25)
+# As long as charts show hours, and the slots of an hour.
+KEPT, SLOTS_KEPT = timedelta(days=31), timedelta(hours=25)
 
 
 def count_attempts(now: datetime) -> None:
@@ -30,6 +30,7 @@ def count_attempts(now: datetime) -> None:
     committed.
     """
     AttemptHour.objects.filter(hour__lt=now - KEPT).delete()
+    _remove_slots(now - SLOTS_KEPT)
     state = EngineState.objects.filter(pk=1).first()
     if state is None or _is_recent(state.attempts_seen_at, now):
         return
@@ -47,14 +48,13 @@ def _count(after: int, until: int, *, since: datetime) -> bool:
     The position moves in the transaction that writes the sums, so that a crash counts no attempt
     twice and leaves none out. It moves last: others write its row too.
     """
-    rows = _sums(after, until, since)
-    sums = _added(rows + _totals(rows))
+    sums = _added(_sums(after, until, since))
     with transaction.atomic():
         AttemptHour.objects.bulk_create(
             sums,
             update_conflicts=True,
             unique_fields=["endpoint", "hour"],
-            update_fields=["ok", "failed", "latencies"],
+            update_fields=["ok", "failed", "latencies", "slots"],
         )
         position = EngineState.objects.filter(pk=1, attempts_counted=after)
         is_first = position.update(attempts_counted=until) == 1
@@ -66,35 +66,47 @@ def _is_recent(at: datetime | None, now: datetime) -> bool:
     return at is not None and at <= now < at + COMMITTED_AFTER
 
 
+def _remove_slots(before: datetime) -> None:
+    """Remove the slots of the hours that have just become too old."""
+    old = Q(hour__lt=before, hour__gte=before - timedelta(hours=3))
+    AttemptHour.objects.filter(old, slots__isnull=False).update(slots=None)
+
+
 def _added(rows: Sequence[Mapping[str, Any]]) -> list[AttemptHour]:
-    """Return the sums with these attempts."""
-    known = {
-        (row.endpoint_id, row.hour): row
-        for row in AttemptHour.objects.filter(
-            endpoint__in={row["endpoint"] for row in rows},
-            hour__in={row["hour"] for row in rows},
-        )
-    }
-    return [_sum(row, known.get((row["endpoint"], row["hour"]))) for row in rows]
+    """Return the sums of endpoints, and of all together, with these attempts."""
+    sums: dict[tuple[int, datetime], AttemptHour] = {}
+    for row in _known(rows):
+        sums[row.endpoint_id, row.hour] = row
+    for attempts in rows:
+        minute, numbers = attempts["minute"], _numbers(attempts)
+        hour = minute.replace(minute=0)
+        for endpoint_id in (attempts["endpoint"], ALL_ENDPOINTS):
+            row = sums.setdefault(
+                (endpoint_id, hour),
+                AttemptHour(endpoint_id=endpoint_id, hour=hour),
+            )
+            row.add((minute - hour) // SLOT, numbers)
+    return list(sums.values())
 
 
-def _totals(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the sums of all endpoints by hour."""
-    totals: dict[datetime, Counter[str]] = defaultdict(Counter)
-    for row in rows:
-        numbers = {key: row[key] for key in row.keys() - {"endpoint", "hour"}}
-        totals[row["hour"]].update(numbers)
-    return [
-        {"endpoint": ALL_ENDPOINTS, "hour": hour, **numbers}
-        for hour, numbers in sorted(totals.items())
-    ]
+def _known(rows: Sequence[Mapping[str, Any]]) -> list[AttemptHour]:
+    hours = {row["minute"].replace(minute=0) for row in rows}
+    endpoints = {ALL_ENDPOINTS, *(row["endpoint"] for row in rows)}
+    return list(AttemptHour.objects.filter(endpoint__in=endpoints, hour__in=hours))
+
+
+def _numbers(row: Mapping[str, Any]) -> list[int]:
+    """Return ok, failed, and how many took how long."""
+    within = [0, *(row[f"within_{bound}"] for bound in BOUNDS_MS), row["all"]]
+    counts = [more - less for less, more in pairwise(within)]
+    return [row["ok"], row["all"] - row["ok"], *counts]
 
 
 def _sums(after: int, until: int, since: datetime) -> list[Any]:
     rows = Attempt.objects.filter(pk__gt=after, pk__lte=until, started_at__gte=since)
-    hour = TruncHour("started_at", tzinfo=UTC)
+    minute = TruncMinute("started_at", tzinfo=UTC)
     return list(
-        rows.values(endpoint=F("delivery__endpoint"), hour=hour)
+        rows.values(endpoint=F("delivery__endpoint"), minute=minute)
         .annotate(
             all=Count("pk"),
             ok=Count("pk", filter=Q(outcome=Outcome.OK)),
@@ -103,25 +115,5 @@ def _sums(after: int, until: int, since: datetime) -> list[Any]:
                 for bound in BOUNDS_MS
             },
         )
-        .order_by("endpoint", "hour")
+        .order_by("endpoint", "minute")
     )
-
-
-def _sum(row: Mapping[str, Any], known: AttemptHour | None) -> AttemptHour:
-    """Return new attempts and those that are known as one row."""
-    within = [0, *(row[f"within_{bound}"] for bound in BOUNDS_MS), row["all"]]
-    counts = [more - less for less, more in pairwise(within)]
-    total = AttemptHour(
-        endpoint_id=row["endpoint"],
-        hour=row["hour"],
-        ok=row["ok"],
-        failed=row["all"] - row["ok"],
-        latencies=counts,
-    )
-    if known:
-        total.ok += known.ok
-        total.failed += known.failed
-        total.latencies = [
-            sum(pair) for pair in zip(counts, known.latencies, strict=True)
-        ]
-    return total

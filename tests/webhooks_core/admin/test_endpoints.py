@@ -26,8 +26,7 @@ from tests.webhooks_core.factories import (
 )
 from webhooks_core import endpoints
 from webhooks_core.admin import endpoints as pages
-from webhooks_core.admin import health
-from webhooks_core.admin.health import HEIGHT, HOURS, Day, Health
+from webhooks_core.admin.health import Health
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -67,48 +66,6 @@ def test_the_health_and_its_filter_agree(admin_client):
 )
 def test_a_hostile_query_is_not_a_server_error(admin_client, query):
     assert admin_client.get(f"{LIST}?{query}").status_code == 200
-
-
-@time_machine.travel("2030-01-01T12:30:00Z", tick=False)
-def test_a_day_counts_its_attempts_by_hour_and_forgets_older_ones():
-    target, other = EndpointFactory.create(), EndpointFactory.create()
-    attempts(target, "http timeout ok", hours_ago=0, ms=100)
-    attempts(target, "ok", hours_ago=HOURS - 1, ms=300)
-    attempts(target, "ok", hours_ago=HOURS, ms=9000)
-    attempts(other, "ok")
-    count_attempts()
-    days = health.days([target, other], now=timezone.now())
-    day = days[target.pk]
-    assert (day.ok[-1], day.failed[-1]) == (1, 2)
-    assert (day.ok[0], day.failed[0]) == (1, 0)
-    assert day.attempts == 4
-    assert day.success == "50 %"
-    assert day.p95 == "≤ 500 ms"
-    assert (days[other.pk].attempts, days[other.pk].success) == (1, "100 %")
-    assert health.day(timezone.now()).attempts == 5
-    assert health.days([], now=timezone.now()) == {}
-
-
-def test_a_latency_above_all_bounds_is_told_as_such():
-    target = EndpointFactory.create()
-    attempts(target, "timeout", ms=60_000)
-    count_attempts()
-    assert health.days([target], now=timezone.now())[target.pk].p95 == "> 10,000 ms"
-
-
-def test_one_failure_among_many_is_always_visible():
-    day = Day(ok=[0] * 23 + [99_999], failed=[0] * 23 + [1])
-    assert day.success == "99.9 %"
-    last = day.bars[-1]
-    assert last.failed_height == 2
-    assert last.ok_height + last.failed_height == HEIGHT
-    assert all(bar.ok_height == bar.failed_height == 0 for bar in day.bars[:-1])
-
-
-def test_no_attempts_make_an_empty_chart():
-    nothing = Day(ok=[0] * HOURS, failed=[0] * HOURS)
-    assert nothing.success is None
-    assert {bar.ok_height for bar in nothing.bars} == {0}
 
 
 # ── The list ────────────────────────────────────────────────────────────────────────
