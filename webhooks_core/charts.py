@@ -30,7 +30,11 @@ class Period(NamedTuple):
     @property
     def part_name(self) -> str:
         minutes = self.part // timedelta(minutes=1)
-        return f"{minutes} minutes" if minutes < 60 else {1: "hour", 6: "6 hours", 24: "day"}[minutes // 60]
+        return (
+            f"{minutes} minutes"
+            if minutes < 60
+            else {1: "hour", 6: "6 hours", 24: "day"}[minutes // 60]
+        )
 
     def start(self, now: datetime) -> datetime:
         """Return the start of the first part; the last one holds `now`."""

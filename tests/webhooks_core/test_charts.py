@@ -10,7 +10,11 @@ from django.utils import timezone
 
 from tests.webhooks_core.admin.endpoint_pages import attempts
 from tests.webhooks_core.engine import count_attempts
-from tests.webhooks_core.factories import AttemptFactory, DeliveryFactory, EndpointFactory
+from tests.webhooks_core.factories import (
+    AttemptFactory,
+    DeliveryFactory,
+    EndpointFactory,
+)
 from webhooks_core import charts
 from webhooks_core.charts import HEIGHT, HOURS_24, PERIODS, Chart
 from webhooks_core.models import AttemptHour

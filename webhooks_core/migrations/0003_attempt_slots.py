@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('webhooks_core', '0002_owner_removals'),
+        ("webhooks_core", "0002_owner_removals"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='attempthour',
-            name='slots',
+            model_name="attempthour",
+            name="slots",
             field=models.JSONField(null=True),
         ),
     ]

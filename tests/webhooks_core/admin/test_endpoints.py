@@ -6,7 +6,6 @@ import re
 from html import unescape
 
 import pytest
-import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
