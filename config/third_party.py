@@ -105,7 +105,6 @@ SILENCED_SYSTEM_CHECKS = [
 
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Signpost",
-    "DESCRIPTION": "Recording webhooks, gateway webhooks and chat completions.",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
@@ -124,5 +123,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "recording.oauth.openapi.add_oauth",
         "config.operations.openapi.add_operation",
         "config.operations.code_samples.add_code_samples",
+        "config.operations.openapi.introduce",
     ],
 }

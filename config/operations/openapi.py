@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from config.operations.health import CHECKS
@@ -92,6 +93,72 @@ OPERATIONS = {
         tags=TAGS,
     ),
 }
+
+
+EVENTS = "Events you receive"
+SECTIONS = {
+    "Recording webhooks": "Subscriptions of an account. [Guide](/guides/recording)",
+    "Recording MCP": "Recordings for AI applications. [Guide](/guides/mcp)",
+    "Gateway webhooks": "Subscriptions and documents of a tenant. [Guide](/guides/gateway)",
+    "Gateway chat": "Language models in the form of OpenAI. [Guide](/guides/chat)",
+    EVENTS: "What we send to your URL, signed. [Verify a signature](/guides/receiving-webhooks)",
+    "OAuth": "Access for applications. [Guide](/guides/oauth)",
+    "Operation": "Health and figures. [Guide](/guides/operations)",
+}
+SCHEMES = {
+    "recordingBearer": "**Recording**: a personal token from [your account](/accounts/tokens), or an "
+    "OAuth access token. Sent as `Authorization: Bearer rec_pat_…`.",
+    "gatewayKey": "**Gateway**: a gateway key. Sent as `Authorization: Bearer gw_key_…`.",
+    "gatewayTenant": "**Gateway**, instead of a key: the tenant, from trusted proxies only. "
+    "Locally this machine is trusted.",
+    "gatewayPrincipal": "**Gateway**, with the tenant: the person or program that acts for it.",
+    "oauthClient": "**OAuth**: a confidential client's id and secret, each form-encoded first.",
+    "metricsToken": "**Operation**: the value of `METRICS_TOKEN`.",
+}
+INTRODUCTION = """\
+There are three ways in:
+
+- **Recording**: webhooks of your account. Create a token in [your account](/accounts/tokens), or by
+  `manage.py create_personal_token USER`, and send `Authorization: Bearer rec_pat_…`. Applications get a token by
+  OAuth. [Guide](/guides/recording)
+- **Gateway**: language models, and webhooks of a tenant. Send `Authorization: Bearer gw_key_…`
+  (`manage.py create_gateway_key`), or behind a trusted proxy `X-Tenant-Id` and `X-Principal-Id`.
+  [Guide](/guides/gateway)
+- **Catalog**: GraphQL at [/graphql](/graphql), which this page does not show. [Guide](/guides/catalog)
+
+*Authorize* stores a token in this page. *Try it out* sends a request with it.
+"""
+EXAMPLES = {"example", "examples", "default", "const", "enum"}
+# A code span, which stays, or what a reader of Markdown would take for a tag.
+TAG = re.compile(r"(`[^`]*`)|<")
+
+
+def introduce(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Say how to begin, and name and order what follows: the last drf-spectacular hook."""
+    result["info"]["description"] = INTRODUCTION
+    result["tags"] = [
+        {"name": name, "description": text} for name, text in SECTIONS.items()
+    ]
+    for event in result.get("webhooks", {}).values():
+        event["post"]["tags"] = [EVENTS]
+    schemes = result["components"]["securitySchemes"]
+    result["components"]["securitySchemes"] = {
+        name: schemes[name] | {"description": text} for name, text in SCHEMES.items()
+    }
+    _escape(result)
+    return result
+
+
+def _escape(value: Any) -> None:
+    """Keep `<key>` in descriptions, which are Markdown, from being read as a tag."""
+    if isinstance(value, dict):
+        text = value.get("description")
+        if isinstance(text, str):
+            value["description"] = TAG.sub(lambda tag: tag[1] or "\\<", text)
+        value = [item for key, item in value.items() if key not in EXAMPLES]
+    if isinstance(value, list):
+        for item in value:
+            _escape(item)
 
 
 def add_operation(result: dict[str, Any], **_: Any) -> dict[str, Any]:

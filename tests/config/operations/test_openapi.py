@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -20,7 +21,9 @@ from webhooks_core.web import openapi
 
 OURS = DESCRIBED.include(path_regex=r"^/(healthz|readyz|metrics|openapi.json)")
 # Pages for people, GraphQL, which describes itself, and what only `doctor` requests.
-NOT_DESCRIBED = ("accounts/", "admin/", "docs", "graphql", "healthz/stream")
+NOT_DESCRIBED = (
+    *("accounts/", "admin/", "docs", "graphql", "guides/", "healthz/stream"),
+)
 
 
 def addresses(patterns: Iterable[Any], prefix: str = "/") -> Iterator[str]:
@@ -195,3 +198,46 @@ def test_a_time_in_another_format_is_found():
     for text in ("2026-11-21T03:20:00Z", "2026-11-21T03:20:00.000000+00:00"):
         with pytest.raises(AssertionError, match="date-time"):
             assert_valid(text, schema)
+
+
+def test_the_document_says_how_to_begin_and_describes_each_section_and_scheme():
+    text = DOCUMENT["info"]["description"]
+    for words in ("/accounts/tokens", "gw_key_", "X-Tenant-Id", "/graphql"):
+        assert words in text
+    operations = [
+        operation
+        for methods in (*DOCUMENT["paths"].values(), *DOCUMENT["webhooks"].values())
+        for operation in methods.values()
+        if isinstance(operation, dict)
+    ]
+    tags = {tag for operation in operations for tag in operation.get("tags", ())}
+    assert tags == {tag["name"] for tag in DOCUMENT["tags"] if tag["description"]}
+    events = {event["post"]["tags"][0] for event in DOCUMENT["webhooks"].values()}
+    assert events == {"Events you receive"}
+    schemes = DOCUMENT["components"]["securitySchemes"]
+    used = {
+        name
+        for operation in operations
+        for choice in operation.get("security", ())
+        for name in choice
+    }
+    assert used <= set(schemes)
+    assert list(schemes)[:2] == ["recordingBearer", "gatewayKey"]
+
+
+def test_no_description_holds_what_markdown_takes_for_a_tag():
+    def descriptions(value):
+        if isinstance(value, dict):
+            if isinstance(value.get("description"), str):
+                yield value["description"]
+            for key, item in value.items():
+                if key not in {"example", "examples"}:
+                    yield from descriptions(item)
+        elif isinstance(value, list):
+            for item in value:
+                yield from descriptions(item)
+
+    texts = list(descriptions(DOCUMENT))
+    assert any("\\<key>" in text for text in texts)
+    for text in texts:
+        assert not re.search(r"(?<!\\)<", re.sub("`[^`]*`", "", text)), text
