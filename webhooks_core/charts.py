@@ -176,23 +176,32 @@ def of_endpoints(
     endpoints: Sequence[Endpoint], *, now: datetime, period: Period = HOURS_24
 ) -> Mapping[int, Chart]:
     """Return a chart for each endpoint, by its pk, with one query."""
-    return _charts([endpoint.pk for endpoint in endpoints], now, period)
+    rows = _rows([endpoint.pk for endpoint in endpoints], period.start(now))
+    return {pk: _chart(own, now, period) for pk, own in rows.items()}
+
+
+def of_endpoint(
+    endpoint: Endpoint, *, now: datetime, periods: Sequence[Period]
+) -> list[Chart]:
+    """Return a chart of an endpoint for each period, with one query."""
+    rows = _rows([endpoint.pk], min(period.start(now) for period in periods))
+    return [_chart(rows[endpoint.pk], now, period) for period in periods]
 
 
 def of_all(*, now: datetime, period: Period = HOURS_24) -> Chart:
     """Return the chart of all endpoints together."""
-    return _charts([ALL_ENDPOINTS], now, period)[ALL_ENDPOINTS]
+    return _chart(_rows([ALL_ENDPOINTS], period.start(now))[ALL_ENDPOINTS], now, period)
 
 
-def _charts(
-    endpoint_ids: Sequence[int], now: datetime, period: Period
-) -> Mapping[int, Chart]:
+def _rows(
+    endpoint_ids: Sequence[int], since: datetime
+) -> Mapping[int, list[AttemptHour]]:
     rows: dict[int, list[AttemptHour]] = {pk: [] for pk in endpoint_ids}
-    since = period.start(now) - (period.start(now) - EPOCH) % HOUR
+    hour = since - (since - EPOCH) % HOUR
     of_them = among(endpoint_ids, of="endpoint_id")
-    for row in AttemptHour.objects.filter(of_them, hour__gte=since):
+    for row in AttemptHour.objects.filter(of_them, hour__gte=hour):
         rows[row.endpoint_id].append(row)
-    return {pk: _chart(own, now, period) for pk, own in rows.items()}
+    return rows
 
 
 def _chart(rows: Sequence[AttemptHour], now: datetime, period: Period) -> Chart:

@@ -113,12 +113,11 @@ class EndpointView(OwnerView):
         context = {
             "endpoint": endpoint,
             "health": Health.of(endpoint),
-            "charts": [
-                charts.of_endpoints([endpoint], now=timezone.now(), period=period)[
-                    endpoint.pk
-                ]
-                for period in (charts.PERIODS["24h"], charts.PERIODS["7d"])
-            ],
+            "charts": charts.of_endpoint(
+                endpoint,
+                now=timezone.now(),
+                periods=(charts.PERIODS["24h"], charts.PERIODS["7d"]),
+            ),
             "form": form,
             "recent": [(row, *wording.state(row)) for row in rows],
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),
