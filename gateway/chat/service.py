@@ -169,6 +169,18 @@ class Service:
             raise EndpointNotFoundError
         return endpoint
 
+    async def _fallbacks(
+        self, endpoint: ModelEntry, caller: Caller
+    ) -> dict[str, ModelEntry]:
+        """Return the fallbacks of an endpoint that the caller may use, by name."""
+        known = await self.registry.endpoints()
+        names = (*endpoint.fallbacks, *endpoint.context_fallbacks)
+        return {
+            name: known[name]
+            for name in names
+            if name in known and _is_allowed(known[name], caller)
+        }
+
     async def _context(
         self,
         request: ChatRequest,
@@ -202,6 +214,8 @@ class Service:
         context = ChatContext(
             caller, endpoint, model_request, request.request_id, api_format
         )
+        if endpoint.falls_back:
+            context.fallbacks = await self._fallbacks(endpoint, caller)
         if prefix := operation.passed_headers:
             context.passed_query = request.query
             context.passed_headers = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,16 @@ from webhooks_core.signing.schemes import is_empty
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 BARE_REFERENCE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 MAX_SECRET = 256
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}", re.ASCII)
+# What `extra_headers` and `extra_body` cannot change: other parts of the request depend on it.
+OWN_HEADERS = frozenset(
+    {
+        *("host", "content-length", "content-type", "content-encoding"),
+        *("transfer-encoding", "connection", "keep-alive", "te", "trailer"),
+        *("upgrade", "expect", "accept-encoding", "x-request-id"),
+    }
+)
+OWN_FIELDS = frozenset({"model", "stream", "messages", "input"})
 
 
 def resolve(text: str, environ: Mapping[str, str]) -> str:
@@ -138,6 +149,53 @@ def all_different(*keys: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _proxy(url: str) -> str:
+    if not is_base_url(url) or urlsplit(url).path not in {"", "/"}:
+        raise ValueError("must be the http or https address of a proxy")
+    return url
+
+
+def _header_names(headers: dict[str, str]) -> dict[str, str]:
+    for name in headers:
+        if not HEADER_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} cannot be the name of a header")
+        if name.lower() in OWN_HEADERS or name.lower().startswith("proxy-"):
+            raise ValueError(f"must not set {name}")
+    return headers
+
+
+def _extra_body(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields as JSON has them: YAML has dates, NaN and cycles, too."""
+    if own := OWN_FIELDS & body.keys():
+        raise ValueError(f"must not set {', '.join(sorted(own))}")
+    try:
+        as_json: dict[str, Any] = json.loads(json.dumps(body, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError("must hold only what JSON has") from error
+    return as_json
+
+
+def flag_or_names(value: Any, read: Callable[[Any], Any]) -> Any:
+    """Read true, false, or a list of names."""
+    return value if isinstance(value, bool) else read(value)
+
+
+def check_fallbacks(entries: Sequence[Any]) -> Sequence[Any]:
+    """Refuse a fallback that is no other entry of the file."""
+    names = {entry.name for entry in entries}
+    error = PydanticCustomError("fallback", "must be the name of another entry")
+    faults = [
+        InitErrorDetails(type=error, loc=(number, key, place), input=None)
+        for number, entry in enumerate(entries)
+        for key in ("fallbacks", "context_fallbacks")
+        for place, name in enumerate(getattr(entry, key))
+        if name not in names - {entry.name}
+    ]
+    if faults:
+        raise ValidationError.from_exception_data("", faults)
+    return entries
+
+
 def not_empty(targets: tuple[Any, ...]) -> tuple[Any, ...]:
     if not targets:
         raise ValueError("needs at least one target")
@@ -163,4 +221,22 @@ BaseURL = Annotated[Text, AfterValidator(_base_url)]
 SubscribableURL = Annotated[Text, AfterValidator(_subscribable_url)]
 Reference = Annotated[Text, AfterValidator(_resolved)]
 ApiKey = Annotated[Reference, AfterValidator(as_key)]
+Proxy = Annotated[Reference, AfterValidator(_proxy)]
+ExtraHeaders = Annotated[
+    dict[Annotated[str, Field(strict=True)], ApiKey], AfterValidator(_header_names)
+]
+ExtraBody = Annotated[dict[str, Any], AfterValidator(_extra_body)]
+Names = Annotated[tuple[Text, ...], AfterValidator(each_once)]
+FlagOrNames = Annotated[
+    bool | Names,
+    GetPydanticSchema(
+        lambda _, handler: core_schema.no_info_wrap_validator_function(
+            flag_or_names,
+            handler.generate_schema(Names),
+            json_schema_input_schema=core_schema.union_schema(
+                [core_schema.bool_schema(), handler.generate_schema(Names)]
+            ),
+        )
+    ),
+]
 Secret = Annotated[Reference, AfterValidator(check_secret)]

@@ -25,6 +25,9 @@ SUPPORTS = (
 # also unasked, or up to a number of tokens (models before Claude 4.6).
 THINKING = ADAPTIVE, UNASKED, BUDGET = ("adaptive", "unasked", "budget")
 
+# How the first target of a call is chosen.
+BALANCES = WEIGHT, LATENCY = ("weight", "latency")
+
 Pause = Annotated[float, Field(strict=True, ge=0, le=3600)]
 Seconds = Annotated[float, Field(strict=True, ge=0.01, le=86_400)]
 # None is what a missing key means. The file cannot say it.
@@ -143,7 +146,9 @@ class ModelEntry(FromFile):
     """An entry of `models`: a name that callers use, and its servers.
 
     `supports` None means everything. `strict_end` makes a stream without a finish reason a
-    failure.
+    failure. `drop_params` names fields that the upstream does not get; True means those that it
+    does not have. `fallbacks` are other entries, called when this one fails, and
+    `context_fallbacks` those for requests that are too long for it.
     """
 
     name: Annotated[Text, Field(max_length=128)]
@@ -158,6 +163,19 @@ class ModelEntry(FromFile):
     timeouts: Timeouts = Timeouts()
     thinking: Annotated[str, OneOf(THINKING)] = ADAPTIVE
     strict_end: StrictBool = False
+    drop_params: rules.FlagOrNames = False
+    extra_headers: rules.ExtraHeaders = field(default_factory=dict, repr=False)
+    extra_body: rules.ExtraBody = field(default_factory=dict, repr=False)
+    retries: Annotated[int, Field(strict=True, ge=0, le=10)] = 0
+    fallbacks: rules.Names = ()
+    context_fallbacks: rules.Names = ()
+    balance: Annotated[str, OneOf(BALANCES)] = WEIGHT
+    proxy: rules.Proxy = field(default="", repr=False)
+
+    @property
+    def falls_back(self) -> bool:
+        """True if other endpoints may answer in place of this one."""
+        return bool(self.fallbacks or self.context_fallbacks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,4 +213,8 @@ class Configuration(FromFile):
     """The content of the file."""
 
     webhooks: Annotated[WebhookSettings, AfterValidator(_in_order)] = WebhookSettings()
-    models: Annotated[tuple[Declared, ...], rules.all_different("name")] = ()
+    models: Annotated[
+        tuple[Declared, ...],
+        rules.all_different("name"),
+        AfterValidator(rules.check_fallbacks),
+    ] = ()

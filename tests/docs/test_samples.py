@@ -110,6 +110,16 @@ def test_the_models_are_read_as_the_page_shows_them(tmp_path):
     assert [target.model for target in model.targets] == ["big-70b", "big"]
 
 
+def test_the_tolerant_models_are_read_as_the_page_shows_them(tmp_path):
+    file = tmp_path / "gateway.yaml"
+    file.write_text(sample("chat.md", "yaml", "tolerance"))
+    keys = ("ANTHROPIC_API_KEY", "TWO_KEY", "THREE_KEY")
+    environ = dict.fromkeys(keys, "key") | {"HTTPS_PROXY": "http://proxy.internal:1"}
+    large, *_ = configuration.load(file, environ=environ).models
+    assert (large.fallbacks, large.context_fallbacks) == (("small",), ("long",))
+    assert (large.drop_params, large.proxy) == (True, "http://proxy.internal:1")
+
+
 # ── Recording ───────────────────────────────────────────────────────────────────────
 
 

@@ -100,7 +100,7 @@ webhooks:
 
 
 def test_all_keys_of_a_model_are_read(load):
-    [model] = load(
+    [model, other] = load(
         """
 models:
   - name: large
@@ -115,9 +115,21 @@ models:
     timeouts: {connect_s: 1, first_byte_s: 2, idle_s: 3, total_s: 4}
     thinking: budget
     strict_end: true
+    drop_params: [seed, store]
+    extra_headers: {X-Title: Harbour, X-Key: "${KEY}"}
+    extra_body: {provider: {order: [a, 1, 0.5, null, true]}}
+    retries: 2
+    fallbacks: [other]
+    context_fallbacks: [other]
+    balance: latency
+    proxy: ${PROXY}
+  - {name: other, upstream: echo, drop_params: true}
 """,
         KEY="sk-1\r\n",  # a file ends with a line break
+        PROXY="http://ada:secret@proxy.example:3128",
     ).models
+    assert other.drop_params is True
+    assert "secret" not in repr(model)
     assert model == ModelEntry(
         name="large",
         upstream="openai",
@@ -133,6 +145,14 @@ models:
         timeouts=Timeouts(1, 2, 3, 4),
         thinking="budget",
         strict_end=True,
+        drop_params=("seed", "store"),
+        extra_headers={"X-Title": "Harbour", "X-Key": "sk-1"},
+        extra_body={"provider": {"order": ["a", 1, 0.5, None, True]}},
+        retries=2,
+        fallbacks=("other",),
+        context_fallbacks=("other",),
+        balance="latency",
+        proxy="http://ada:secret@proxy.example:3128",
     )
     assert model.allow.admits(tenant="acme", principal="anybody")
     assert model.allow.admits(tenant="globex", principal="ada")

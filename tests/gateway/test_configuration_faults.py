@@ -170,6 +170,33 @@ MODELS = [
     ),
     (model(timeouts="{idle_s: 0}"), "timeouts.idle_s: must be greater than or equal"),
     (model(timeouts="{total_s: null}"), "timeouts.total_s: must be a valid number"),
+    (model(drop_params="seed"), "5: models[0].drop_params: must be a list"),
+    (model(drop_params="[seed, 1]"), "drop_params[1]: must be a valid string"),
+    (model(drop_params=""), "5: models[0].drop_params: must be a list"),
+    (model(extra_headers="[a]"), "extra_headers: must be a"),
+    (model(extra_headers='{"a b": x}'), "extra_headers: 'a b' cannot be the"),
+    (model(extra_headers="{Host: x}"), "5: models[0].extra_headers: must not set Host"),
+    (model(extra_headers="{Proxy-Authorization: x}"), "must not set Proxy-Authori"),
+    (model(extra_headers='{a: "b\\nc"}'), "extra_headers.a: must be printable ASCII"),
+    (model(extra_headers="{a: $B}"), "extra_headers.a: must be written ${NAME}"),
+    (model(extra_headers="{a: 1}"), "extra_headers.a: must be a valid string"),
+    (model(extra_body="[1]"), "extra_body: must be a"),
+    (model(extra_body="{a: 2026-01-01}"), "extra_body: must hold only what JSON"),
+    (model(extra_body="{a: &x [*x]}"), "extra_body: must hold only what JSON has"),
+    (model(extra_body="{a: .nan}"), "extra_body: must hold only what JSON has"),
+    (model(extra_body="{model: x, b: 1}"), "extra_body: must not set model"),
+    (model(retries="-1"), "retries: must be greater than or equal to 0"),
+    (model(retries="11"), "retries: must be less than or equal to 10"),
+    (model(retries="true"), "retries: must be a valid integer"),
+    (model(fallbacks="[n]"), "5: models[0].fallbacks[0]: must be the name of another"),
+    (model(fallbacks="[m]"), "5: models[0].fallbacks[0]: must be the name of another"),
+    (model(context_fallbacks="[n]"), "[0].context_fallbacks[0]: must be the name of"),
+    (model(fallbacks="n"), "5: models[0].fallbacks: must be a list"),
+    (model(balance="fast"), "balance: must be 'weight' or 'latency'"),
+    *(
+        (model(proxy=json.dumps(url)), "5: models[0].proxy: must be the http or https")
+        for url in ("proxy:3128", "socks5://x", "http://x/p", "http://x?a", "http://")
+    ),
 ]
 FAULTS = [
     *SHAPES,

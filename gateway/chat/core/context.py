@@ -45,6 +45,10 @@ class ChatContext:
     passed_headers: Mapping[str, str] = field(default_factory=dict)
     passed_query: str = ""
     response_headers: Mapping[str, str] = field(default_factory=dict)
+    # The other endpoints that may answer in place of the requested one, by name; and when the
+    # calls of `endpoint` began.
+    fallbacks: Mapping[str, ModelEntry] = field(default_factory=dict)
+    called_at_s: float = 0.0
 
     def report(self, value: Mapping[str, Any]) -> None:
         """Record the usage that an upstream reports before the stream ends."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import UnionType
@@ -45,7 +45,14 @@ class InvalidRequestError(ChatError):
 
 
 class UnsupportedRequestError(ChatError):
-    """The endpoint does not support the request; the message says what."""
+    """The endpoint does not support the request; the message says what.
+
+    `fields` are those of the request that can be left out instead.
+    """
+
+    def __init__(self, *args: object, fields: Iterable[str] = ()) -> None:
+        super().__init__(*args)
+        self.fields = frozenset(fields)
 
 
 class UnsupportedInferenceTypeError(ChatError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import (
     ChatError,
+    InvalidRequestError,
     InvalidValueError,
     UpstreamError,
     UpstreamServiceError,
@@ -28,6 +30,15 @@ REASONS = (
 )
 # Those that may hold, beside a general text, what is wrong with each part of the request.
 PARTS = ("detail", "errors", "details")
+# How OpenAI and llama.cpp call a request that is too long, and how it reads elsewhere:
+# Anthropic, vLLM and Mistral, Gemini.
+CONTEXT_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
+CONTEXT_TEXT = re.compile(
+    r"prompt is too long|maximum context length|max_model_len|context (length|window)"
+    r"|exceeds? the (available context|maximum number of tokens)"
+    r"|too large for model with \d+ maximum context",
+    re.IGNORECASE,
+)
 MAX_REASONS = 10
 MAX_DEPTH = 8
 MAX_CHARACTERS = 1000  # of a body whose shape is not known
@@ -88,6 +99,16 @@ def failure_in(
         )
         failure.upstream = UpstreamError(max(statuses, default=0), _passed_on(fields))
     return failure
+
+
+def is_too_long(error: ChatError) -> bool:
+    """Return True if an upstream refused a request because it exceeds the model's context."""
+    if not isinstance(error, InvalidValueError | InvalidRequestError):
+        return False
+    fields = error.upstream.fields
+    if CONTEXT_CODES & {fields.get("code"), fields.get("type")}:
+        return True
+    return CONTEXT_TEXT.search(str(error)[:MAX_CHARACTERS]) is not None
 
 
 def _error(value: Any) -> Any:

@@ -69,7 +69,8 @@ async def _transformed(
         yield transformer.flush()
         if opened.fault is not None:
             raise opened.fault
-        with StreamTimeout(timeouts.total_s, elapsed_s=context.elapsed()) as timeout:
+        elapsed_s = context.elapsed() - context.called_at_s
+        with StreamTimeout(timeouts.total_s, elapsed_s=elapsed_s) as timeout:
             received_at = monotonic()
             while not transformer.is_done:
                 timeout.start(_read_timeout(transformer, timeouts.idle_s, received_at))

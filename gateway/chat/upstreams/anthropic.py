@@ -28,6 +28,7 @@ from gateway.chat.core.model_request import dump
 from gateway.chat.core.sse import DONE, MAX_EVENT_BYTES
 from gateway.chat.upstreams import http, messages
 from gateway.chat.upstreams.base import Job
+from gateway.chat.upstreams.tolerance import translated
 from gateway.chat.upstreams.turns import THINKING
 
 VERSION = "2023-06-01"
@@ -83,10 +84,13 @@ def _call(job: Job, *, stream: bool) -> http.Call:
     headers = {"anthropic-version": VERSION}
     if job.target.api_key:
         headers["x-api-key"] = job.target.api_key
-    model, thinking = job.target.model, job.thinking
-    body = messages.translate(
-        job.request.body, model=model, stream=stream, thinking=thinking
+    translate = partial(
+        messages.translate,
+        model=job.target.model,
+        stream=stream,
+        thinking=job.entry.thinking,
     )
+    body = translated(job.request, job.entry, translate)
     return http.Call(f"{base}/v1/messages", headers, dump(body))
 
 

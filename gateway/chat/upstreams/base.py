@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gateway.chat.core.model_request import ModelRequest
-from gateway.configuration.shapes import ADAPTIVE, Target, Timeouts
+from gateway.configuration.shapes import ModelEntry, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +16,8 @@ class Job:
 
     request: ModelRequest
     target: Target
-    timeouts: Timeouts
+    entry: ModelEntry  # the endpoint of the target
     request_id: str
-    ask_usage: bool = True
-    thinking: str = ADAPTIVE  # of THINKING
     # Takes a usage of OpenAI's shape that the server reports before its stream ends.
     report: Callable[[Mapping[str, Any]], None] = lambda _: None
 

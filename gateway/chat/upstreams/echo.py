@@ -47,7 +47,7 @@ class Echo:
             yield [_chunk(head, delta, None)]
         yield [_chunk(head, {}, "stop")]
         usage = {**head, "choices": [], "usage": _usage(job, text)}
-        yield [orjson.dumps(usage), DONE] if job.ask_usage else [DONE]
+        yield [orjson.dumps(usage), DONE] if job.entry.stream_usage else [DONE]
 
     async def embed(self, job: Job) -> bytes:
         raise UnsupportedRequestError("embeddings")

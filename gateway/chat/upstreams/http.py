@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
+from multidict import CIMultiDict
 
 from gateway.chat.core import json_numbers, off_loop
 from gateway.chat.core.errors import ChatError, UpstreamServiceError
@@ -159,12 +160,16 @@ async def _send(
     client: aiohttp.ClientSession, job: Job, call: Call
 ) -> aiohttp.ClientResponse:
     """POST; if a kept connection was closed while idle, POST again on another one."""
-    headers = {
+    headers: Mapping[str, str] = {
         "Content-Type": "application/json",
         "X-Request-Id": job.request_id,
         **call.headers,
     }
-    timeout = aiohttp.ClientTimeout(total=None, connect=job.timeouts.connect_s)
+    if job.entry.extra_headers:
+        headers = CIMultiDict(headers)  # so that they replace ours of another case
+        headers.update(job.entry.extra_headers)
+    proxy = job.entry.proxy or None
+    timeout = aiohttp.ClientTimeout(total=None, connect=job.entry.timeouts.connect_s)
     while True:
         used.set(None)
         try:
@@ -173,6 +178,7 @@ async def _send(
                 data=call.body if len(call.body) < LARGE_BYTES else BytesIO(call.body),
                 headers=headers,
                 allow_redirects=False,
+                proxy=proxy,
                 timeout=timeout,
             )
         except (

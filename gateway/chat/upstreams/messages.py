@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
@@ -98,18 +98,29 @@ def translate(
 
 def _refuse_untranslatable(body: Mapping[str, Any]) -> None:
     others = [
-        ALTERNATIVES.get(name, name)
+        name
         for name, value in body.items()
         if name not in TRANSLATED
         and value is not None
         and value not in WITHOUT_EFFECT.get(name, ())
     ]
     if others:
-        raise UnsupportedRequestError(", ".join(others)[:500])
+        text = ", ".join(ALTERNATIVES.get(name, name) for name in others)
+        raise UnsupportedRequestError(text[:500], fields=others)
     options = _object(body, "stream_options")
     if options.get("include_obfuscation") is False:
         options = {**options, "include_obfuscation": None}
-    refuse_others(options, {"include_usage"}, "stream_options")
+    _refuse_others(options, {"include_usage"}, "stream_options")
+
+
+def _refuse_others(
+    value: Mapping[str, Any], known: Collection[str], field: str
+) -> None:
+    """Raise UnsupportedRequestError as refuse_others() does, for an optional field."""
+    try:
+        refuse_others(value, known, field)
+    except UnsupportedRequestError as error:
+        raise UnsupportedRequestError(*error.args, fields={field}) from None
 
 
 def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -205,7 +216,7 @@ def _sampling(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _user(body: Mapping[str, Any]) -> dict[str, Any]:
     metadata = _object(body, "metadata")
-    refuse_others(metadata, {"user_id"}, "metadata")
+    _refuse_others(metadata, {"user_id"}, "metadata")
     users = _values(
         body.get("user"), body.get("safety_identifier"), metadata.get("user_id")
     )
@@ -223,7 +234,8 @@ def _service_tier(body: Mapping[str, Any]) -> dict[str, Any]:
     if tier is None:
         return {}
     if not isinstance(tier, str) or tier not in SERVICE_TIERS:
-        raise UnsupportedRequestError(f"service_tier {tier}"[:500])
+        text = f"service_tier {tier}"[:500]
+        raise UnsupportedRequestError(text, fields={"service_tier"})
     return {"service_tier": SERVICE_TIERS[tier]}
 
 
@@ -293,5 +305,6 @@ def _format(body: Mapping[str, Any]) -> dict[str, Any] | None:
         case {"type": "json_schema"}:
             raise InvalidValueError("response_format: a json_schema needs its schema.")
         case {"type": str(kind)}:
-            raise UnsupportedRequestError(f"response_format {kind}"[:500])
+            text = f"response_format {kind}"[:500]
+            raise UnsupportedRequestError(text, fields={"response_format"})
     raise InvalidValueError("response_format: must be an object with a type.")

@@ -9,6 +9,7 @@ import aiohttp
 
 from gateway.chat.upstreams import http
 from gateway.chat.upstreams.base import Job
+from gateway.chat.upstreams.tolerance import adapted
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -42,5 +43,6 @@ def _call(job: Job, path: str) -> http.Call:
     base = (job.target.base_url or DEFAULT_BASE_URL).rstrip("/")
     key = job.target.api_key
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    body = job.request.for_upstream(job.target.model, ask_usage=job.ask_usage)
+    request = adapted(job.request, job.entry)
+    body = request.for_upstream(job.target.model, ask_usage=job.entry.stream_usage)
     return http.Call(f"{base}/{path}", headers, body)

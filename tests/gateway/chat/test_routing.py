@@ -68,9 +68,49 @@ def test_each_further_failure_doubles_the_pause_up_to_a_minute():
     assert ejected_s(router, clock) == 0
 
 
+def test_with_the_balance_of_latency_the_faster_target_is_called_more_often():
+    one, other = Target("http://a/v1", "m"), Target("http://b/v1", "m")
+    entry = ModelEntry("fast", "openai", (one, other), balance="latency")
+    router = Router()
+    router.succeeded(entry, one, 0.9)
+    # What is not known counts as the best.
+    firsts = Counter(router.order(entry)[0] for _ in range(2000))
+    assert 850 < firsts[one] < 1150
+    router.succeeded(entry, other, 0.1)
+    firsts = Counter(router.order(entry)[0] for _ in range(2000))
+    # 200 are expected, with a deviation of 13.
+    assert 130 < firsts[one] < 270
+    for _ in range(30):
+        router.succeeded(entry, one, 0.1)
+    firsts = Counter(router.order(entry)[0] for _ in range(2000))
+    assert 850 < firsts[one] < 1150
+
+
+@STREAM_OR_NOT
+def test_the_latency_of_each_answer_is_noted(gateway, upstream, stream):
+    targets = Target(upstream.url, "a"), Target(upstream.url, "b")
+    entry = gateway.declare(targets=targets, balance="latency")
+    upstream.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    for _ in range(2):
+        assert gateway.post(stream=stream).status_code == 200
+    assert gateway.router._latencies(entry).keys() == set(targets)
+    assert gateway.router._latency_s
+    gateway.router._latency_s.clear()
+    gateway.declare(targets=targets)
+    assert gateway.post(stream=stream).status_code == 200
+    assert not gateway.router._latency_s
+
+
 def test_what_is_remembered_of_targets_is_bounded(monkeypatch):
     monkeypatch.setattr(routing, "MAX_KNOWN", 2)
     router = Router(clock=Clock())
+    for number in range(5):
+        router.succeeded(
+            ModelEntry("m", "openai", (), balance="latency"),
+            Target("http://a/v1", str(number)),
+            1,
+        )
+        assert len(router._latency_s) <= 2
     targets = [Target("http://a/v1", str(number)) for number in range(5)]
     for target in targets:
         router.failed(PAIR, target, retry_after=60)
