@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import structlog
 from django.db import DatabaseError, transaction
@@ -14,6 +15,7 @@ from gateway import configuration
 from gateway.configuration.shapes import Configuration, StaticSubscription
 from gateway.webhooks import PROFILE
 from webhooks_core import endpoints
+from webhooks_core.changes import CONFIGURATION
 from webhooks_core.models import Endpoint
 from webhooks_core.secrets import SecretUnreadableError
 
@@ -63,7 +65,11 @@ def sync(current: Configuration) -> SyncReport:
     with transaction.atomic():
         rows = _static().select_for_update()
         known = {(row.owner, row.static_key): row for row in rows.order_by("pk")}
-        removed = [endpoints.delete(known[key]) for key in known if key not in wanted]
+        removed = [
+            endpoints.delete(known[key], by=CONFIGURATION)
+            for key in known
+            if key not in wanted
+        ]
         updated = [_update(known[key], wanted[key]) for key in wanted if key in known]
         created = [_create(wanted[key]) for key in wanted if key not in known]
     report = SyncReport(sum(created), sum(updated), sum(removed))
@@ -89,14 +95,14 @@ def _create(entry: StaticSubscription) -> bool:
 
 def _update(endpoint: Endpoint, entry: StaticSubscription) -> bool:
     if changed := _changed(endpoint, entry):
-        endpoints.update(endpoint, **changed)
+        endpoints.update(endpoint, by=CONFIGURATION, **changed)
     has_new_secret = not _signs_with(endpoint, entry.secret)
     if has_new_secret:
-        endpoints.rotate_secret(endpoint, secret=entry.secret)
+        endpoints.rotate_secret(endpoint, secret=entry.secret, by=CONFIGURATION)
     return bool(changed) or has_new_secret
 
 
-def _changed(endpoint: Endpoint, entry: StaticSubscription) -> dict[str, object]:
+def _changed(endpoint: Endpoint, entry: StaticSubscription) -> dict[str, Any]:
     return {
         name: value
         for name, value in _fields(entry).items()
@@ -104,7 +110,7 @@ def _changed(endpoint: Endpoint, entry: StaticSubscription) -> dict[str, object]
     }
 
 
-def _fields(entry: StaticSubscription) -> dict[str, object]:
+def _fields(entry: StaticSubscription) -> dict[str, Any]:
     return {
         "url": entry.url,
         "event_types": list(entry.event_types),

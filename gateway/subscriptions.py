@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.errors import ConflictError
 from gateway.events import Origin
 from gateway.webhooks import PROFILE, TEST
-from webhooks_core import profiles
+from webhooks_core import changes, profiles
 from webhooks_core.models import Endpoint
 from webhooks_core.profiles import PingEvent
 from webhooks_core.web.subscriptions import SubscriptionService
@@ -18,7 +18,7 @@ class Subscriptions(SubscriptionService):
     quota_error = "A tenant has at most {quota} subscriptions; delete one first."
 
     def __init__(self, origin: Origin) -> None:
-        super().__init__(origin.tenant)
+        super().__init__(origin.tenant, by=changes.owner(origin.principal))
         self.origin = origin
 
     def ping(self, subscription: Endpoint) -> PingEvent:

@@ -11,13 +11,13 @@ from django.utils import timezone
 
 from recording.accounts.locks import active_account
 from recording.webhooks import EVENT_TYPES, PROFILE, ping
-from webhooks_core import profiles, replays
-from webhooks_core.ids import public_id
+from webhooks_core import changes, profiles, replays
+from webhooks_core.ids import is_id, public_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import EventContext, PingEvent
 from webhooks_core.times import iso
 from webhooks_core.web.errors import BadRequestError, NotFoundError
-from webhooks_core.web.subscriptions import SubscriptionService, is_id
+from webhooks_core.web.subscriptions import SubscriptionService
 
 
 def owner_id(account: AbstractUser) -> str:
@@ -38,7 +38,7 @@ class Subscriptions(SubscriptionService):
     )
 
     def __init__(self, account: AbstractUser) -> None:
-        super().__init__(owner_id(account))
+        super().__init__(owner_id(account), by=changes.owner(account.get_username()))
         self.account = account
 
     def creating(self) -> AbstractContextManager[None]:
@@ -65,7 +65,7 @@ class Subscriptions(SubscriptionService):
         if delivery is None:
             raise NotFoundError("There is no such delivery.")
         try:
-            return replays.replay(delivery)
+            return replays.resend(delivery, by=self.by)
         except replays.NotSubscribedError as error:
             raise BadRequestError(
                 "The subscription is disabled: nothing would be sent."

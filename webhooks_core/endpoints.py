@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -13,7 +14,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from webhooks_core import notifications, profiles, secrets
+from webhooks_core import changes, notifications, profiles, secrets
+from webhooks_core.changes import CONFIGURATION, ENGINE, Action, Actor
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
 from webhooks_core.network import custom_headers
@@ -50,6 +52,7 @@ def create(
     url: str,
     event_types: Sequence[str],
     secret: str | None = None,
+    by: Actor = ENGINE,
     **fields: Any,
 ) -> Created:
     """Create an endpoint in a free slot of the owner's quota.
@@ -62,7 +65,7 @@ def create(
     while (slot := _free_slot(profile, owner)) is not None:
         endpoint = _build(profile, owner, slot=slot, **fields)
         # If not, another creation took the slot first.
-        if _insert(endpoint, secret, unless=kept.filter(slot=slot)):
+        if _insert(endpoint, secret, by, unless=kept.filter(slot=slot)):
             return Created(endpoint, secret)
     raise QuotaExceededError
 
@@ -76,7 +79,7 @@ def create_static(
     """
     endpoint = _build(profile, owner, static_key=static_key, **_clean(fields))
     same = Endpoint.objects.of(profile, owner).filter(static_key=static_key)
-    return _insert(endpoint, secrets.checked(secret), unless=same)
+    return _insert(endpoint, secrets.checked(secret), CONFIGURATION, unless=same)
 
 
 def _build(profile: str, owner: str, **fields: Any) -> Endpoint:
@@ -84,13 +87,18 @@ def _build(profile: str, owner: str, **fields: Any) -> Endpoint:
     return Endpoint(public_id=public_id(prefix), profile=profile, owner=owner, **fields)
 
 
-def _insert(endpoint: Endpoint, secret: str, *, unless: QuerySet[Endpoint]) -> bool:
+def _insert(
+    endpoint: Endpoint, secret: str, by: Actor, *, unless: QuerySet[Endpoint]
+) -> bool:
     """Insert an endpoint with its secret and queue; return False if `unless` has a row."""
     try:
         with transaction.atomic():
             endpoint.save(force_insert=True)
             EndpointSecret.objects.create(endpoint=endpoint, value=secret)
             EndpointQueue.objects.create(endpoint=endpoint)
+            changes.record(
+                endpoint.pk, Action.CREATED, by=by, details={"url": endpoint.url}
+            )
     except IntegrityError:
         if not unless.exists():
             raise
@@ -117,7 +125,7 @@ def _free_slot(profile: str, owner: str) -> int | None:
     return next((slot for slot in range(quota) if slot not in taken), None)
 
 
-def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
+def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint:
     """Change fields of an endpoint; return the changed endpoint. Raises LimitError.
 
     Another url makes a disabled endpoint active again, with its counter at 0. Waiting deliveries
@@ -126,7 +134,7 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
     fields = _clean(fields)
     with transaction.atomic():
         locked = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
-        was_receiving = locked.is_receiving
+        before = copy(locked)
         is_enabled = fields.get("status") == Endpoint.Status.ACTIVE
         has_new_url = fields.get("url", locked.url) != locked.url
         if locked.is_disabled and (is_enabled or has_new_url):
@@ -135,46 +143,95 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
             notifications.send(locked, NoticeKind.ENABLED, failures=failures)
         if is_enabled or has_new_url:
             fields |= NOT_HANGING
-        fields["updated_at"] = timezone.now()
+        fields["updated_at"] = now = timezone.now()
         for name, value in fields.items():
             setattr(locked, name, value)
+        if before.is_subscribed != locked.is_subscribed:
+            locked.disabled_at = None if locked.is_subscribed else now
+            fields["disabled_at"] = locked.disabled_at
         locked.save(update_fields=list(fields))
+        _record_change(before, locked, fields, by)
         if failure := pending_failure(locked):
             _waiting(locked).fail(error=failure)
-        if was_receiving and not locked.is_receiving:
-            notify.recall_on_commit([locked.pk])
-        elif locked.is_receiving and not was_receiving:
-            _waiting(locked).make_due()
-            notify.notify_on_commit([locked.pk])
-        elif locked.is_receiving and not fields.keys().isdisjoint(LIMITS):
-            notify.notify_on_commit([locked.pk])  # what had to wait may be sent now
+        _notify_of_change(before, locked, fields)
     return locked
 
 
-def enable(endpoint: Endpoint) -> Endpoint:
+def _notify_of_change(
+    before: Endpoint, changed: Endpoint, fields: Mapping[str, Any]
+) -> None:
+    """Have dispatchers do what a change allows, and drop what it forbids."""
+    if before.is_receiving and not changed.is_receiving:
+        notify.recall_on_commit([changed.pk])
+    elif changed.is_receiving and not before.is_receiving:
+        _waiting(changed).make_due()
+        notify.notify_on_commit([changed.pk])
+    elif changed.is_receiving and not fields.keys().isdisjoint(LIMITS):
+        notify.notify_on_commit([changed.pk])  # what had to wait may be sent now
+
+
+# Not told as changes: what follows from others, and times.
+_IMPLIED = {
+    *("updated_at", "disabled_at", "consecutive_failures", "timeouts"),
+    *("hanging_since", "status", "paused_at"),
+}
+
+
+def _record_change(
+    before: Endpoint, changed: Endpoint, fields: Mapping[str, Any], by: Actor
+) -> None:
+    """Record each kind of change; custom headers without their values."""
+    names = {
+        name
+        for name in fields.keys() - _IMPLIED
+        if getattr(before, name) != getattr(changed, name)
+    }
+    if before.is_disabled and not changed.is_disabled:
+        changes.record(changed.pk, Action.ENABLED, by=by)
+    if (before.paused_at is None) != (changed.paused_at is None):
+        action = Action.PAUSED if changed.paused_at else Action.RESUMED
+        changes.record(changed.pk, action, by=by)
+    if names:
+        details = {
+            name: None
+            if name in _CONFIDENTIAL
+            else [getattr(before, name), getattr(changed, name)]
+            for name in sorted(names)
+        }
+        changes.record(changed.pk, Action.CHANGED, by=by, details=details)
+
+
+_CONFIDENTIAL = {"custom_headers"}
+
+
+def enable(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:
     """Make a disabled endpoint active again with its counter at 0; waiting deliveries become due."""
-    return update(endpoint, status=Endpoint.Status.ACTIVE)
+    return update(endpoint, by=by, status=Endpoint.Status.ACTIVE)
 
 
-def pause(endpoint: Endpoint) -> Endpoint:
+def pause(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:
     """Send nothing until resume(); deliveries wait."""
-    return update(endpoint, paused_at=timezone.now())
+    return update(endpoint, by=by, paused_at=timezone.now())
 
 
-def resume(endpoint: Endpoint) -> Endpoint:
+def resume(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:
     """End a pause; waiting deliveries become due."""
-    return update(endpoint, paused_at=None)
+    return update(endpoint, by=by, paused_at=None)
 
 
-def set_custom_headers(endpoint: Endpoint, values: Mapping[str, str]) -> Endpoint:
+def set_custom_headers(
+    endpoint: Endpoint, values: Mapping[str, str], *, by: Actor = ENGINE
+) -> Endpoint:
     """Set the additional headers of every delivery. Raises HeaderError."""
     reserved = [profile.header_prefix for profile in profiles.registered()]
     headers = custom_headers.check(values, reserved=reserved)
     text = EncryptedText.encrypt(orjson.dumps(headers).decode()) if headers else None
-    return update(endpoint, custom_headers=text)
+    return update(endpoint, by=by, custom_headers=text)
 
 
-def set_standard_headers(endpoint: Endpoint, *, wanted: bool) -> Endpoint:
+def set_standard_headers(
+    endpoint: Endpoint, *, wanted: bool, by: Actor = ENGINE
+) -> Endpoint:
     """Set whether deliveries have the headers of Standard Webhooks beside the product's own.
 
     Raises ValueError if a secret is not of the form that they need.
@@ -182,16 +239,17 @@ def set_standard_headers(endpoint: Endpoint, *, wanted: bool) -> Endpoint:
     if wanted:
         for secret in endpoint.secrets(now=timezone.now()):
             standard_key(secret)
-    return update(endpoint, standard_headers=wanted)
+    return update(endpoint, by=by, standard_headers=wanted)
 
 
-def delete(endpoint: Endpoint) -> bool:
+def delete(endpoint: Endpoint, *, by: Actor = ENGINE) -> bool:
     """Delete an endpoint and fail what waits for it; return False if it was deleted already.
 
     The row is kept for the history; its slot is free again.
     """
     with transaction.atomic():
         won = Endpoint.objects.filter(pk=endpoint.pk).end(timezone.now()) == 1
+        changes.record_all([endpoint.pk] * won, Action.DELETED, by=by)
         notify.recall_on_commit([endpoint.pk])
     while _waiting(endpoint).fail_some(error="endpoint deleted"):
         pass
@@ -205,7 +263,11 @@ def may_overlap(endpoint: Endpoint) -> bool:
 
 
 def rotate_secret(
-    endpoint: Endpoint, *, overlap: timedelta = timedelta(0), secret: str | None = None
+    endpoint: Endpoint,
+    *,
+    overlap: timedelta = timedelta(0),
+    secret: str | None = None,
+    by: Actor = ENGINE,
 ) -> str:
     """Create a new secret and return it; the old ones sign beside it for `overlap` at most.
 
@@ -224,6 +286,15 @@ def rotate_secret(
         old.filter(later).update(expires_at=now + overlap)
         EndpointSecret.objects.create(endpoint=endpoint, value=secret)
         old.filter(expires_at__lte=now).delete()
+        hours = overlap / timedelta(hours=1)
+        changes.record(endpoint.pk, Action.ROTATED, by=by, details={"overlap_h": hours})
+    return secret
+
+
+def show_secret(endpoint: Endpoint, *, by: Actor) -> str:
+    """Return the current secret for a person, which is recorded. Raises SecretUnreadableError."""
+    secret = endpoint.secrets(now=timezone.now())[0]
+    changes.record(endpoint.pk, Action.SHOWN, by=by)
     return secret
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
+from datetime import UTC, datetime
 
 # RFC 4648 section 7, in lower case: unlike base64, its order is the order of the bits.
 ALPHABET = "0123456789abcdefghijklmnopqrstuv"
@@ -17,5 +19,28 @@ def public_id(prefix: str) -> str:
     After the prefix come 26 characters: 56 bits of microseconds, then 74 random bits.
     """
     number = (time.time_ns() // 1000 << RANDOM_BITS) | secrets.randbits(RANDOM_BITS)
+    return _text(prefix, number)
+
+
+def _text(prefix: str, number: int) -> str:
     shifts = range(5 * (LENGTH - 1), -1, -5)
     return prefix + "".join(ALPHABET[number >> shift & 31] for shift in shifts)
+
+
+def is_id(text: str, prefix: str) -> bool:
+    """Return True if a text has the form of a public id."""
+    return re.fullmatch(f"{prefix}[{ALPHABET}]{{{LENGTH}}}", text) is not None
+
+
+def first_at(prefix: str, at: datetime) -> str:
+    """Return the smallest id that public_id() makes at a time."""
+    micros = int(at.timestamp() * 1_000_000)
+    return _text(prefix, max(micros, 0) << RANDOM_BITS)
+
+
+def created_at(public_id: str) -> datetime:
+    """Return when an id was made. Raises ValueError for what is no id."""
+    number = 0
+    for character in public_id[-LENGTH:]:
+        number = number << 5 | ALPHABET.index(character)
+    return datetime.fromtimestamp((number >> RANDOM_BITS) / 1_000_000, UTC)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from webhooks_core import ids, profiles, times, tracing
+from webhooks_core import front, ids, profiles, times, tracing
 from webhooks_core.database import limits
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import array_literal
-from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
 from webhooks_core.profiles import EventContext, WebhookProfile
 from webhooks_core.worker import notify
 
@@ -48,7 +49,7 @@ def publish(
     with tracing.publishing(profile, event_type), transaction.atomic():
         if existing := _existing(profile, owner, dedupe_key):
             return existing
-        matching = Matching([], [])
+        matching = Matching([], [], {})
         if webhook_profile.enabled:
             matching = _matching(webhook_profile, owner, event_type)
             _serialise(matching.in_order)
@@ -86,8 +87,11 @@ def publish_test(
             metadata=metadata,
         )
         if endpoint.is_subscribed:
-            deliver(event, [endpoint.pk], trigger=Delivery.Trigger.TEST)
+            deliver(event, [endpoint.pk], trigger=TEST, at=front.due_first(endpoint))
     return event
+
+
+TEST = Delivery.Trigger.TEST
 
 
 def deliver(
@@ -95,14 +99,16 @@ def deliver(
     endpoint_ids: Sequence[int],
     *,
     trigger: Delivery.Trigger = Delivery.Trigger.EVENT,
+    at: datetime | None = None,
 ) -> None:
-    """Create the deliveries of an event for these endpoints, due now."""
+    """Create the deliveries of an event for these endpoints, due now or at a time."""
     if not endpoint_ids:
         return
     prefix = profiles.get(event.profile).delivery_prefix
     public_ids = [ids.public_id(prefix) for _ in endpoint_ids]
     due, now = map(
-        connection.ops.adapt_datetimefield_value, (clock.recent(), timezone.now())
+        connection.ops.adapt_datetimefield_value,
+        (at or clock.recent(), timezone.now()),
     )
     shared = (event.pk, due, now, trigger.value)
     with connection.cursor() as cursor:
@@ -187,15 +193,20 @@ def _existing(profile: str, owner: str, dedupe_key: str | None) -> Event | None:
 
 
 class Matching(NamedTuple):
-    """The endpoints that receive an event, ascending, and those of them that are `in_order`."""
+    """The endpoints that receive an event, ascending, and those of them that are `in_order`.
+
+    `skipped` maps those that would receive it, were they not disabled or inactive, to the reason.
+    """
 
     endpoint_ids: list[int]
     in_order: list[int]
+    skipped: dict[int, SkippedEvent.Reason]
 
 
 def _fan_out(event: Event, matching: Matching) -> None:
     endpoint_ids = matching.endpoint_ids
     now, later = endpoint_ids[:FANOUT_BATCH], endpoint_ids[FANOUT_BATCH:]
+    _record_skipped(event, matching.skipped, until=now[-1] if later else MAX_ID)
     if later:
         event.fanout_after = now[-1]
         event.fanout_until = later[-1]
@@ -203,6 +214,20 @@ def _fan_out(event: Event, matching: Matching) -> None:
         # No later event may precede this one where the order is strict.
         now += [pk for pk in matching.in_order if pk > now[-1]]
     deliver(event, now)
+
+
+def _record_skipped(
+    event: Event, skipped: Mapping[int, SkippedEvent.Reason], *, until: int
+) -> None:
+    """Note which endpoints an event skips, up to an id; what is noted already stays."""
+    if not skipped:
+        return
+    rows = [
+        SkippedEvent(event=event, endpoint_id=pk, reason=reason)
+        for pk, reason in skipped.items()
+        if pk <= until
+    ]
+    SkippedEvent.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def _serialise(endpoint_ids: Sequence[int]) -> None:
@@ -233,22 +258,27 @@ def _matching(
     """Return the endpoints that receive a type of event, with ids above `after`, up to `until`."""
     parameters = (profile.name, owner, after, MAX_ID if until is None else until)
     with connection.cursor() as cursor:
-        cursor.execute(_SUBSCRIBED, parameters)
+        cursor.execute(_OF_OWNER, parameters)
         rows = cursor.fetchall()
-    matching = [
-        (pk, in_order)
-        for pk, types, in_order in rows
-        if profile.matches(orjson.loads(types), event_type)
-    ]
-    ordered = [pk for pk, in_order in matching if in_order]
-    return Matching([pk for pk, _ in matching], ordered)
+    matching = Matching([], [], {})
+    for pk, types, in_order, is_active, status in rows:
+        if not profile.matches(orjson.loads(types), event_type):
+            continue
+        # As EndpointQuerySet.subscribed.
+        if not is_active or status != Endpoint.Status.ACTIVE:
+            reason = SkippedEvent.Reason
+            matching.skipped[pk] = reason.DISABLED if is_active else reason.INACTIVE
+            continue
+        matching.endpoint_ids.append(pk)
+        if in_order:
+            matching.in_order.append(pk)
+    return matching
 
 
-# As EndpointQuerySet.of and subscribed: composing it with the ORM would be a fourth of the cost.
-_SUBSCRIBED = (
-    "SELECT id, event_types, in_order FROM webhooks_core_endpoint"  # noqa: S608 - all constants
-    " WHERE profile = %s AND owner = %s"
-    f" AND deleted_at IS NULL AND active AND status = {Endpoint.Status.ACTIVE:d}"
+# As EndpointQuerySet.of: composing it with the ORM would be a fourth of the cost.
+_OF_OWNER = (
+    "SELECT id, event_types, in_order, active, status FROM webhooks_core_endpoint"
+    " WHERE profile = %s AND owner = %s AND deleted_at IS NULL"
     " AND id > %s AND id <= %s ORDER BY id"
 )
 MAX_ID = 2**63 - 1
@@ -270,9 +300,9 @@ def _continue(event: Event) -> bool:
             event.type,
             after=event.fanout_after or 0,
             until=event.fanout_until,
-        ).endpoint_ids
-        part = matching[:FANOUT_BATCH]
-        has_rest = len(matching) > FANOUT_BATCH
+        )
+        part = matching.endpoint_ids[:FANOUT_BATCH]
+        has_rest = len(matching.endpoint_ids) > FANOUT_BATCH
         # The process that moves the position creates the rows.
         position = Event.objects.filter(pk=event.pk, fanout_after=event.fanout_after)
         if not position.update(
@@ -283,4 +313,6 @@ def _continue(event: Event) -> bool:
         rows = Delivery.objects.filter(event=event, endpoint__in=part)
         existing = set(rows.values_list("endpoint", flat=True))
         deliver(event, [pk for pk in part if pk not in existing])
+        until = part[-1] if has_rest else MAX_ID
+        _record_skipped(event, matching.skipped, until=until)
     return True

@@ -5,33 +5,49 @@ A replay is a new delivery of an event that was sent or failed, with the same by
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Value
+from django.db.models import Max, QuerySet, Value
 from django.db.models.functions import Least
 from django.utils import timezone
 
-from webhooks_core import profiles
+from webhooks_core import changes, profiles
+from webhooks_core.changes import Action, Actor
 from webhooks_core.database.clock import clock
+from webhooks_core.front import ROUND, due_first
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.models.lookups import among
 from webhooks_core.worker import notify
 
 BATCH = 200
 CANCELLED = "cancelled"
+CANCELLED_BY_OWNER = "cancelled by the owner"
 
 
 class NotSubscribedError(Exception):
     """The endpoint is not subscribed, or the delivery is removed: nothing could be sent."""
 
 
-def replay(delivery: Delivery, *, at: datetime | None = None) -> Delivery:
+class RemovedError(NotSubscribedError):
+    """The event was removed, for its age or with its account."""
+
+
+def replay(
+    delivery: Delivery,
+    *,
+    at: datetime | None = None,
+    trigger: Delivery.Trigger = Delivery.Trigger.REPLAY,
+) -> Delivery:
     """Queue the event of a delivery for its endpoint again; return the delivery that is sent.
 
     While one is pending for both, it is that one, due at `at` at the latest: two would send the
-    event twice. Raises NotSubscribedError.
+    event twice. Raises NotSubscribedError, or RemovedError.
     """
     if not delivery.endpoint.is_subscribed:
         raise NotSubscribedError
@@ -46,16 +62,21 @@ def replay(delivery: Delivery, *, at: datetime | None = None) -> Delivery:
         if pending := pair.pending().order_by("pk").last():
             _advance(pending, at)
             return pending
-        return _create(delivery, pair, at)
+        return _create(delivery, pair, at, trigger)
 
 
-def _create(delivery: Delivery, pair: QuerySet[Delivery], at: datetime) -> Delivery:
+def _create(
+    delivery: Delivery,
+    pair: QuerySet[Delivery],
+    at: datetime,
+    trigger: Delivery.Trigger,
+) -> Delivery:
     last = pair.aggregate(last=Max("replay_number"))["last"]
     if last is None:  # removed since it was read, with its account or for its age
-        raise NotSubscribedError
+        raise RemovedError
     created = Delivery.objects.create(
         public_id=public_id(profiles.get(delivery.endpoint.profile).delivery_prefix),
-        trigger=Delivery.Trigger.REPLAY,
+        trigger=trigger,
         replay_number=last + 1,
         next_attempt_at=at,
         event_id=delivery.event_id,
@@ -65,10 +86,45 @@ def _create(delivery: Delivery, pair: QuerySet[Delivery], at: datetime) -> Deliv
     return created
 
 
-def retry_now(delivery: Delivery) -> bool:
-    """Make a waiting delivery due; return False if it has ended or is being sent."""
+def resend(delivery: Delivery, *, by: Actor, at: datetime | None = None) -> Delivery:
+    """As replay(), for a person: the next request of the endpoint, unless there is an `at`."""
     with transaction.atomic():
-        return _advance(delivery, clock.recent())
+        at = at or due_first(delivery.endpoint)
+        sent = replay(delivery, at=at, trigger=Delivery.Trigger.MANUAL)
+        # Of a pending one the attempt was asked for; a new one is by hand itself.
+        action = Action.RETRIED if sent.pk == delivery.pk else Action.RESENT
+        changes.record(delivery.endpoint_id, action, by=by, subject=delivery.public_id)
+    return sent
+
+
+def resend_all(deliveries: Sequence[Delivery], *, by: Actor) -> list[Delivery | None]:
+    """Resend each, in this order, before all that waits; None for what cannot be sent."""
+    first: dict[int, datetime] = {}
+    sent: list[Delivery | None] = []
+    for number, delivery in enumerate(deliveries):
+        if delivery.endpoint_id not in first:
+            front = due_first(delivery.endpoint)
+            first[delivery.endpoint_id] = front - len(deliveries) * ROUND
+        at = first[delivery.endpoint_id] + number * ROUND
+        try:
+            sent.append(resend(delivery, by=by, at=at))
+        except NotSubscribedError:
+            sent.append(None)
+    return sent
+
+
+def retry_now(delivery: Delivery, *, by: Actor) -> bool:
+    """Make a waiting delivery the next request of its endpoint, also if it is due already.
+
+    Returns False if it has ended or is being sent.
+    """
+    with transaction.atomic():
+        if not _advance(delivery, due_first(delivery.endpoint)):
+            return False
+        changes.record(
+            delivery.endpoint_id, Action.RETRIED, by=by, subject=delivery.public_id
+        )
+    return True
 
 
 def _advance(delivery: Delivery, at: datetime) -> bool:
@@ -79,33 +135,80 @@ def _advance(delivery: Delivery, at: datetime) -> bool:
     return advanced == 1
 
 
-def cancel(delivery: Delivery) -> bool:
+def cancel(delivery: Delivery, *, by: Actor) -> bool:
     """Fail a waiting delivery for good; return False if it has ended or is being sent.
 
     It counts neither as an attempt nor against the endpoint.
     """
     with transaction.atomic():
         waiting = Delivery.objects.waiting().filter(pk=delivery.pk)
-        if not waiting.fail(error=CANCELLED):
+        if not waiting.fail(error=CANCELLED_BY_OWNER if by.is_owner else CANCELLED):
             return False
+        changes.record(
+            delivery.endpoint_id, Action.CANCELLED, by=by, subject=delivery.public_id
+        )
         # The next delivery of an endpoint that is `in_order` may have waited for this one.
         notify.notify_on_commit([delivery.endpoint_id])
     return True
 
 
+class Resent(StrEnum):
+    """What became of the event of a failed delivery after it was sent again."""
+
+    DELIVERED = "delivered"
+    PENDING = "pending"
+    FAILED = "failed"
+
+
+def resent(deliveries: Collection[Delivery]) -> dict[int, Resent]:
+    """Return by key what became of failed deliveries that were resent; by one query."""
+    failed = [row for row in deliveries if row.status == Delivery.Status.FAILED]
+    later: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for event, endpoint, number, status in _pairs_of(failed):
+        later[event, endpoint].append((number, status))
+    marks: dict[int, Resent] = {}
+    for row in failed:
+        others = later[row.event_id, row.endpoint_id]
+        statuses = {status for number, status in others if number > row.replay_number}
+        if statuses:
+            marks[row.pk] = next(
+                _MARKS[status] for status in _MARKS if status in statuses
+            )
+    return marks
+
+
+# The first that applies decides.
+_MARKS = {
+    Delivery.Status.DELIVERED: Resent.DELIVERED,
+    Delivery.Status.PENDING: Resent.PENDING,
+    Delivery.Status.FAILED: Resent.FAILED,
+}
+
+
+def arrived(deliveries: Collection[Delivery]) -> int:
+    """Return of how many deliveries the event has arrived at their endpoint, by any of them."""
+    delivered = {
+        (event, endpoint)
+        for event, endpoint, _, status in _pairs_of(deliveries)
+        if status == Delivery.Status.DELIVERED
+    }
+    return sum((row.event_id, row.endpoint_id) in delivered for row in deliveries)
+
+
+def _pairs_of(deliveries: Collection[Delivery]) -> QuerySet[Any, Any]:
+    """Return event, endpoint, replay number and status of all deliveries of the same events."""
+    events = {row.event_id for row in deliveries}
+    endpoints = {row.endpoint_id for row in deliveries}
+    rows = Delivery.objects.filter(
+        among(events, of="event_id"), among(endpoints, of="endpoint_id")
+    )
+    return rows.values_list("event", "endpoint", "replay_number", "status")
+
+
 def failed_since(endpoint: Endpoint, since: datetime) -> QuerySet[Delivery]:
     """Return the deliveries that failed since a time and were not replayed, the oldest first."""
-    later = Q(replay_number__gt=OuterRef("replay_number"))
-    replayed = Delivery.objects.filter(
-        later | Q(status=Delivery.Status.PENDING),
-        event=OuterRef("event"),
-        endpoint=OuterRef("endpoint"),
-    )
-    failed = Delivery.objects.filter(
-        ~Exists(replayed),
-        endpoint=endpoint,
-        status=Delivery.Status.FAILED,
-        created_at__gte=since,
+    failed = Delivery.objects.undelivered().filter(
+        endpoint=endpoint, created_at__gte=since
     )
     return failed.select_related("endpoint").order_by("pk")
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 import time_machine
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.utils import timezone
 
 from tests.receiver import receiver
+from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_events
-from webhooks_core import endpoints, replays
+from webhooks_core import changes, endpoints, replays
+from webhooks_core.changes import ENGINE
 from webhooks_core.models import Delivery, EndpointQueue
 from webhooks_core.replays import NotSubscribedError
 
@@ -100,9 +105,9 @@ def test_a_cancelled_delivery_keeps_no_later_one_waiting():
         assert dispatch(linger=timedelta(0)) == 1
         first = Delivery.objects.select_related("endpoint").earliest("pk")
         assert first.status == Delivery.Status.PENDING
-        assert replays.cancel(first)
+        assert replays.cancel(first, by=ENGINE)
         assert dispatch() == 1
-        assert not replays.cancel(first)
+        assert not replays.cancel(first, by=ENGINE)
     assert Delivery.objects.latest("pk").status == Delivery.Status.DELIVERED
     target.refresh_from_db()
     assert target.consecutive_failures == 0
@@ -224,3 +229,85 @@ def test_a_replay_that_fails_again_meanwhile_is_not_replayed_twice(monkeypatch):
     since = timezone.now() - timedelta(hours=1)
     assert replays.replay_failed(target, since=since, on_progress=fail_at_once) == 3
     assert Delivery.objects.count() == 6
+
+
+ADA = changes.owner("ada")
+
+
+def pending_times():
+    rows = Delivery.objects.pending().order_by("next_attempt_at", "pk")
+    return list(rows.values_list("pk", flat=True))
+
+
+def test_a_resend_is_the_next_request_of_its_endpoint(failed):
+    _, target = failed
+    publish_events(3)
+    waiting = pending_times()
+    first = Delivery.objects.select_related("endpoint").earliest("pk")
+    sent = replays.resend(first, by=ADA)
+    assert sent.trigger == "manual"
+    assert pending_times() == [sent.pk, *waiting]
+    [change] = changes.of(target).filter(action="resent")
+    assert (change.actor_kind, change.actor) == ("owner", "ada")
+    assert change.subject == first.public_id
+
+
+def test_a_delivery_that_is_due_already_is_retried_before_the_backlog():
+    target = EndpointFactory.create()
+    publish_events(3)
+    last = Delivery.objects.select_related("endpoint").latest("pk")
+    assert replays.retry_now(last, by=ADA)
+    assert pending_times()[0] == last.pk
+    assert changes.of(target)[0].action == "retried"
+
+
+def test_an_endpoint_in_order_has_no_front():
+    EndpointFactory.create(in_order=True)
+    publish_events(3)
+    before = pending_times()
+    last = Delivery.objects.select_related("endpoint").latest("pk")
+    assert replays.retry_now(last, by=ADA)
+    assert pending_times() == before
+
+
+def test_what_an_owner_cancels_says_so():
+    EndpointFactory.create()
+    publish_events(1)
+    only = Delivery.objects.select_related("endpoint").get()
+    assert replays.cancel(only, by=ADA)
+    only.refresh_from_db()
+    assert (only.status, only.last_error) == (2, "cancelled by the owner")
+    assert not replays.cancel(only, by=ADA)
+    assert not replays.retry_now(only, by=ADA)
+
+
+def test_a_failed_delivery_tells_what_became_of_it_when_it_was_resent(failed):
+    first, second, third = Delivery.objects.select_related("endpoint").order_by("pk")
+    again = replays.resend(first, by=ADA)
+    assert dispatch() == 1
+    pending = replays.resend(second, by=ADA)
+    rows = [first, second, third, again, pending]
+    marks = replays.resent(rows)
+    assert marks == {first.pk: "delivered", second.pk: "pending"}
+    assert replays.arrived([first, second, third]) == 1
+    assert replays.cancel(pending, by=ADA)
+    assert replays.resent([second]) == {second.pk: "failed"}
+    undelivered = Delivery.objects.undelivered()
+    assert set(undelivered.values_list("pk", flat=True)) == {third.pk, pending.pk}
+
+
+def test_two_resends_at_once_send_one_event_once(failed):
+    first = Delivery.objects.select_related("endpoint").earliest("pk")
+    barrier = threading.Barrier(2)
+
+    def resend(_: int) -> int:
+        barrier.wait(PATIENCE_S)
+        try:
+            return replays.resend(first, by=ADA).pk
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        sent = set(pool.map(resend, range(2)))
+    assert len(sent) == 1
+    assert Delivery.objects.filter(event=first.event_id).count() == 2

@@ -44,6 +44,7 @@ from webhooks_core.models import (
     Endpoint,
     EndpointQueue,
     Event,
+    SkippedEvent,
 )
 from webhooks_core.models.deliveries import DeliveryQuerySet
 from webhooks_core.publishing import Matching
@@ -116,7 +117,7 @@ def read_endpoints(given: Arguments) -> dict[int, Row]:
 
 
 def read_endpoints_by_orm(given: Arguments) -> dict[int, Row]:
-    rows = Endpoint.objects.defer("event_types", "description")
+    rows = Endpoint.objects.defer(*endpoints.UNREAD)
     return {pk: loaded(row) for pk, row in rows.in_bulk(given.endpoints).items()}
 
 
@@ -165,16 +166,21 @@ def match_by_orm(given: Arguments) -> list[Matching]:
 
 
 def matching_by_orm(given: Arguments, owner: Owner) -> Matching:
-    rows = (
+    own = (
         Endpoint.objects.of(*owner)
-        .subscribed()
         .filter(pk__gt=min(given.endpoints), pk__lte=max(given.endpoints))
         .order_by("pk")
-        .values_list("pk", "event_types", "in_order")
     )
-    matching = [(pk, in_order) for pk, types, in_order in rows if "thing.made" in types]
+    rows = [row for row in own if "thing.made" in row.event_types]
+    received = [row for row in own.subscribed() if row in rows]
     return Matching(
-        [pk for pk, _ in matching], [pk for pk, in_order in matching if in_order]
+        [row.pk for row in received],
+        [row.pk for row in received if row.in_order],
+        {
+            row.pk: SkippedEvent.Reason("disabled" if row.active else "inactive")
+            for row in rows
+            if row not in received
+        },
     )
 
 
@@ -206,9 +212,13 @@ def succeed(given: Arguments) -> None:
 def succeed_by_orm(given: Arguments) -> None:
     Endpoint.objects.filter(pk__in=given.endpoints).update(
         last_attempt_at=given.at,
+        last_success_at=given.at,
         consecutive_failures=0,
         timeouts=0,
         hanging_since=None,
+        failing_since=None,
+        failed_attempts=0,
+        alike_failures=0,
     )
 
 

@@ -23,6 +23,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
+from webhooks_core import changes
+from webhooks_core.changes import Actor
 from webhooks_core.models.lookups import among
 
 # The maximum of rows that a list shows; an id or a filter finds older ones.
@@ -96,6 +98,11 @@ class NewestChangeList(ChangeList):
 def newest_ids(rows: QuerySet[Any]) -> list[int]:
     """Return the ids of the newest rows, at most LISTED_AT_MOST."""
     return list(rows.order_by("-pk").values_list("pk", flat=True)[:LISTED_AT_MOST])
+
+
+def operator(request: HttpRequest) -> Actor:
+    """Return the user of a request as the one who does something."""
+    return changes.operator(request.user.get_username())
 
 
 class CappedAdmin(admin.ModelAdmin[M]):

@@ -24,10 +24,9 @@ from webhooks_core.admin.filters import (
     StatusFilter,
     TriggerFilter,
 )
-from webhooks_core.admin.health import Health
+from webhooks_core.endpoint_state import Health
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.lookups import among
-from webhooks_core.replays import NotSubscribedError
 
 RESENT_AT_ONCE = 500
 NOT_SUBSCRIBED = (
@@ -115,7 +114,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
             text = f"Nothing was resent: choose at most {RESENT_AT_ONCE} at once."
             self.message_user(request, text, "ERROR")
             return
-        resent = [self._resend(request, delivery) for delivery in reversed(selected)]
+        resent = self._resend(request, selected[::-1])
         queued = len(resent) - resent.count(None)
         self.message_user(request, f"Queued {queued} of {len(resent)} again.")
         if queued < len(resent):
@@ -159,7 +158,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         )
 
     def resend(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
-        replay = self._resend(request, delivery)
+        [replay] = self._resend(request, [delivery])
         if replay is None:
             raise RefusedError(f"Nothing was queued: {NOT_SUBSCRIBED}")
         if replay.pk == delivery.pk:
@@ -167,26 +166,27 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         return self.back(request, replay.pk, f"Queued again as {replay.public_id}.")
 
     def retry_now(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
-        if not replays.retry_now(delivery):
+        if not replays.retry_now(delivery, by=base.operator(request)):
             raise RefusedError(NOT_WAITING)
         self.log_change(request, delivery, "Retried at once.")
         return self.back(request, delivery.pk, DUE_NOW)
 
     def cancel(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
-        if not replays.cancel(delivery):
+        if not replays.cancel(delivery, by=base.operator(request)):
             raise RefusedError(NOT_WAITING)
         self.log_change(request, delivery, "Cancelled.")
         return self.back(request, delivery.pk, "Cancelled: it is not sent any more.")
 
-    def _resend(self, request: HttpRequest, delivery: Delivery) -> Delivery | None:
-        if profiles.find(delivery.endpoint.profile) is None:
-            return None
-        try:
-            replay = replays.replay(delivery)
-        except NotSubscribedError:
-            return None
-        self.log_change(request, delivery, f"Resent as {replay.public_id}.")
-        return replay
+    def _resend(
+        self, request: HttpRequest, deliveries: Sequence[Delivery]
+    ) -> list[Delivery | None]:
+        """Resend those whose product is installed; log what was sent."""
+        known = [row for row in deliveries if profiles.find(row.endpoint.profile)]
+        sent = replays.resend_all(known, by=base.operator(request))
+        for delivery, replay in zip(known, sent, strict=True):
+            if replay is not None:
+                self.log_change(request, delivery, f"Resent as {replay.public_id}.")
+        return sent + [None] * (len(deliveries) - len(known))
 
 
 def _sources(changelist: NewestChangeList) -> Iterator[Sequence[int]]:

@@ -17,12 +17,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import charts, endpoints, profiles, publishing, replays
-from webhooks_core.admin import display, owners
+from webhooks_core.admin import base, display, owners
 from webhooks_core.admin.base import RefusedError
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
-from webhooks_core.admin.health import Health
 from webhooks_core.admin.rotation import RotationAdmin, static_source
 from webhooks_core.conf import webhook_settings
+from webhooks_core.endpoint_state import Health
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
@@ -187,33 +187,34 @@ class EndpointAdmin(RotationAdmin):
     def enable(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
         if not endpoint.is_disabled:
             raise RefusedError("It is not disabled.", "WARNING")
-        endpoints.enable(endpoint)
+        endpoints.enable(endpoint, by=base.operator(request))
         text = "Enabled: pending deliveries are sent now."
         return self._done(request, endpoint, text, log="Enabled.")
 
     def pause(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
         if endpoint.paused_at is not None:
             raise RefusedError("It is paused already.", "WARNING")
-        endpoints.pause(endpoint)
+        endpoints.pause(endpoint, by=base.operator(request))
         text = "Paused: events published from now on wait."
         return self._done(request, endpoint, text, log="Paused.")
 
     def resume(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
         if endpoint.paused_at is None:
             raise RefusedError("It is not paused.", "WARNING")
-        endpoints.resume(endpoint)
+        endpoints.resume(endpoint, by=base.operator(request))
         text = "Resumed: pending deliveries are sent now."
         return self._done(request, endpoint, text, log="Resumed.")
 
     def set_limits(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
         form = request.POST
-        limits = {
+        limits: dict[str, Any] = {
             "max_in_flight": form.get("max_in_flight", "").strip(),
             "rate_per_second": form.get("rate_per_second", "").strip() or None,
             "in_order": "in_order" in form,
         }
         try:
-            changed = limits_of(endpoints.update(endpoint, **limits))
+            by = base.operator(request)
+            changed = limits_of(endpoints.update(endpoint, by=by, **limits))
         except LimitError as error:
             raise RefusedError(f"Nothing was changed: {error}") from error
         text = f"From now on: {changed}."
@@ -224,7 +225,7 @@ class EndpointAdmin(RotationAdmin):
         if endpoint.static_key is not None:
             raise RefusedError("What the configuration declares may always go there.")
         trusted = "trusted" in request.POST
-        endpoints.update(endpoint, trusted=trusted)
+        endpoints.update(endpoint, by=base.operator(request), trusted=trusted)
         text = f"Internal networks: {'allowed' if trusted else 'not allowed'}."
         return self._done(request, endpoint, text, log=text)
 

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from webhooks_core import profiles
 from webhooks_core.admin import base
-from webhooks_core.admin.health import Health
+from webhooks_core.endpoint_state import Health
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.models.endpoints import EndpointQuerySet
 from webhooks_core.network.outcomes import Outcome

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 
 from webhooks_core import endpoints, profiles
+from webhooks_core.admin import base
 from webhooks_core.admin.base import HistoryAdmin, RefusedError
 from webhooks_core.models import Endpoint
 
@@ -44,7 +45,9 @@ class RotationAdmin(HistoryAdmin[Endpoint]):
             raise RefusedError(
                 f"The overlap must be 0 to {LONGEST_OVERLAP_H} whole hours."
             )
-        secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=hours))
+        secret = endpoints.rotate_secret(
+            endpoint, overlap=timedelta(hours=hours), by=base.operator(request)
+        )
         self.log_change(request, endpoint, f"Rotated the secret; overlap {hours} h.")
         context = {"secret": secret, "hours": hours}
         return self._rotation_page(

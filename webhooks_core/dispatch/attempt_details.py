@@ -10,19 +10,30 @@ from webhooks_core.models import Endpoint
 from webhooks_core.network.transport import AttemptResult
 from webhooks_core.secrets import HIDDEN, EncryptedText
 
+EXCERPT = 200
+
+
+def excerpt(body: bytes) -> str:
+    """Return the start of a response's body as one line of printable characters."""
+    text = body[: 4 * EXCERPT].decode(errors="replace")
+    words = " ".join(text.split())
+    return "".join(filter(str.isprintable, words))[:EXCERPT]
+
 
 def details(result: AttemptResult, endpoint: Endpoint, *, lease: int) -> str:
     """Return JSON: `lease`, and of a request that was sent `request` and `response`.
 
     These are the header lines, without the values of custom headers: they may hold credentials.
     Also `address`, and in milliseconds since the start of the attempt `connected`, `secured`
-    (neither on a kept connection) and `first_byte`; null where it did not get there.
+    (neither on a kept connection) and `first_byte`; null where it did not get there. `url` is the
+    endpoint's at that time.
     """
     if not result.request_head:
-        return f'{{"lease": {lease}}}'
+        return orjson.dumps({"lease": lease, "url": endpoint.url}).decode()
     connected, secured, first_byte = result.timings
     fields = {
         "lease": lease,
+        "url": endpoint.url,
         "request": _sent(result.request_head, endpoint.custom_headers),
         "response": _received(result),
         "address": result.address,

@@ -17,6 +17,7 @@ from functools import partial
 import structlog
 from django.db import connection, transaction
 
+from webhooks_core import replay_jobs
 from webhooks_core.conf import RUN_S
 from webhooks_core.database.clock import clock
 from webhooks_core.database.outages import is_outage
@@ -95,9 +96,10 @@ def _frozen_heap() -> Iterator[None]:
 
 
 def _has_work_within(linger: timedelta, lease: DispatcherLease) -> bool:
-    """Return True if a queue that this lease may take is due soon, or a fan-out is open."""
+    """Return True if a queue that this lease may take is due soon, or a fan-out or replay is open."""
     due = EndpointQueue.objects.due(clock.now() + linger, lease=lease.pk)
-    return due.exists() or Event.objects.fanning_out().exists()
+    fanning_out = Event.objects.fanning_out()
+    return due.exists() or fanning_out.exists() or replay_jobs.running().exists()
 
 
 @dataclass(eq=False)

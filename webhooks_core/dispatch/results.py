@@ -7,16 +7,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 from django.db import transaction
-from django.db.models import Case, F, IntegerField, When
+from django.db.models import Case, F, IntegerField, Q, Value, When
+from django.db.models.functions import Coalesce
 
-from webhooks_core import notifications, tracing
+from webhooks_core import changes, notifications, tracing
+from webhooks_core.changes import Action
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.attempt_details import details
+from webhooks_core.dispatch.attempt_details import details, excerpt
 from webhooks_core.dispatch.claims import Claim, OpenClaims
 from webhooks_core.dispatch.decisions import Decision, decide
 from webhooks_core.dispatch.queues import LeasedQueues
@@ -276,18 +278,39 @@ def _count_run(pk: int, run: Sequence[RecordedResult], now: datetime) -> None:
     failures = F("consecutive_failures") + len(run)
     timeouts = F("timeouts") + len(run) if first.has_timed_out else KEPT_WHILE_HANGING
     Endpoint.objects.filter(pk=pk).update(
-        consecutive_failures=failures, timeouts=timeouts, last_attempt_at=now
+        consecutive_failures=failures,
+        timeouts=timeouts,
+        last_attempt_at=now,
+        **_latest_failure(run, now),
     )
     if first.has_timed_out and Endpoint.objects.hang(pk=pk, now=now):
         log.warning("endpoint hangs", endpoint=first.claim.endpoint.public_id)
     limit = first.claim.profile.disable_after
-    if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk]):
+    if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk], now=now):
+        changes.record(pk, Action.DISABLED, by=changes.ENGINE)
         notifications.send(
             last.claim.endpoint,
             NoticeKind.DISABLED,
             failures=limit,
             error=last.decision.error,
         )
+
+
+def _latest_failure(run: Sequence[RecordedResult], now: datetime) -> dict[str, Any]:
+    """Return what an endpoint keeps of failures in a row, for the same UPDATE."""
+    result, error = run[-1].result, run[-1].result.error[:512]
+    others = (entry.result.error[:512] != error for entry in reversed(run))
+    alike = next((n for n, is_other in enumerate(others) if is_other), len(run))
+    same_row = Q(last_error=error, failing_since__isnull=False)
+    before = Case(When(same_row, then="alike_failures"), default=0)
+    return {
+        "failing_since": Coalesce("failing_since", Value(now)),
+        "failed_attempts": F("failed_attempts") + len(run),
+        "alike_failures": alike if alike < len(run) else before + len(run),
+        "last_outcome": str(result.outcome),
+        "last_error": error,
+        "last_response": excerpt(result.body),
+    }
 
 
 def _notice_recovery(success: RecordedResult) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from webhooks_core.models.deliveries import Attempt, AttemptHour, Delivery, Event, Trace
 from webhooks_core.models.dispatchers import DispatcherLease, EngineState, OwnerRemoval
 from webhooks_core.models.endpoints import Endpoint, EndpointQueue, EndpointSecret
+from webhooks_core.models.history import EndpointChange, ReplayJob, SkippedEvent
 
 __all__ = [
     "Attempt",
@@ -12,10 +13,13 @@ __all__ = [
     "Delivery",
     "DispatcherLease",
     "Endpoint",
+    "EndpointChange",
     "EndpointQueue",
     "EndpointSecret",
     "EngineState",
     "Event",
     "OwnerRemoval",
+    "ReplayJob",
+    "SkippedEvent",
     "Trace",
 ]

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, Self
 
 from django.db import models, transaction
-from django.db.models import Case, F, OuterRef, Q, Subquery, When
+from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, When
 from django.utils import timezone
 
 from webhooks_core.database.clock import clock
@@ -110,6 +110,19 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         """Return the pending deliveries that are not suspended."""
         receiving = Q(endpoint__in=Endpoint.objects.receiving())
         return self.pending().filter(receiving | Q(claimed_by__isnull=False))
+
+    def undelivered(self) -> Self:
+        """Return the failed deliveries whose event neither arrived in another way nor is pending.
+
+        Of several of one event for an endpoint, that is the last one.
+        """
+        over = Q(status__in=(Delivery.Status.PENDING, Delivery.Status.DELIVERED))
+        others = Delivery.objects.filter(
+            over | Q(replay_number__gt=OuterRef("replay_number")),
+            event=OuterRef("event"),
+            endpoint=OuterRef("endpoint"),
+        )
+        return self.filter(~Exists(others), status=Delivery.Status.FAILED)
 
     def page(self, endpoint: Endpoint, *, number: int, size: int) -> Self:
         """Return a page of an endpoint's deliveries, newest first; the first page is 1.
@@ -227,7 +240,8 @@ class Delivery(models.Model):
     class Trigger(models.TextChoices):
         EVENT = "event"
         TEST = "test"
-        REPLAY = "replay"
+        REPLAY = "replay"  # of many, by a replay job or a command
+        MANUAL = "manual"  # a person resent it
 
     public_id = models.CharField(max_length=40)
     # No indexes of their own: each leads one below, and every index costs each claim.
@@ -285,11 +299,22 @@ class Delivery(models.Model):
             models.Index(fields=["endpoint", "-id"], name="delivery_of_endpoint"),
             # Few rows, and those that operators ask for most; written when a delivery fails.
             models.Index(fields=["-id"], condition=Q(status=2), name="delivery_failed"),
+            # The same of one endpoint, for its owner.
+            models.Index(
+                fields=["endpoint", "-id"],
+                condition=Q(status=2),
+                name="delivery_failed_of_endpoint",
+            ),
             # Not written for the deliveries of an event's first publication.
             models.Index(
                 fields=["trigger", "-id"],
                 condition=~Q(trigger="event"),
                 name="delivery_by_hand",
+            ),
+            models.Index(
+                fields=["endpoint", "-id"],
+                condition=~Q(trigger="event"),
+                name="delivery_by_hand_to_endpoint",
             ),
         ]
 

@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core.models.lookups import among
+from webhooks_core.network.outcomes import Outcome
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.secrets import EncryptedTextField
 
@@ -78,7 +79,9 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         )
         return timed_out.update(hanging_since=now) == 1
 
-    def disable_failing(self, *, threshold: int, pks: Sequence[int]) -> list[int]:
+    def disable_failing(
+        self, *, threshold: int, pks: Sequence[int], now: datetime
+    ) -> list[int]:
         """Disable those of `pks` with too many failures in a row; return their ids."""
         failing = self.filter(
             pk__in=pks,
@@ -86,7 +89,9 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
             consecutive_failures__gte=threshold,
         )
         disabled = list(failing.values_list("pk", flat=True))
-        self.filter(pk__in=disabled).update(status=Endpoint.Status.DISABLED)
+        self.filter(pk__in=disabled).update(
+            status=Endpoint.Status.DISABLED, disabled_at=now
+        )
         return disabled
 
 
@@ -118,6 +123,23 @@ class Endpoint(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
     last_attempt_at = models.DateTimeField(null=True, blank=True)
+    # What endpoint_state.py tells. Enabling an endpoint changes none of it; a success ends the row.
+    last_success_at = models.DateTimeField(null=True, blank=True)
+    # The first failure since the last success, and how many there are.
+    failing_since = models.DateTimeField(null=True, blank=True)
+    failed_attempts = models.PositiveIntegerField(default=0, db_default=0)
+    # How many of them, up to the latest, have its error.
+    alike_failures = models.PositiveIntegerField(default=0, db_default=0)
+    # Of the latest failure, kept after a success; `last_response` is the start of what came back.
+    last_outcome = models.CharField(
+        max_length=16, choices=Outcome.choices, blank=True, default="", db_default=""
+    )
+    last_error = models.CharField(max_length=512, blank=True, default="", db_default="")
+    last_response = models.CharField(
+        max_length=200, blank=True, default="", db_default=""
+    )
+    # Since when events skip it: it is disabled or inactive.
+    disabled_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
     static_key = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001 - unique where set
     slot = models.PositiveSmallIntegerField(null=True, blank=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, JSONField, Lookup, Subquery
+from django.db.models import F, IntegerField, JSONField, Lookup, Subquery
 from django.db.models.sql.compiler import SQLCompiler
 
 from webhooks_core.database.statements import AMONG, ids
@@ -44,3 +44,10 @@ class IdList(Subquery):
         template = self.template.replace("jsonb_agg", "json_group_array")
         sql, params = self.as_sql(compiler, connection, template=template)
         return sql, tuple(params)
+
+
+class CountOf(Subquery):
+    """The number of rows of a subquery, which may be limited."""
+
+    output_field = IntegerField()
+    template = "(SELECT count(*) FROM (%(subquery)s) counted)"

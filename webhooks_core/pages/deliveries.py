@@ -13,9 +13,10 @@ from django.views.decorators.http import require_POST
 from webhooks_core import replays
 from webhooks_core.admin import display
 from webhooks_core.models import Delivery
-from webhooks_core.pages import remedies, timeline, wording
+from webhooks_core.pages import timeline, wording
 from webhooks_core.pages.base import OwnerView, RefusedError
 from webhooks_core.pages.owners import Capability
+from webhooks_core.remedies import remedy
 from webhooks_core.replays import NotSubscribedError
 
 MOST_OTHERS = 50
@@ -75,7 +76,8 @@ class DeliveryView(OwnerView):
             "steps": timeline.steps(delivery, attempts, hides_responses=hides),
             "last": last,
             "most_attempts": self.owner.profile.retry.max_attempts,
-            "remedy": last and remedies.remedy(last, timeout_s=timeout_s),
+            "remedy": last
+            and remedy(last.outcome, last.status_code, timeout_s=timeout_s),
             "origin": wording.origin(delivery),
             "others": [
                 (each, *wording.state(each), wording.origin(each)) for each in others
@@ -135,7 +137,7 @@ class DeliveryAction(OwnerView):
 class Resend(DeliveryAction):
     def act(self, delivery: Delivery) -> tuple[Delivery, str]:
         try:
-            sent = replays.replay(delivery)
+            sent = replays.resend(delivery, by=self.owner.subscriptions.by)
         except NotSubscribedError as error:
             raise RefusedError(NOT_SUBSCRIBED) from error
         if sent.pk == delivery.pk:
@@ -145,13 +147,13 @@ class Resend(DeliveryAction):
 
 class RetryNow(DeliveryAction):
     def act(self, delivery: Delivery) -> tuple[Delivery, str]:
-        if not replays.retry_now(delivery):
+        if not replays.retry_now(delivery, by=self.owner.subscriptions.by):
             raise RefusedError(NOT_WAITING)
         return delivery, "The next attempt is due now."
 
 
 class Cancel(DeliveryAction):
     def act(self, delivery: Delivery) -> tuple[Delivery, str]:
-        if not replays.cancel(delivery):
+        if not replays.cancel(delivery, by=self.owner.subscriptions.by):
             raise RefusedError(NOT_WAITING)
         return delivery, "Cancelled: it is not sent any more."

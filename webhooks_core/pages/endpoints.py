@@ -10,7 +10,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
 from webhooks_core import charts, endpoints
-from webhooks_core.admin.health import Health
+from webhooks_core.endpoint_state import Health
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.pages import wording
 from webhooks_core.pages.base import OwnerView, RefusedError
@@ -166,7 +166,7 @@ class Enable(EndpointAction):
     def act(self, endpoint: Endpoint) -> HttpResponse:
         if not endpoint.is_disabled:
             raise RefusedError("Nothing was changed: it is not disabled.")
-        endpoints.enable(endpoint)
+        endpoints.enable(endpoint, by=self.owner.subscriptions.by)
         address = self.address("endpoint", endpoint.public_id)
         return self.done("Enabled: what waits is sent now.", address)
 

@@ -10,10 +10,11 @@ from enum import StrEnum
 from django.http import Http404, HttpRequest, HttpResponse
 
 from webhooks_core import profiles
+from webhooks_core.ids import is_id
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.web.errors import NotFoundError
-from webhooks_core.web.subscriptions import SubscriptionService, is_id
+from webhooks_core.web.subscriptions import SubscriptionService
 
 
 class Capability(StrEnum):

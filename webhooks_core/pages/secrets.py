@@ -48,7 +48,8 @@ class Secret(OwnerView):
         if request.POST.get("action") == "rotate":
             return self._rotate(endpoint)
         try:
-            secret = endpoint.secrets(now=timezone.now())[0]
+            by = self.owner.subscriptions.by
+            secret = endpoints.show_secret(endpoint, by=by)
         except SecretUnreadableError as error:
             raise RefusedError(
                 "The secret cannot be read here. Rotate it, or ask the operator."
@@ -65,7 +66,9 @@ class Secret(OwnerView):
             if not form.is_valid():
                 return self._page(endpoint, form=form, status=400)
             hours = form.cleaned_data["overlap_h"]
-        secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=hours))
+        secret = endpoints.rotate_secret(
+            endpoint, overlap=timedelta(hours=hours), by=self.owner.subscriptions.by
+        )
         return self._page(endpoint, secret=secret, is_new=True, hours=hours)
 
     def _page(

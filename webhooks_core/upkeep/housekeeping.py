@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import structlog
 
-from webhooks_core import publishing
+from webhooks_core import publishing, replay_jobs
 from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
@@ -78,6 +78,7 @@ class Housekeeping:
         _shielded(self._expire_dead)
         # A large fan-out continues in every round until it is complete.
         self._done_at = 0.0 if _shielded(publishing.continue_fan_out) else now
+        _shielded(replay_jobs.continue_running)
         if _shielded(sweep.is_due):
             # After a suspension of the machine, the sweep would expire this very lease.
             self.renew_lease(after_s=0)

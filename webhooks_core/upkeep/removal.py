@@ -16,10 +16,13 @@ from webhooks_core.dispatch.rate_limit import STALE_AFTER_S
 from webhooks_core.models import (
     Delivery,
     Endpoint,
+    EndpointChange,
     EndpointQueue,
     EndpointSecret,
     Event,
     OwnerRemoval,
+    ReplayJob,
+    SkippedEvent,
 )
 from webhooks_core.upkeep.retention import delete_unreferenced, remove_events
 from webhooks_core.worker import notify
@@ -127,6 +130,9 @@ def _remove_endpoints(profile: str, owner: str) -> None:
     for rows in (
         EndpointSecret.objects.filter(endpoint__in=pks),
         EndpointQueue.objects.filter(endpoint__in=pks),
+        EndpointChange.objects.filter(endpoint__in=pks),
+        ReplayJob.objects.filter(endpoint__in=pks),
+        SkippedEvent.objects.filter(endpoint__in=pks),
         Endpoint.objects.filter(pk__in=pks),
     ):
         delete_unreferenced(rows)

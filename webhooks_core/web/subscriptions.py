@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -18,8 +17,9 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.throttling import BaseThrottle
 
 from webhooks_core import endpoints, profiles, publishing
+from webhooks_core.changes import Actor
 from webhooks_core.endpoints import Created, QuotaExceededError
-from webhooks_core.ids import ALPHABET, LENGTH
+from webhooks_core.ids import is_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.network import url_access
 from webhooks_core.network.url_policy import UrlRefusedError
@@ -51,8 +51,8 @@ class SubscriptionService(ABC):
     profile: ClassVar[str]
     quota_error: ClassVar[str]  # with `{quota}`
 
-    def __init__(self, owner: str) -> None:
-        self.owner = owner
+    def __init__(self, owner: str, *, by: Actor) -> None:
+        self.owner, self.by = owner, by
 
     def all(self) -> QuerySet[Endpoint]:
         """Return the owner's subscriptions, newest first."""
@@ -91,6 +91,7 @@ class SubscriptionService(ABC):
                     owner=self.owner,
                     url=url,
                     event_types=event_types or [],
+                    by=self.by,
                     **fields,
                 )
         except QuotaExceededError as error:
@@ -116,11 +117,13 @@ class SubscriptionService(ABC):
         with transaction.atomic():
             current = self.find(subscription.public_id, lock=True)
             changes = self.changes(current, fields)
-            return endpoints.update(current, **changes) if changes else current
+            if not changes:
+                return current
+            return endpoints.update(current, by=self.by, **changes)
 
     def delete(self, subscription: Endpoint) -> None:
         """Delete a subscription. Raises 404 when another call did so first."""
-        if not endpoints.delete(subscription):
+        if not endpoints.delete(subscription, by=self.by):
             raise NotFoundError("There is no such subscription.")
 
     @abstractmethod
@@ -147,11 +150,6 @@ class SubscriptionService(ABC):
         rows = Delivery.objects.page(subscription, number=page, size=page_size)
         endpoint_id = {"endpoint_id": subscription.public_id}
         return [row | endpoint_id for row in rows.values(*DELIVERY_COLUMNS)]
-
-
-def is_id(text: str, prefix: str) -> bool:
-    """Return True if a text has the form of a public id."""
-    return re.fullmatch(f"{prefix}[{ALPHABET}]{{{LENGTH}}}", text) is not None
 
 
 class SubscriptionViewSet(ProductViewSet):

@@ -95,7 +95,7 @@ def test_an_attempt_without_a_connection_sent_nothing(admin_client):
     publish_event()
     dispatch(linger=timedelta(0))
     details = Attempt.objects.get().details
-    assert details == {"lease": details["lease"]}
+    assert details == {"lease": details["lease"], "url": "http://127.0.0.1:9/hook"}
     assert "Request headers" not in page(admin_client, change(only_delivery()))
 
 

@@ -36,7 +36,7 @@ def delivery(plain) -> Delivery:
 def test_resending_queues_a_copy_and_is_logged(admin_client, delivery):
     Delivery.objects.all().fail(error="over")
     answer = admin_client.post(f"{LIST}{delivery.pk}/resend/")
-    replay = Delivery.objects.get(trigger="replay")
+    replay = Delivery.objects.get(trigger="manual")
     assert answer.headers["Location"] == change(replay)
     entry = LogEntry.objects.get()
     assert entry.object_id == str(delivery.pk)
@@ -53,6 +53,7 @@ def test_chosen_deliveries_are_resent_oldest_first(admin_client):
     assert "Queued 3 of 3 again." in resend_chosen(admin_client, *firsts)
     copies = Delivery.objects.filter(replay_number=1).order_by("pk")
     assert [row.event_id for row in copies] == [row.event_id for row in firsts]
+    assert list(copies.order_by("next_attempt_at")) == list(copies)
     assert LogEntry.objects.count() == 3
 
 

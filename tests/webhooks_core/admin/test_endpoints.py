@@ -25,7 +25,7 @@ from tests.webhooks_core.factories import (
 )
 from webhooks_core import endpoints
 from webhooks_core.admin import endpoints as pages
-from webhooks_core.admin.health import Health
+from webhooks_core.endpoint_state import Health
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]

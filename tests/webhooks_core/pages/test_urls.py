@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.urls import URLPattern
@@ -33,7 +35,7 @@ def of_an_endpoint(endpoint_id: str, delivery_id: str) -> list[str]:
 
 
 def of_a_tenant() -> tuple[str, str]:
-    tenant = {"profile": "gateway", "owner": "acme"}
+    tenant: dict[str, Any] = {"profile": "gateway", "owner": "acme"}
     metadata = {"request_id": "r", "principal_id": "p", "trace_id": "t"}
     created = endpoints.create(
         **tenant, url="https://93.184.216.34/", event_types=[]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -31,7 +32,7 @@ pytestmark = [
     pytest.mark.usefixtures("plain"),
 ]
 ALICE = {"profile": "plain", "owner": "alice"}
-ENDS = {
+ENDS: dict[str, Callable[[Endpoint], object]] = {
     "deleted": endpoints.delete,
     "paused": endpoints.pause,
     "switched off": lambda endpoint: endpoints.update(endpoint, active=False),

@@ -18,10 +18,16 @@ from webhooks_core.database.statements import (
 from webhooks_core.models import Endpoint
 from webhooks_core.secrets import EncryptedText
 
+# What people read alone.
+UNREAD = (
+    *("event_types", "description", "last_success_at", "failing_since"),
+    *("failed_attempts", "alike_failures", "last_outcome", "last_error"),
+    *("last_response", "disabled_at"),
+)
 _COLUMNS = ", ".join(
     field.attname
     for field in Endpoint._meta.concrete_fields  # noqa: SLF001 - Django documents it
-    if field.name not in {"event_types", "description"}
+    if field.name not in UNREAD
 )
 _BY_PK = statement(f"SELECT {_COLUMNS} FROM webhooks_core_endpoint WHERE id {{among}}")  # noqa: S608
 
@@ -65,11 +71,12 @@ def bodies(event_pks: Collection[int]) -> dict[int, Body]:
 
 
 _SUCCEED = statement(
-    "UPDATE webhooks_core_endpoint SET last_attempt_at = %s, consecutive_failures = 0,"
-    " timeouts = 0, hanging_since = NULL WHERE id {among}"
+    "UPDATE webhooks_core_endpoint SET last_attempt_at = %s, last_success_at = %s,"
+    " consecutive_failures = 0, timeouts = 0, hanging_since = NULL, failing_since = NULL,"
+    " failed_attempts = 0, alike_failures = 0 WHERE id {among}"
 )
 
 
 def succeed(pks: Collection[int], now: datetime) -> None:
     """Note a success of endpoints: no failures in a row, no time-outs."""
-    execute(_SUCCEED, now, ids(pks))
+    execute(_SUCCEED, now, now, ids(pks))

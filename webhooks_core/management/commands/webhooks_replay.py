@@ -12,7 +12,7 @@ from django.db.models import Count, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime, parse_duration
 
-from webhooks_core import replays
+from webhooks_core import changes, replays
 from webhooks_core.management.argument_types import number_between
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Delivery, Endpoint
@@ -103,7 +103,7 @@ def _one(public_id: str, *, dry_run: bool) -> tuple[dict[str, Any], str]:
         data = {"found": 1, "queued": 0, "delivery_id": None, "errors": errors}
         text = "1 delivery would be sent again"
         return data, "; last error: ".join([text, *errors])
-    queued = replays.replay(delivery).public_id
+    queued = replays.resend(delivery, by=changes.COMMAND).public_id
     return {"found": 1, "queued": 1, "delivery_id": queued}, f"queued as {queued}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from webhooks_core import endpoints
+from webhooks_core import changes, endpoints
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Endpoint
 
@@ -52,6 +52,8 @@ class Command(BaseCommand):
                 f"{endpoint.profile} signs with one secret: the old one ends now, "
                 "and --overlap has no effect."
             )
-        secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=overlap))
+        secret = endpoints.rotate_secret(
+            endpoint, overlap=timedelta(hours=overlap), by=changes.COMMAND
+        )
         data = {"id": id, "secret": secret}
         self.stdout.write(format_output(data, secret, as_json=json))

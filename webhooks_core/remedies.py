@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from webhooks_core.models import Attempt
 from webhooks_core.network.outcomes import Outcome
 
 BY_OUTCOME: dict[str, str] = {
@@ -65,13 +64,12 @@ SERVER_ERROR = (
 )
 
 
-def remedy(attempt: Attempt, *, timeout_s: float) -> str:
+def remedy(outcome: str, status: int | None, *, timeout_s: float) -> str:
     """Return what the owner does about a failed attempt; "" after a success."""
-    if attempt.outcome == Outcome.OK:
+    if outcome == Outcome.OK:
         return ""
-    status = attempt.status_code
     if status is None:
-        return BY_OUTCOME.get(attempt.outcome, "").format(timeout_s=timeout_s)
+        return BY_OUTCOME.get(outcome, "").format(timeout_s=timeout_s)
     if status in BY_STATUS:
         return BY_STATUS[status]
     if status < 400:

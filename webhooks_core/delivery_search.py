@@ -1,0 +1,205 @@
+"""The search in an owner's deliveries: by state, type, event, time and answer, page after page.
+
+A page costs the same number of queries, whatever its filter. Each part of a filter that matches
+few rows has an index: failed and pending deliveries, those by hand, events by type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from heapq import nlargest
+from itertools import chain
+
+from django.db.models import OuterRef, Q, QuerySet
+
+from webhooks_core import ids, profiles, replays
+from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.models.lookups import IdList, among
+from webhooks_core.replays import Resent
+
+MAX_PAGE = 100
+# Of a rarer type, the events are read first; of a more frequent one, the deliveries.
+RARE = 10_000
+# A delivery is created within this time of its event, except those by hand.
+LATE = timedelta(hours=1)
+# Transactions of one moment get their ids in any order.
+CONCURRENT = 10_000
+
+
+class State(StrEnum):
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    FAILED_UNDELIVERED = "failed_undelivered"  # and the event has not arrived since
+
+
+class StatusClass(StrEnum):
+    """The first digit of the latest response's status; none where there was no response."""
+
+    SUCCESS = "2xx"
+    REDIRECT = "3xx"
+    CLIENT_ERROR = "4xx"
+    SERVER_ERROR = "5xx"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryFilter:
+    """Which deliveries: those that fit every part; without any, all of them.
+
+    `since` and `until` are about the creation of the event; `until` is excluded.
+    """
+
+    states: frozenset[State] = frozenset()
+    event_types: tuple[str, ...] = ()
+    event_id: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    status_class: StatusClass | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A delivery with its event, without the body, and what became of it when it was resent."""
+
+    delivery: Delivery
+    resent: Resent | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """Deliveries, newest first; `cursor` continues behind them, "" after the last."""
+
+    items: Sequence[Found]
+    cursor: str
+
+
+def search(
+    endpoints: QuerySet[Endpoint],
+    wanted: DeliveryFilter,
+    *,
+    cursor: str = "",
+    size: int = 20,
+) -> FoundPage:
+    """Return a page of the deliveries of some endpoints: all of them have one owner.
+
+    `cursor` is that of the page before. Raises ValueError for any other text.
+    """
+    before = _position(cursor)
+    owner = endpoints.order_by().values_list("profile", "owner").first()
+    if owner is None:
+        return FoundPage([], "")
+    rows = _narrowed(*owner, wanted)
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    pks = _newest(endpoints, rows, size + 1)
+    shown = Delivery.objects.filter(among(pks[:size])).order_by("-pk")
+    found = list(shown.select_related("event", "endpoint").defer("event__body"))
+    marks = replays.resent(found)
+    items = [Found(row, marks.get(row.pk)) for row in found]
+    return FoundPage(items, f"{pks[size - 1]:x}" if len(pks) > size else "")
+
+
+def _position(cursor: str) -> int | None:
+    if not cursor:
+        return None
+    if not re.fullmatch("[0-9a-f]{1,15}", cursor):
+        raise ValueError("cursor is not one of an answer.")
+    return int(cursor, 16)
+
+
+def _newest(
+    endpoints: QuerySet[Endpoint], rows: QuerySet[Delivery], most: int
+) -> list[int]:
+    """Return the newest ids: one index range per endpoint, however much the others have."""
+    own = rows.filter(endpoint=OuterRef("pk")).order_by("-pk").values("pk")[:most]
+    lists = endpoints.order_by().values_list(IdList(own), flat=True)
+    return nlargest(most, chain.from_iterable(filter(None, lists)))
+
+
+def _narrowed(profile: str, owner: str, wanted: DeliveryFilter) -> QuerySet[Delivery]:
+    rows = Delivery.objects.filter(_of_states(wanted.states))
+    if State.FAILED_UNDELIVERED in wanted.states:
+        others = wanted.states - {State.FAILED_UNDELIVERED}
+        undelivered = Q(pk__in=Delivery.objects.undelivered().values("pk"))
+        both = rows.filter(_of_states(others) | undelivered)
+        rows = both if others else rows.undelivered()
+    if wanted.event_id:
+        if not ids.is_id(wanted.event_id, profiles.get(profile).event_prefix):
+            return rows.none()
+        rows = rows.filter(event__public_id=wanted.event_id)
+    if wanted.event_types:
+        rows = rows.filter(_of_types(profile, owner, wanted.event_types))
+    if wanted.status_class:
+        rows = rows.filter(_answered(wanted.status_class))
+    return rows.filter(_created(wanted, profile))
+
+
+_STATUSES = {
+    State.PENDING: Delivery.Status.PENDING,
+    State.DELIVERED: Delivery.Status.DELIVERED,
+    State.FAILED: Delivery.Status.FAILED,
+    State.FAILED_UNDELIVERED: Delivery.Status.FAILED,
+}
+
+
+def _of_states(states: frozenset[State]) -> Q:
+    """Return the condition on the status, of one constant: then its partial index is used."""
+    statuses = {_STATUSES[state] for state in states}
+    if len(statuses) == 1:
+        return Q(status=next(iter(statuses)))
+    return Q(status__in=statuses) if statuses else Q()
+
+
+def _of_types(profile: str, owner: str, event_types: Sequence[str]) -> Q:
+    """Return the condition on types; of rare ones, on the events themselves."""
+    own = Event.objects.filter(profile=profile, owner=owner, type__in=event_types)
+    pks = list(own.order_by().values_list("pk", flat=True)[: RARE + 1])
+    if len(pks) <= RARE:
+        return Q(among(pks, of="event_id"))
+    return Q(event__type__in=event_types)
+
+
+def _answered(status_class: StatusClass) -> Q:
+    """Return the condition on the latest response.
+
+    A delivery is delivered by a 2xx; until then, or for good, its error names the status.
+    """
+    if status_class is StatusClass.SUCCESS:
+        return Q(status=Delivery.Status.DELIVERED)
+    others = Q(status__in=(Delivery.Status.PENDING, Delivery.Status.FAILED))
+    if status_class is StatusClass.NONE:
+        return others & ~Q(last_error__startswith="HTTP ")
+    return others & Q(last_error__startswith=f"HTTP {status_class[0]}")
+
+
+def _created(wanted: DeliveryFilter, profile: str) -> Q:
+    """Return the condition on the event's time, with bounds on the delivery's id.
+
+    Ids ascend with time: without the bounds, everything newer would be read to find what is old.
+    """
+    condition = Q()
+    if wanted.since:
+        condition &= Q(event__created_at__gte=wanted.since)
+        if (first := _first_id(profile, wanted.since - LATE)) is not None:
+            condition &= Q(pk__gte=first - CONCURRENT)
+    if wanted.until:
+        condition &= Q(event__created_at__lt=wanted.until)
+        if (last := _first_id(profile, wanted.until + LATE)) is not None:
+            by_hand = ~Q(trigger=Delivery.Trigger.EVENT)
+            condition &= Q(pk__lt=last + CONCURRENT) | by_hand
+    return condition
+
+
+def _first_id(profile: str, at: datetime) -> int | None:
+    """Return the id of the first delivery that was created after a time; None if there is none.
+
+    Its public id begins with its time.
+    """
+    prefix = profiles.get(profile).delivery_prefix
+    rows = Delivery.objects.filter(public_id__gte=ids.first_at(prefix, at))
+    return rows.order_by("public_id").values_list("pk", flat=True).first()
