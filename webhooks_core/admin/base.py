@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from heapq import nlargest
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import PAGE_VAR, ChangeList
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
@@ -32,8 +33,12 @@ LISTED_AT_MOST = 10_000
 # The number of newest ids that a filter or a search without an index examines.
 SEARCHED_AT_MOST = 50_000
 NEWEST_FIRST = ("-pk",)
+# Rows with a lower id than this: where a list goes on behind its last page.
+BEFORE = "before"
+ID = re.compile("[0-9]{1,18}")
 
 M = TypeVar("M", bound=Model)
+Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
 class Matches(NamedTuple):
@@ -73,15 +78,78 @@ class CappedPaginator(Paginator[Any]):
         return Page(self.matches.rows.filter(among(ids)), number, self)
 
 
+class Bounds(NamedTuple):
+    """The ids that a list shows: from `first`, and below `before`; without one, all."""
+
+    first: int | None = None
+    before: int | None = None
+
+    def of(self, rows: Rows, field: str = "pk") -> Rows:
+        if self.first is not None:
+            rows = rows.filter(**{f"{field}__gte": self.first})
+        if self.before is not None:
+            rows = rows.filter(**{f"{field}__lt": self.before})
+        return rows
+
+
+class Chip(NamedTuple):
+    """A filter or search that a list has, and the address without it."""
+
+    text: str
+    address: str
+
+
 class NewestChangeList(ChangeList):
-    """A list whose filters and search find the newest LISTED_AT_MOST ids before any row."""
+    """A list whose filters and search find the newest LISTED_AT_MOST ids before any row.
+
+    `older` leads to the rows behind the last page, by their ids.
+    """
 
     model_admin: CappedAdmin[Any]
     is_cut = False  # older rows may match too
+    next_before: int | None = None  # where older ones begin, if a filter found these
+    bounds = Bounds()
+
+    def __init__(self, request: HttpRequest, *args: Any) -> None:
+        super().__init__(request, *args)
+        self.title = self.model_admin.list_title(self)
+
+    def get_filters_params(self, params: Any = None) -> dict[str, Any]:
+        params = super().get_filters_params(params)
+        return {name: value for name, value in params.items() if name != BEFORE}
+
+    @property
+    def chips(self) -> list[Chip]:
+        """The filters and the search of the address, each with a way to leave it out."""
+        chips = [self._chip(spec) for spec in self.filter_specs if chosen(self, spec)]
+        if self.query:
+            name = self.model_admin.search_name(self.query)
+            chips.append(Chip(name, self.get_query_string(remove=["q", PAGE_VAR])))
+        if self.bounds.before is not None and BEFORE in self.params:
+            chips.append(Chip("older", self.get_query_string(remove=[BEFORE])))
+        return chips
+
+    def _chip(self, spec: Any) -> Chip:
+        remove = [*spec.expected_parameters(), PAGE_VAR, BEFORE]
+        return Chip(text_of(self, spec), self.get_query_string(remove=remove))
+
+    @property
+    def older(self) -> str:
+        """The address of what is behind the last page; "" on the others, and if there is nothing."""
+        if self.page_num < self.paginator.num_pages:
+            return ""
+        before = self.next_before
+        if before is None and self.paginator.is_capped and self.result_list:
+            before = list(self.result_list)[-1].pk
+        if before is None:
+            return ""
+        return self.get_query_string({BEFORE: before}, remove=[PAGE_VAR])
 
     def get_queryset(
         self, request: HttpRequest, exclude_parameters: Any = None
     ) -> QuerySet[Any]:
+        self.bounds = self.model_admin.bounds(request)
+        self.root_queryset = self.bounds.of(self.root_queryset)
         rows = super().get_queryset(request, exclude_parameters)
         if not self.params:
             return rows
@@ -93,6 +161,21 @@ class NewestChangeList(ChangeList):
         matching: Any = root.filter(among(ids)).order_by(*rows.query.order_by)
         matching.matches = Matches(root.order_by(*NEWEST_FIRST), ids)
         return cast("QuerySet[Any]", matching)
+
+
+def chosen(changelist: ChangeList, spec: Any) -> str:
+    """Return what a filter is set to, as its choice says it; "" if it is not set."""
+    if not any(name in changelist.params for name in spec.expected_parameters()):
+        return ""
+    chosen = [choice for choice in spec.choices(changelist) if choice["selected"]]
+    if chosen:
+        return str(chosen[0]["display"])
+    return str(changelist.params.get(spec.expected_parameters()[0], ""))
+
+
+def text_of(changelist: ChangeList, spec: Any) -> str:
+    """Return a filter with its value."""
+    return f"{spec.title}: {chosen(changelist, spec)}"
 
 
 def newest_ids(rows: QuerySet[Any]) -> list[int]:
@@ -118,12 +201,31 @@ class CappedAdmin(admin.ModelAdmin[M]):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return NewestChangeList
 
+    def bounds(self, request: HttpRequest) -> Bounds:
+        """Return the ids that the address of a list asks for."""
+        before = request.GET.get(BEFORE, "")
+        return Bounds(before=int(before) if ID.fullmatch(before) else None)
+
+    def list_title(self, changelist: NewestChangeList) -> str:
+        """Return what a list shows."""
+        name = str(self.opts.verbose_name_plural).capitalize()
+        chips = ", ".join(chip.text for chip in changelist.chips)
+        return f"{name}: {chips}" if chips else name
+
+    def search_name(self, term: str) -> str:
+        """Return what a search looks for."""
+        return f"search: {term}"
+
     def newest(self, changelist: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
         """Return the newest ids of `rows`, which hold all matches, newest first."""
         ids = changelist.root_queryset.order_by("-pk").values_list("pk", flat=True)
         oldest = (ids.first() or 0) - SEARCHED_AT_MOST
         changelist.is_cut = oldest > 0
         matches = set(newest_ids(rows.filter(pk__gt=oldest)))
+        if len(matches) == LISTED_AT_MOST:
+            changelist.next_before = min(matches)
+        elif oldest > 0:
+            changelist.next_before = oldest + 1
         term = changelist.query.strip()
         for field in self.indexed if term else ():
             matches.update(newest_ids(rows.filter(**{field: term})))

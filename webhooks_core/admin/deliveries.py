@@ -16,13 +16,21 @@ from django.utils.safestring import SafeString
 
 from webhooks_core import profiles, replays
 from webhooks_core.admin import base, display
-from webhooks_core.admin.base import HistoryAdmin, NewestChangeList, RefusedError
+from webhooks_core.admin.base import (
+    Bounds,
+    HistoryAdmin,
+    NewestChangeList,
+    RefusedError,
+)
 from webhooks_core.admin.filters import (
+    CodeFilter,
+    CreatedFilter,
     DeliveryFilter,
     DeliveryTypeFilter,
     ErrorFilter,
     StatusFilter,
     TriggerFilter,
+    created_bounds,
 )
 from webhooks_core.endpoint_state import Health
 from webhooks_core.models import Delivery, Endpoint, Event
@@ -43,7 +51,10 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     pages = {"body": "<int:pk>/body/"}
     operations = ("resend", "retry_now", "cancel")
     list_display = ("id_and_type", "state", "last_result", "sent_to")
-    list_filter = (StatusFilter, ErrorFilter, DeliveryTypeFilter, TriggerFilter)
+    list_filter = (
+        *(StatusFilter, CreatedFilter, CodeFilter, ErrorFilter),
+        *(DeliveryTypeFilter, TriggerFilter),
+    )
     search_fields = ("public_id",)
     search_help_text = "The complete id of a delivery, an event or an endpoint"
     actions = ("resend_selected",)
@@ -72,9 +83,32 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         if fewest is None:
             return super().newest(changelist, rows)
         changelist.is_cut = len(fewest) == base.LISTED_AT_MOST
+        if changelist.is_cut:
+            changelist.next_before = min(fewest)
         if len(changelist.params) == 1:
             return sorted(set(fewest), reverse=True)
         return base.newest_ids(rows.filter(among(set(fewest))))
+
+    def bounds(self, request: HttpRequest) -> Bounds:
+        return created_bounds(Delivery, request, super().bounds(request))
+
+    def list_title(self, changelist: NewestChangeList) -> str:
+        """Return for example `Failed deliveries to hooks.example.com/acme, created: the last hour`."""
+        specs = changelist.filter_specs
+        chosen = {type(spec): base.chosen(changelist, spec) for spec in specs}
+        state = chosen.pop(StatusFilter, "")
+        title = f"{state} deliveries".strip().capitalize()
+        if changelist.query:
+            title += f" {self.search_name(changelist.query)}"
+        rest = [
+            base.text_of(changelist, spec) for spec in specs if chosen.get(type(spec))
+        ]
+        return ", ".join([title, *rest])
+
+    def search_name(self, term: str) -> str:
+        """Return for example `to hooks.example.com/acme`, of an endpoint's id."""
+        endpoint = Endpoint.objects.filter(public_id=term.strip()).only("url").first()
+        return f"to {display.host_and_path(endpoint.url)}" if endpoint else f"of {term}"
 
     @admin.display(description="delivery, type")
     def id_and_type(self, obj: Delivery) -> SafeString:
@@ -89,7 +123,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
 
     @admin.display(description="endpoint, created")
     def sent_to(self, obj: Delivery) -> SafeString:
-        host = obj.endpoint.url.partition("://")[2].partition("/")[0]
+        host = display.host_and_path(obj.endpoint.url)
         page = reverse("admin:webhooks_core_endpoint_change", args=(obj.endpoint_id,))
         cell = '<a href="{}" title="{}">{}</a><br>{}'
         created = display.time(obj.created_at)
@@ -191,16 +225,16 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
 
 def _sources(changelist: NewestChangeList) -> Iterator[Sequence[int]]:
     """Yield the newest ids of the search and of each filter that matches few rows."""
-    endpoints = Endpoint.objects.all()
+    endpoints, bounds = Endpoint.objects.all(), changelist.bounds
     if term := changelist.query.strip():
         lookup = _id_lookup(term)
-        yield base.newest_ids(Delivery.objects.filter(**lookup))
+        yield base.newest_ids(bounds.of(Delivery.objects.filter(**lookup)))
         if "endpoint" in lookup:
             endpoints = endpoints.filter(pk=lookup["endpoint"])
     for spec in changelist.filter_specs:
         if not isinstance(spec, DeliveryFilter) or not spec.is_known:
             continue
-        if (ids := spec.newest(endpoints)) is not None:
+        if (ids := spec.newest(endpoints, bounds)) is not None:
             yield ids
 
 

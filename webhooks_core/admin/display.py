@@ -36,6 +36,11 @@ def time(at: datetime | None) -> SafeString | None:
     return format_html('<time datetime="{}">{}</time>', at.isoformat(), text)
 
 
+def host_and_path(url: str) -> str:
+    """Return a url without its scheme and query, as people tell endpoints apart."""
+    return url.partition("://")[2].partition("?")[0]
+
+
 def state(delivery: Delivery) -> SafeString:
     """Return the status of a delivery as a badge."""
     if delivery.status == Delivery.Status.DELIVERED:

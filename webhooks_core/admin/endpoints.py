@@ -95,7 +95,9 @@ class EndpointAdmin(RotationAdmin):
     def shown_url(self, obj: Endpoint) -> SafeString:
         is_static = obj.static_key is not None
         badge = display.badge("neutral", "From the configuration") if is_static else ""
-        return format_html("{}<br><code>{}</code> {}", obj.url, obj.public_id, badge)
+        cell = '<span title="{}">{}</span><br><code>{}</code> {}'
+        path = display.host_and_path(obj.url)
+        return format_html(cell, obj.url, path, obj.public_id, badge)
 
     @admin.display(description="success, p95")
     def success(self, obj: Endpoint) -> SafeString | None:

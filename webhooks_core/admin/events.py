@@ -13,9 +13,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import profiles
-from webhooks_core.admin import display, owners
-from webhooks_core.admin.base import HistoryAdmin, NewestChangeList, newest_ids
-from webhooks_core.admin.filters import TypeFilter
+from webhooks_core.admin import base, display, owners
+from webhooks_core.admin.base import (
+    Bounds,
+    HistoryAdmin,
+    NewestChangeList,
+    newest_ids,
+)
+from webhooks_core.admin.filters import CreatedFilter, TypeFilter, created_bounds
 from webhooks_core.models import Event
 from webhooks_core.profiles import EventType
 
@@ -27,7 +32,7 @@ class EventTypeFilter(TypeFilter):
 @admin.register(Event)
 class EventAdmin(HistoryAdmin[Event]):
     list_display = ("id_and_type", owners.with_product, "in_bytes", "created")
-    list_filter = (EventTypeFilter,)
+    list_filter = (CreatedFilter, EventTypeFilter)
     search_fields = ("public_id",)
     search_help_text = "The complete id of an event"
     empty_hint = "The page Event types lists those that products send."
@@ -44,7 +49,13 @@ class EventAdmin(HistoryAdmin[Event]):
 
     def newest(self, changelist: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
         """Return the newest of all matches: filter and search have indexes."""
-        return newest_ids(rows)
+        pks = newest_ids(rows)
+        if len(pks) == base.LISTED_AT_MOST:
+            changelist.next_before = pks[-1]
+        return pks
+
+    def bounds(self, request: HttpRequest) -> Bounds:
+        return created_bounds(Event, request, super().bounds(request))
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)

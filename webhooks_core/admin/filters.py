@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from heapq import nlargest
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Exists, OuterRef
+from django.contrib.admin.views.main import PAGE_VAR
+from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest
+from django.utils import timezone
 
-from webhooks_core import profiles
+from webhooks_core import charts, ids, profiles
 from webhooks_core.admin import base
+from webhooks_core.admin.base import Bounds
 from webhooks_core.endpoint_state import Health
-from webhooks_core.models import Attempt, Delivery
+from webhooks_core.models import Attempt, Delivery, Event
 from webhooks_core.models.endpoints import EndpointQuerySet
 from webhooks_core.network.outcomes import Outcome
+
+# How much later than its neighbours a row can be committed.
+LATE = timedelta(hours=1)
+CODE = re.compile("[1-5]([0-9]{2})?")
 
 
 class ChoiceFilter(admin.SimpleListFilter):
@@ -39,8 +48,10 @@ class ChoiceFilter(admin.SimpleListFilter):
 class DeliveryFilter(ChoiceFilter):
     """A filter of the list of deliveries, which can find the newest ids itself."""
 
-    def newest(self, endpoints: EndpointQuerySet) -> Sequence[int] | None:
-        """Return the newest ids that match; None if too many match.
+    def newest(
+        self, endpoints: EndpointQuerySet, bounds: Bounds
+    ) -> Sequence[int] | None:
+        """Return the newest ids within bounds that match; None if too many match.
 
         Deliveries of other endpoints may be left out.
         """
@@ -65,9 +76,106 @@ class TypeFilter(ChoiceFilter):
 
 
 class DeliveryTypeFilter(TypeFilter, DeliveryFilter):
-    def newest(self, endpoints: EndpointQuerySet) -> Sequence[int]:
-        rows = Delivery.objects.filter(event__type=self.value())
+    def newest(self, endpoints: EndpointQuerySet, bounds: Bounds) -> Sequence[int]:
+        rows = bounds.of(Delivery.objects.filter(event__type=self.value()))
         return _first(rows.order_by("-event", "-pk").values_list("pk", flat=True))
+
+
+class CreatedFilter(DeliveryFilter):
+    """The time of creation: the last hours or days, or `<from>..<until>` in UTC."""
+
+    title = "created"
+    parameter_name = "created"
+    template = "admin/webhooks_core/created_filter.html"
+    others: Mapping[str, str] = {}  # of the address, for the form
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(key, f"the last {period.name}") for key, period in LAST.items()]
+
+    @property
+    def is_known(self) -> bool:
+        return time_range(self.value() or "") is not None
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Yield the choices, and the range if it is none of them."""
+        left_out = {self.parameter_name, PAGE_VAR, base.BEFORE}
+        params = changelist.params.items()
+        self.others = {name: text for name, text in params if name not in left_out}
+        yield from super().choices(changelist)
+        value = self.value() or ""
+        if self.is_known and value not in LAST:
+            display = value.replace("T", " ").replace("..", " to ").strip()
+            yield {"selected": True, "query_string": "?", "display": f"{display} UTC"}
+
+    def narrow(self, rows: Any, value: str) -> Any:
+        since, until = time_range(value) or (None, None)
+        if since:
+            rows = rows.filter(created_at__gte=since)
+        return rows.filter(created_at__lt=until) if until else rows
+
+    def newest(
+        self, endpoints: EndpointQuerySet, bounds: Bounds
+    ) -> Sequence[int] | None:
+        """Return nothing: the bounds of the list have this range already."""
+        return None
+
+
+LAST = {key: charts.PERIODS[key] for key in ("1h", "24h", "7d", "30d")}
+
+
+def time_range(text: str) -> tuple[datetime | None, datetime | None] | None:
+    """Return from when and until when, for `1h` or `2026-11-25T10:00..`; None for other texts."""
+    if period := LAST.get(text):
+        return timezone.now() - period.parts * period.part, None
+    since, dots, until = text.partition("..")
+    try:
+        times = _time(since), _time(until)
+    except ValueError:
+        return None
+    return times if dots and any(times) else None
+
+
+def _time(text: str) -> datetime | None:
+    """Return a time, without a zone in UTC. Raises ValueError for another text than "" or a time."""
+    if not text:
+        return None
+    at = datetime.fromisoformat(text)
+    if not 2000 <= at.year < 3000:
+        raise ValueError(text)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def created_bounds(
+    model: type[Delivery | Event], request: HttpRequest, bounds: Bounds
+) -> Bounds:
+    """Return the bounds of a list narrowed to its range of time: ids ascend with time.
+
+    A transaction takes its ids before its commit, so the bounds are wider by a while.
+    """
+    since, until = time_range(request.GET.get("created", "")) or (None, None)
+    first = _id_at(model, since - LATE) if since else None
+    last = _id_at(model, until + LATE) if until else None
+    befores = [at for at in (bounds.before, last) if at is not None]
+    return Bounds(first, min(befores, default=None))
+
+
+def _id_at(model: type[Delivery | Event], at: datetime) -> int | None:
+    """Return the id of the first row from a time on; None if there is none.
+
+    A public id begins with its time; each prefix costs one look-up in its index.
+    """
+    names = {Delivery: "delivery_prefix", Event: "event_prefix"}
+    prefixes = {getattr(profile, names[model]) for profile in profiles.registered()}
+    rows: Any = model._default_manager.order_by("public_id")  # noqa: SLF001 - public by use
+    firsts = [
+        rows.filter(
+            public_id__gte=ids.first_at(prefix, at), public_id__startswith=prefix
+        )
+        .values_list("pk", flat=True)
+        .first()
+        for prefix in sorted(prefixes)
+    ]
+    return min((pk for pk in firsts if pk is not None), default=None)
 
 
 class StatusFilter(DeliveryFilter):
@@ -91,8 +199,10 @@ class StatusFilter(DeliveryFilter):
             return rows.dispatchable()
         return rows.filter(status=value)
 
-    def newest(self, endpoints: EndpointQuerySet) -> Sequence[int] | None:
-        rows, most = Delivery.objects.all(), base.LISTED_AT_MOST
+    def newest(
+        self, endpoints: EndpointQuerySet, bounds: Bounds
+    ) -> Sequence[int] | None:
+        rows, most = bounds.of(Delivery.objects.all()), base.LISTED_AT_MOST
         if self.value() == self.SUSPENDED:
             return rows.waiting().newest_pending(endpoints.idle(), most=most)
         if self.value() == self.PENDING:
@@ -114,10 +224,12 @@ class TriggerFilter(DeliveryFilter):
     def narrow(self, rows: Any, value: str) -> Any:
         return rows.filter(trigger=value)
 
-    def newest(self, endpoints: EndpointQuerySet) -> Sequence[int] | None:
+    def newest(
+        self, endpoints: EndpointQuerySet, bounds: Bounds
+    ) -> Sequence[int] | None:
         if self.value() == Delivery.Trigger.EVENT:
             return None
-        by_hand = Delivery.objects.exclude(trigger=Delivery.Trigger.EVENT)
+        by_hand = bounds.of(Delivery.objects.exclude(trigger=Delivery.Trigger.EVENT))
         return base.newest_ids(by_hand.filter(trigger=self.value()))
 
 
@@ -134,10 +246,39 @@ class ErrorFilter(DeliveryFilter):
         attempts = Attempt.objects.filter(delivery=OuterRef("pk"), outcome=value)
         return rows.filter(Exists(attempts))
 
-    def newest(self, endpoints: EndpointQuerySet) -> Sequence[int]:
+    def newest(self, endpoints: EndpointQuerySet, bounds: Bounds) -> Sequence[int]:
         # An id comes once for each of its attempts; the caller removes duplicates.
         failed = Attempt.objects.exclude(outcome=Outcome.OK)
-        rows = failed.filter(outcome=self.value()).order_by("-delivery")
+        rows = bounds.of(failed.filter(outcome=self.value()), "delivery")
+        rows = rows.order_by("-delivery")
+        return _first(rows.values_list("delivery", flat=True))
+
+
+class CodeFilter(DeliveryFilter):
+    """Deliveries whose last attempt had a response of this kind."""
+
+    title = "response"
+    parameter_name = "code"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(f"{digit}", f"{digit}xx") for digit in (3, 4, 5)]
+
+    @property
+    def is_known(self) -> bool:
+        """Return True for a class, and for a whole status such as 503."""
+        return CODE.fullmatch(self.value() or "") is not None
+
+    def narrow(self, rows: Any, value: str) -> Any:
+        return rows.filter(last_error__startswith=f"HTTP {value}").exclude(
+            status=Delivery.Status.DELIVERED
+        )
+
+    def newest(self, endpoints: EndpointQuerySet, bounds: Bounds) -> Sequence[int]:
+        code = self.value() or ""
+        first, most = int(code.ljust(3, "0")), 10 ** (3 - len(code))
+        codes = Q(status_code__gte=first, status_code__lt=first + most)
+        failed = Attempt.objects.filter(codes, outcome=Outcome.HTTP)
+        rows = bounds.of(failed, "delivery").order_by("-delivery")
         return _first(rows.values_list("delivery", flat=True))
 
 

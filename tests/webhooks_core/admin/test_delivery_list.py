@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
+import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
@@ -154,3 +156,102 @@ def test_the_list_is_filtered(admin_client):
     for query in (*one, *none):
         found = len(shown_ids(page(admin_client, f"{LIST}?{query}")))
         assert (query, found) == (query, query in one)
+
+
+# ── Titles, filters that a link has set, and what is older ──────────────────────────
+
+
+def heading(text: str) -> str:
+    found = re.search(r"<h1>(.*?)</h1>", text, re.DOTALL)
+    assert found
+    return unescape(found[1]).strip()
+
+
+def chips(text: str) -> dict[str, str]:
+    """Return the address that leaves each filter out."""
+    pattern = r'<a class="chip"\s+href="([^"]*)"[^>]*>([^<]+)'
+    found = re.findall(pattern, text)
+    return {unescape(name).strip(): unescape(href) for href, name in found}
+
+
+def test_the_title_says_what_the_list_shows(admin_client):
+    target = EndpointFactory.create(url="http://127.0.0.1:9/hooks/acme?token=x")
+    publish_event()
+    assert heading(page(admin_client, LIST)) == "Deliveries"
+    query = f"?q={target.public_id}&status__exact=2&created=1h"
+    text = page(admin_client, LIST + query)
+    expected = "Failed deliveries to 127.0.0.1:9/hooks/acme, created: the last 1 hour"
+    assert heading(text) == expected
+    assert "token=x" not in text
+
+
+def test_each_filter_of_a_link_is_seen_and_can_be_left_out(admin_client):
+    target = EndpointFactory.create(url="http://127.0.0.1:9/hooks")
+    query = f"?q={target.public_id}&status__exact=2&code=503&error=http"
+    shown = chips(page(admin_client, LIST + query))
+    assert set(shown) == {
+        *("status: Failed", "response: 503", "error class: http"),
+        "to 127.0.0.1:9/hooks",
+    }
+    assert "status__exact" not in shown["status: Failed"]
+    assert "code=503" in shown["status: Failed"]
+    assert chips(page(admin_client, LIST)) == {}
+
+
+def test_the_response_of_the_last_attempt_narrows_the_list(admin_client):
+    with receiver(503, 404) as server:
+        EndpointFactory.create(url=server.url, max_in_flight=1)
+        publish_event()
+        publish_event()
+        dispatch()
+    by_code = {row.last_error: row.public_id for row in Delivery.objects.all()}
+    assert set(by_code) == {"HTTP 503", "HTTP 404"}
+    for code, error in (("503", "HTTP 503"), ("5", "HTTP 503"), ("4", "HTTP 404")):
+        assert shown_ids(page(admin_client, f"{LIST}?code={code}")) == [by_code[error]]
+    for hostile in ("9", "50", "x", "%00"):
+        assert shown_ids(page(admin_client, f"{LIST}?code={hostile}")) == []
+
+
+def test_a_range_of_time_narrows_the_list_by_ids(admin_client):
+    EndpointFactory.create()
+    times = [timezone.now() - timedelta(days=days) for days in (3, 2, 1)]
+    for at in times:
+        with time_machine.travel(at, tick=False):
+            publish_event()
+    rows = list(Delivery.objects.order_by("pk").values_list("public_id", flat=True))
+    begin, end = (f"{at - timedelta(hours=1):%Y-%m-%dT%H:%M}" for at in times[1:])
+    assert shown_ids(page(admin_client, f"{LIST}?created={begin}..{end}")) == [rows[1]]
+    assert shown_ids(page(admin_client, f"{LIST}?created={begin}..")) == rows[:0:-1]
+    assert shown_ids(page(admin_client, f"{LIST}?created=..{end}")) == rows[1::-1]
+    assert shown_ids(page(admin_client, f"{LIST}?created=7d")) == rows[::-1]
+    assert shown_ids(page(admin_client, f"{LIST}?created=1h")) == []
+    for hostile in ("x", "..", "0001-01-01..", "..9999-12-31", "%00..%00"):
+        assert shown_ids(page(admin_client, f"{LIST}?created={hostile}")) == []
+
+
+@pytest.mark.parametrize("query", ["", "status__exact=0", "type=thing.made"])
+def test_what_is_older_than_the_last_page_is_a_link_away(
+    admin_client, monkeypatch, query
+):
+    make(25)
+    monkeypatch.setattr(base, "LISTED_AT_MOST", 10)
+    expected = list(
+        Delivery.objects.order_by("-pk").values_list("public_id", flat=True)
+    )
+    seen, address = [], f"{LIST}?{query}"
+    for _ in range(3):
+        text = page(admin_client, address)
+        seen += shown_ids(text)
+        found = re.search(r'<a href="([^"]+)" class="older">', text)
+        address = LIST + unescape(found[1]) if found else ""
+    assert seen == expected
+    assert address == ""
+    assert shown_ids(page(admin_client, f"{LIST}?before={'9' * 30}"))
+
+
+def test_a_time_range_costs_the_same_queries_however_long_the_list(admin_client):
+    counts = []
+    for number in (2, 60):
+        make(number)
+        counts.append(len(queries_of(admin_client, f"{LIST}?created=24h")))
+    assert counts[0] == counts[1]
