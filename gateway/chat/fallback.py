@@ -199,6 +199,8 @@ def _job(context: ChatContext, target: Target) -> Job:
         context.endpoint,
         context.request_id,
         report=context.report,
+        headers=context.passed_headers,
+        query=context.passed_query,
     )
 
 

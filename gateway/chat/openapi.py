@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 
 from gateway import errors
+from gateway.chat import openapi_messages
 from gateway.chat.core.errors import EndpointNotFoundError
 from gateway.chat.serializers import UsageQuery
 from gateway.serializers import response_example
@@ -133,6 +134,7 @@ SCHEMAS = {
     "GatewayOpenAIError": object_of(
         error=described("As OpenAI describes it.", OPENAI_ERROR | AND_OTHERS)
     ),
+    **openapi_messages.SCHEMAS,
 }
 MESSAGES = [
     {"role": "system", "content": "Answer in one sentence."},
@@ -182,11 +184,13 @@ def _operation(
     statuses: Sequence[int] = tuple(FAILURES),
     *,
     error: str = "GatewayOpenAIError",
+    other_error: str = "",
     **fields: Any,
 ) -> dict[str, Any]:
-    failures = {
-        status: body(ref(error), description=FAILURES[status]) for status in statuses
-    }
+    texts = FAILURES | openapi_messages.PASSED_STATUSES
+    shapes = [ref(name) for name in (error, other_error) if name]
+    shape = {"anyOf": shapes} if other_error else shapes[0]
+    failures = {status: body(shape, description=texts[status]) for status in statuses}
     return operation(
         f"gateway_{name}",
         summary,
@@ -226,22 +230,65 @@ def _contract_chat(name: str) -> Any:
     return _chat(name, text, "GatewayError", last="GatewayChatErrorChunk")
 
 
+# A client that sends it gets Anthropic's shape.
+VERSION = parameter(
+    "anthropic-version",
+    "For Anthropic's shape in place of OpenAI's.",
+    required=False,
+) | {"in": "header"}
+
+
 def _models(name: str) -> Any:
-    summary = "List the models that the caller may use"
-    return _operation(name, summary, MODELS, (401, 429, 500, 503))
+    texts = {
+        "limit": "Anthropic's shape: the size of the page, 1 to 1,000; 20 by default.",
+        "after_id": "Anthropic's shape: the model before the page.",
+        "before_id": "Anthropic's shape: the model after the page.",
+    }
+    pages = [parameter(key, text, required=False) for key, text in texts.items()]
+    return _operation(
+        name,
+        "List the models that the caller may use",
+        {"anyOf": [MODELS, openapi_messages.MODELS]},
+        (400, 401, 429, 500, 503),
+        other_error="GatewayMessagesError",
+        parameters=[VERSION, *pages],
+    )
 
 
 def _one_model(name: str) -> Any:
     return _operation(
         name,
         "Describe a model that the caller may use",
-        MODEL,
+        {"anyOf": [MODEL, openapi_messages.MODEL]},
         (401, 404, 429, 500, 503),
+        other_error="GatewayMessagesError",
         parameters=[
             parameter("model", "The name of the model endpoint.", example="echo")
-            | {"in": "path"}
+            | {"in": "path"},
+            VERSION,
         ],
     )
+
+
+def _messages(name: str, summary: str, schema: Any) -> Any:
+    return _operation(
+        name,
+        summary,
+        schema,
+        (*FAILURES, *openapi_messages.PASSED_STATUSES),
+        error="GatewayMessagesError",
+        requestBody=body(
+            ref("GatewayMessagesRequest"), openapi_messages.EXAMPLES, required=True
+        ),
+    )
+
+
+def _create_message() -> Any:
+    summary = "Create a message, at once or as a stream"
+    described_message = _messages("messages", summary, ref("GatewayMessage"))
+    content = described_message["responses"]["200"]["content"]
+    content["text/event-stream"] = {"schema": openapi_messages.EVENTS}
+    return described_message
 
 
 OPERATIONS = {
@@ -260,6 +307,10 @@ OPERATIONS = {
         "Embed texts",
         EMBEDDINGS,
         requestBody=body(EMBEDDING, {"Texts": TEXTS_TO_EMBED}, required=True),
+    ),
+    ("post", "/v1/messages"): _create_message(),
+    ("post", "/v1/messages/count_tokens"): _messages(
+        "count_tokens", "Count the tokens of a message", openapi_messages.TOKENS
     ),
     ("get", "/v1/models"): _models("models"),
     ("get", "/v1/models/{model}"): _one_model("model"),

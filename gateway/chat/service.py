@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import structlog
 
@@ -29,14 +28,24 @@ from gateway.chat.core.http_messages import (
     ChatResponse,
     ClientGoneError,
 )
+from gateway.chat.core.messages_format import MESSAGES
 from gateway.chat.core.model_request import MAX_VALUES, ModelRequest
 from gateway.chat.fallback import FallbackCaller
 from gateway.chat.metering.body_bytes import BodyBytes
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.writer import UsageWriter
+from gateway.chat.model_lists import (
+    VERSION_HEADER,
+    anthropic_list,
+    anthropic_model,
+    openai_list,
+    openai_model,
+)
 from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.operations.base import Operation
 from gateway.chat.operations.chat import CHAT, EMBEDDINGS
+from gateway.chat.operations.messages.operation import COUNT_TOKENS
+from gateway.chat.operations.messages.operation import MESSAGES as CREATE_MESSAGE
 from gateway.chat.streaming.body import events
 from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
@@ -68,6 +77,11 @@ class Route:
     api_format: ApiFormat
     operation: Operation | None = None
 
+    def format_for(self, headers: Mapping[str, str]) -> ApiFormat:
+        """Return the format of responses; models are described in the client's own."""
+        is_models = self.operation is None and VERSION_HEADER in headers
+        return MESSAGES if is_models else self.api_format
+
     @property
     def methods(self) -> tuple[str, ...]:
         return ("GET", "HEAD") if self.method == "GET" else (self.method,)
@@ -89,6 +103,8 @@ ROUTES: Mapping[str, Route] = {
     "/v2/chat/completion": CONTRACT_CHAT,
     "/v1/chat/completions": Route("POST", OPENAI, CHAT),
     "/v1/embeddings": Route("POST", OPENAI, EMBEDDINGS),
+    "/v1/messages": Route("POST", MESSAGES, CREATE_MESSAGE),
+    "/v1/messages/count_tokens": Route("POST", MESSAGES, COUNT_TOKENS),
     "/v1/models": MODELS,
     "/models": MODELS,
 }
@@ -126,18 +142,19 @@ class Service:
         Raises nothing but ClientGoneError and a cancellation.
         """
         route = route_of(request.path)
+        api_format = route.format_for(request.headers)
         try:
             if caller is None:
                 route.check_method(request.method)
                 caller = await self._authenticate(request)
             await self.limits.admit(caller)
             if route.operation is None:
-                return await self._models(request.path, caller)
-            return await self._call(request, caller, route.api_format, route.operation)
+                return await self._models(request, caller, api_format)
+            return await self._call(request, caller, api_format, route.operation)
         except ClientGoneError:
             raise
         except Exception as error:  # noqa: BLE001 - every client gets a response
-            return failure_response(error, request.request_id, route.api_format)
+            return failure_response(error, request.request_id, api_format)
 
     async def _authenticate(self, request: ChatRequest) -> Caller:
         caller = authenticate_cached(request.headers, request.peer)
@@ -148,15 +165,24 @@ class Service:
             known: Caller = await self.in_thread(look_up_key)
         return known
 
-    async def _models(self, path: str, caller: Caller) -> ChatResponse:
-        """Describe the endpoints that the caller may use, or one. Raises EndpointNotFoundError."""
-        if path.startswith(MODEL_PREFIXES):
-            _, _, name = path.partition("/models/")
+    async def _models(
+        self, request: ChatRequest, caller: Caller, api_format: ApiFormat
+    ) -> ChatResponse:
+        """Describe the endpoints that the caller may use, or one.
+
+        Raises EndpointNotFoundError; InvalidValueError for a page that does not exist.
+        """
+        is_anthropic = api_format is MESSAGES
+        if request.path.startswith(MODEL_PREFIXES):
+            _, _, name = request.path.partition("/models/")
             endpoint = await self._endpoint(name, caller)
-            return ChatResponse.json(200, _model(endpoint))
-        endpoints = (await self.registry.endpoints()).values()
-        items = [_model(item) for item in endpoints if _is_allowed(item, caller)]
-        return ChatResponse.json(200, {"object": "list", "data": items})
+            describe = anthropic_model if is_anthropic else openai_model
+            return ChatResponse.json(200, describe(endpoint))
+        known = (await self.registry.endpoints()).values()
+        endpoints = [item for item in known if _is_allowed(item, caller)]
+        if is_anthropic:
+            return ChatResponse.json(200, anthropic_list(endpoints, request.query))
+        return ChatResponse.json(200, openai_list(endpoints))
 
     async def _endpoint(self, name: str, caller: Caller) -> ModelEntry:
         """Return an endpoint that the caller may use.
@@ -315,9 +341,3 @@ def _as_gateway_error(error: Exception, request_id: str) -> ApiError:
 
 def _is_allowed(endpoint: ModelEntry, caller: Caller) -> bool:
     return endpoint.allow.admits(tenant=caller.tenant, principal=caller.principal)
-
-
-def _model(endpoint: ModelEntry) -> dict[str, Any]:
-    """Return an endpoint as OpenAI describes a model."""
-    name, upstream = endpoint.name, endpoint.upstream
-    return {"id": name, "object": "model", "created": 0, "owned_by": upstream}

@@ -63,9 +63,8 @@ class ChatView(GatewayView):
 
     def _failure(self, error: Exception, _: Any) -> HttpResponseBase:
         request_id = getattr(self.request, "request_id", "")
-        return _http_response(
-            failure_response(error, request_id, self.route.api_format)
-        )
+        api_format = self.route.format_for(self.request.headers)
+        return _http_response(failure_response(error, request_id, api_format))
 
     def get(self, request: Request, **_: str) -> HttpResponseBase:
         is_asgi = hasattr(request, "scope")
@@ -179,7 +178,8 @@ def response_for(
     if not serves(request.path):
         return HANDLER.response_for(request, status, error)
     failure = HANDLER.translate(error) or HANDLER.kinds[status]()
-    body = route_of(request.path).api_format.error(failure.status_code, failure.detail)
+    api_format = route_of(request.path).format_for(request.headers)
+    body = api_format.error(failure.status_code, failure.detail)
     return JsonResponse(body, status=failure.status_code, headers=failure.headers)
 
 

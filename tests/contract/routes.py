@@ -179,6 +179,10 @@ CHAT_ROUTES = (
         Route(path, ("nobody", "headers"), CHAT_FIELDS)
         for path in ("/chat/completions", "/v2/chat/completion")
     ),
+    *(
+        Route(path, TENANTS, CHAT_FIELDS)
+        for path in ("/v1/messages", "/v1/messages/count_tokens")
+    ),
     Route("/v1/models", TENANTS),
     Route("/models", ("nobody", "headers")),
     Route("/models/echo", ("nobody", "headers")),

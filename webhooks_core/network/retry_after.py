@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from datetime import UTC
 from email.utils import format_datetime, parsedate_to_datetime
@@ -23,3 +24,9 @@ def retry_after(value: str) -> tuple[float, str]:
     except (ValueError, OverflowError):
         return 0.0, ""
     return max(0.0, at.timestamp() - time.time()), format_datetime(at, usegmt=True)
+
+
+def whole_seconds(value: str) -> str:
+    """Return a `Retry-After` in whole seconds, for clients that read no date; "" if invalid."""
+    seconds, text = retry_after(value)
+    return str(math.ceil(seconds)) if text else ""

@@ -144,9 +144,15 @@ class Template:
         self._new_before, self._new_after = new
 
     @classmethod
-    def learn(cls, old: bytes, new: bytes) -> Template | None:
-        """Return the template of a chunk and its rewritten form, if they have the form."""
-        old_parts, new_parts = _split(old, cls.MARK), _split(new, cls.MARK)
+    def learn(
+        cls, old: bytes, new: bytes, mark: bytes = MARK, new_mark: bytes = b""
+    ) -> Template | None:
+        """Return the template of a chunk and its rewritten form, if they have the form.
+
+        `mark` is what stands before the text, `new_mark` what does so in the rewritten form
+        if it differs.
+        """
+        old_parts, new_parts = _split(old, mark), _split(new, new_mark or mark)
         if old_parts is None or new_parts is None or old_parts[1] != new_parts[1]:
             return None
         return cls(old_parts[0], old_parts[2], (new_parts[0], new_parts[2]))

@@ -16,11 +16,15 @@ UPSTREAM = "Upstream service error for request_id {request_id}"
 
 @dataclass(frozen=True, slots=True)
 class UpstreamError:
-    """The parts of an upstream's error that OpenAI's shape passes on, validated."""
+    """The parts of an upstream's error that OpenAI's shape passes on, validated.
+
+    `response` is all of it, its status, body and headers, where a client gets it as it is.
+    """
 
     status: int = 0
     fields: Mapping[str, str] = field(default_factory=dict)
     retry_after: str = ""
+    response: tuple[int, bytes, dict[str, str]] | None = None
 
 
 class ChatError(Exception):

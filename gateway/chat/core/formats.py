@@ -34,7 +34,7 @@ class ApiFormat:
 
     def failure(
         self, table: errors.Table, error: BaseException, request_id: str
-    ) -> tuple[int, dict[str, Any], dict[str, str]]:
+    ) -> tuple[int, Any, dict[str, str]]:
         """Return status, body and headers for a failed call, by one of the tables.
 
         OpenAI's clients also get what the upstream said for programs to read.
@@ -42,7 +42,7 @@ class ApiFormat:
         status, detail = errors.look_up(table, error, request_id)
         if not self.is_openai:
             return status, {"detail": detail}, {}
-        upstream, headers = _upstream_error(error), {}
+        upstream, headers = upstream_error(error), {}
         if upstream.status == TOO_MANY_REQUESTS:
             status = TOO_MANY_REQUESTS
             if upstream.retry_after:
@@ -55,14 +55,14 @@ class ApiFormat:
             return frame(json_numbers.dumps(errors.error_chunk(error, request_id)))
         status, text = errors.look_up(errors.AFTER_FIRST_CHUNK, error, request_id)
         return frame(
-            json_numbers.dumps(openai_error(status, text, _upstream_error(error)))
+            json_numbers.dumps(openai_error(status, text, upstream_error(error)))
         )
 
 
 CONTRACT, OPENAI = ApiFormat(is_openai=False), ApiFormat(is_openai=True)
 
 
-def _upstream_error(error: BaseException) -> errors.UpstreamError:
+def upstream_error(error: BaseException) -> errors.UpstreamError:
     return getattr(error, "upstream", errors.ChatError.upstream)
 
 

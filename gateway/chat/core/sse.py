@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from gateway.chat.core import json_numbers
@@ -57,12 +58,17 @@ class EventReader:
         *blocks, rest = data.split(b"\n\n")
         # No check of its size here, which would lose the events before it.
         self._rest = bytearray(rest)
-        return [payload for block in blocks if (payload := _data(block)) is not None]
+        return self._of_interest(blocks)
+
+    def _of_interest(self, blocks: Iterable[bytes]) -> list[bytes]:
+        return [payload for block in blocks if (payload := data_of(block)) is not None]
 
     def end(self) -> list[bytes]:
         """Return the failure that ends the stream without completing an event, if any."""
         rest = bytes(self._rest)
-        payload = _data(rest if self._has_begun else rest.removeprefix(BYTE_ORDER_MARK))
+        payload = data_of(
+            rest if self._has_begun else rest.removeprefix(BYTE_ORDER_MARK)
+        )
         is_error = payload is not None and replaces_answer(_parsed(payload))
         return [payload] if payload is not None and is_error else []
 
@@ -73,7 +79,19 @@ class EventReader:
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-def _data(block: bytes) -> bytes | None:
+class BlockReader(EventReader):
+    """Returns whole events as they came, comments and names included, without their end."""
+
+    __slots__ = ()
+
+    def _of_interest(self, blocks: Iterable[bytes]) -> list[bytes]:
+        return [block for block in blocks if block]
+
+    def end(self) -> list[bytes]:
+        return [b"event: error\ndata: " + payload for payload in super().end()]
+
+
+def data_of(block: bytes) -> bytes | None:
     """Return the data of an event, None if it is empty; `[DONE]` without spaces around it.
 
     An event that reports an error is JSON with a member `error`.

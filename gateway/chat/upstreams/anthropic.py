@@ -11,27 +11,31 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import aiohttp
 
-from gateway.chat.core import chunks, failures, off_loop, usage_tokens
+from gateway.chat.core import chunks, failures, model_name, off_loop
 from gateway.chat.core.errors import (
     ChatError,
     InvalidRequestError,
+    InvalidValueError,
     UnsupportedRequestError,
     UpstreamServiceError,
 )
 from gateway.chat.core.model_request import dump
 from gateway.chat.core.sse import DONE, MAX_EVENT_BYTES
 from gateway.chat.upstreams import http, messages
+from gateway.chat.upstreams.anthropic_usage import MessageUsage
 from gateway.chat.upstreams.base import Job
-from gateway.chat.upstreams.tolerance import translated
+from gateway.chat.upstreams.tolerance import adapted, translated
 from gateway.chat.upstreams.turns import THINKING
 
 VERSION = "2023-06-01"
+BETA = "beta=true"  # of the query
 FINISH_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -42,9 +46,6 @@ FINISH_REASONS = {
     "refusal": "content_filter",
 }
 MAX_NAME = 1000
-WRITTEN, CACHED = "cache_creation_input_tokens", "cache_read_input_tokens"
-COUNTS = ("input_tokens", "output_tokens", WRITTEN, CACHED)
-HOUR = "ephemeral_1h_input_tokens"
 
 
 class Anthropic:
@@ -78,9 +79,37 @@ class Anthropic:
     async def embed(self, job: Job) -> bytes:
         raise UnsupportedRequestError("embeddings")
 
+    def pass_on(
+        self, job: Job, path: str
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        """Send a request of the API's own shape as it is, but for the name of its model."""
+        call = partial(_own_call, path=path)
+        return http.post(self._client, job, call, keeps_errors=True)
+
+
+def _own_call(job: Job, path: str) -> http.Call:
+    query = "?beta=true" if BETA in job.query.split("&") else ""
+    headers = {"anthropic-version": VERSION, **job.headers}
+    if job.target.api_key:
+        headers["x-api-key"] = job.target.api_key
+    return http.Call(f"{_base(job)}{path}{query}", headers, _own_body(job))
+
+
+def _own_body(job: Job) -> bytes:
+    request, model = adapted(job.request, job.entry), job.target.model
+    if request is not job.request:
+        return dump({**request.body, "model": model})
+    try:
+        return model_name.renamed(request.raw, request.body, model)
+    except TypeError as error:
+        raise InvalidValueError("The body is nested too deeply.") from error
+
+
+def _base(job: Job) -> str:
+    return job.target.base_url.rstrip("/").removesuffix("/v1")
+
 
 def _call(job: Job, *, stream: bool) -> http.Call:
-    base = job.target.base_url.rstrip("/").removesuffix("/v1")
     headers = {"anthropic-version": VERSION}
     if job.target.api_key:
         headers["x-api-key"] = job.target.api_key
@@ -91,7 +120,7 @@ def _call(job: Job, *, stream: bool) -> http.Call:
         thinking=job.entry.thinking,
     )
     body = translated(job.request, job.entry, translate)
-    return http.Call(f"{base}/v1/messages", headers, dump(body))
+    return http.Call(f"{_base(job)}/v1/messages", headers, dump(body))
 
 
 def completion(body: bytes) -> bytes:
@@ -102,6 +131,8 @@ def completion(body: bytes) -> bytes:
     content = message.get("content")
     if message.get("type") != "message" or not isinstance(content, list):
         raise UpstreamServiceError("the response is not a message")
+    usage = MessageUsage()
+    usage.add(message.get("usage"))
     blocks = [block for block in content if isinstance(block, dict)]
     text = _join(block.get("text") for block in blocks if block.get("type") == "text")
     calls = [_tool_call(block) for block in blocks if block.get("type") == "tool_use"]
@@ -122,7 +153,7 @@ def completion(body: bytes) -> bytes:
             "created": int(time.time()),
             "model": message.get("model"),
             "choices": [choice],
-            "usage": _usage(_counts(message.get("usage"))),
+            "usage": usage.as_openai(),
         }
     )
 
@@ -164,42 +195,9 @@ def _tool_call(block: Mapping[str, Any], nothing: str = "{}") -> dict[str, Any]:
     return {"id": block.get("id"), "type": "function", "function": function}
 
 
-def _counts(value: Any) -> dict[str, int]:
-    """Return the numbers that the API reports, with the one within `cache_creation`."""
-    counts = value if isinstance(value, dict) else {}
-    writes = counts.get("cache_creation")
-    numbers = {**counts, HOUR: writes.get(HOUR) if isinstance(writes, dict) else None}
-    names = (name for name in (*COUNTS, HOUR) if numbers.get(name) is not None)
-    return {name: _number(numbers[name]) for name in names}
-
-
-def _usage(counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return OpenAI's usage; the API counts cached input apart, OpenAI within the prompt.
-
-    What the API does not say is left out, so that it is estimated.
-    """
-    fresh, completion_tokens, written, cached, hour = (
-        counts.get(name, 0) for name in (*COUNTS, HOUR)
-    )
-    prompt = fresh + written + cached
-    is_complete = "output_tokens" in counts
-    return {
-        "prompt_tokens": prompt,
-        **({"completion_tokens": completion_tokens} if is_complete else {}),
-        "total_tokens": prompt + completion_tokens,
-        "prompt_tokens_details": {"cached_tokens": cached},
-        **({WRITTEN: written} if written else {}),
-        **({"cache_creation": {HOUR: hour}} if hour else {}),
-    }
-
-
 def _name(value: Any) -> str | None:
     """Return a name that every chunk of a stream repeats; None for a text that is too long."""
     return value if isinstance(value, str) and len(value) <= MAX_NAME else None
-
-
-def _number(value: Any) -> int:
-    return usage_tokens.count(value) or 0
 
 
 class ThinkingBlock:
@@ -242,7 +240,7 @@ class Translation:
             "model": "",
         }
         self._has_begun = False
-        self._usage: dict[str, int] = {}
+        self._usage = MessageUsage()
         self._calls = 0
         self._open_calls: dict[str, OpenCall] = {}  # by the index of their block
         self._thinking: dict[str, ThinkingBlock] = {}
@@ -262,10 +260,8 @@ class Translation:
                 self._head |= {
                     name: _name(message.get(name)) for name in ("id", "model")
                 }
-                self._add_usage(message.get("usage"))
-                # Its output is that of a message that has only begun.
-                self._usage.pop("output_tokens", None)
-                self._report(_usage(self._usage))
+                self._usage.begin(message.get("usage"))
+                self._report(self._usage.as_openai())
                 yield self._delta({"role": "assistant", "content": ""})
             case {"type": "content_block_start", "content_block": dict(block)}:
                 yield from self._start(event.get("index"), block)
@@ -277,22 +273,17 @@ class Translation:
                     yield self._delta({"thinking_blocks": [block]})
                 yield from self._end_calls(str(index))
             case {"type": "message_delta", "delta": dict(delta)}:
-                self._add_usage(event.get("usage"))
-                self._report(_usage(self._usage))
+                self._usage.add(event.get("usage"))
+                self._report(self._usage.as_openai())
                 if delta.get("stop_reason") is not None:
                     yield from self._end_calls(*self._open_calls)
                     yield self._delta({}, _finish_reason(delta["stop_reason"]))
             case {"type": "message_stop"} if self._has_begun:
                 yield from self._end_calls(*self._open_calls)
                 yield chunks.dump(
-                    {**self._head, "choices": [], "usage": _usage(self._usage)}
+                    {**self._head, "choices": [], "usage": self._usage.as_openai()}
                 )
                 yield DONE
-
-    def _add_usage(self, counts: Any) -> None:
-        """Keep the larger numbers: they are cumulative, and some servers end with zeros."""
-        for name, number in _counts(counts).items():
-            self._usage[name] = max(self._usage.get(name, 0), number)
 
     def _start(self, index: Any, block: Mapping[str, Any]) -> Iterator[bytes]:
         if block.get("type") == "tool_use":

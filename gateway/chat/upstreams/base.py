@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gateway.chat.core.model_request import ModelRequest
@@ -20,6 +20,9 @@ class Job:
     request_id: str
     # Takes a usage of OpenAI's shape that the server reports before its stream ends.
     report: Callable[[Mapping[str, Any]], None] = lambda _: None
+    # Those of the client that an upstream of the request's own shape gets.
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: str = ""
 
 
 class Upstream(Protocol):

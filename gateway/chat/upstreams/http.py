@@ -24,7 +24,7 @@ from gateway.chat.upstreams.base import Job
 from webhooks_core.network.certificates import client_context
 from webhooks_core.network.deadlines import within
 from webhooks_core.network.errors import tls_reason
-from webhooks_core.network.retry_after import retry_after
+from webhooks_core.network.retry_after import retry_after, whole_seconds
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 # A larger body goes out in parts, so that it does not block the loop.
@@ -34,6 +34,7 @@ MAX_ERROR_BYTES = 1024 * 1024
 ERROR_BODY_S = 5.0
 KEEP_ALIVE_S = 30.0
 MAX_RETRY_AFTER_S = 60.0
+PASSED_ON = frozenset({"request-id", "x-should-retry"})
 # A close that is seen so soon after sending happened before it: the server did no work.
 CLOSE_SEEN_S = 0.1
 USER_AGENT = "Signpost"
@@ -134,11 +135,16 @@ class Call:
 
 @asynccontextmanager
 async def post(
-    client: aiohttp.ClientSession, job: Job, prepare: Callable[[Job], Call]
+    client: aiohttp.ClientSession,
+    job: Job,
+    prepare: Callable[[Job], Call],
+    *,
+    keeps_errors: bool = False,
 ) -> AsyncGenerator[aiohttp.ClientResponse]:
     """POST JSON and yield the response if it is a success. Raises as Upstream's methods do.
 
-    `prepare` runs in a thread for a large request. Leaving the block before the end of the
+    `prepare` runs in a thread for a large request. `keeps_errors` keeps a response with an error
+    for the client. Leaving the block before the end of the
     response closes the connection, so that the server can stop immediately.
     """
     response = None
@@ -147,7 +153,7 @@ async def post(
         response = await _send(client, job, call)
         del job, call, prepare  # a stream may last, and a prompt be long
         if response.status != 200:
-            raise await _failure(response)
+            raise await _failure(response, is_kept=keeps_errors)
         yield response
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise UpstreamServiceError(describe(error)) from error
@@ -192,7 +198,7 @@ async def _send(
                 raise
 
 
-async def _failure(response: aiohttp.ClientResponse) -> ChatError:
+async def _failure(response: aiohttp.ClientResponse, *, is_kept: bool) -> ChatError:
     """Return the failure that a response other than 200 stands for."""
     try:
         with within(ERROR_BODY_S):
@@ -206,9 +212,29 @@ async def _failure(response: aiohttp.ClientResponse) -> ChatError:
     failure = failure_in(value, status=response.status)
     seconds, pause = retry_after(response.headers.get("Retry-After", ""))
     failure.upstream = replace(failure.upstream, retry_after=pause)
+    if is_kept and isinstance(value, dict):  # else it is a page of a proxy, perhaps
+        kept = response.status, body, passed_on(response.headers)
+        failure.upstream = replace(failure.upstream, response=kept)
     if isinstance(failure, UpstreamServiceError):
         failure.retry_after = min(seconds, MAX_RETRY_AFTER_S)
     return failure
+
+
+def passed_on(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of a response that clients of its own API read.
+
+    Not those that name the operator's account.
+    """
+    lower = {name.lower(): value for name, value in headers.items()}
+    passed = {
+        name: value
+        for name, value in lower.items()
+        if name in PASSED_ON
+        or (name.startswith("anthropic-") and not name.endswith("-id"))
+    }
+    if pause := whole_seconds(headers.get("Retry-After", "")):
+        passed["Retry-After"] = pause
+    return passed
 
 
 async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
@@ -230,9 +256,11 @@ async def read_body(response: aiohttp.ClientResponse) -> bytes:
     return bytes(body.removeprefix(BYTE_ORDER_MARK))
 
 
-async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes]]:
+async def events(
+    response: aiohttp.ClientResponse, kind: type[EventReader] = EventReader
+) -> AsyncGenerator[list[bytes]]:
     """Yield the data of a stream's events, those together that arrived together."""
-    reader = EventReader()
+    reader = kind()
     content = response.content
     try:
         while data := await content.readany():

@@ -110,10 +110,10 @@ def _refuse_untranslatable(body: Mapping[str, Any]) -> None:
     options = _object(body, "stream_options")
     if options.get("include_obfuscation") is False:
         options = {**options, "include_obfuscation": None}
-    _refuse_others(options, {"include_usage"}, "stream_options")
+    refuse_others_of(options, {"include_usage"}, "stream_options")
 
 
-def _refuse_others(
+def refuse_others_of(
     value: Mapping[str, Any], known: Collection[str], field: str
 ) -> None:
     """Raise UnsupportedRequestError as refuse_others() does, for an optional field."""
@@ -216,7 +216,7 @@ def _sampling(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _user(body: Mapping[str, Any]) -> dict[str, Any]:
     metadata = _object(body, "metadata")
-    _refuse_others(metadata, {"user_id"}, "metadata")
+    refuse_others_of(metadata, {"user_id"}, "metadata")
     users = _values(
         body.get("user"), body.get("safety_identifier"), metadata.get("user_id")
     )

@@ -294,14 +294,14 @@ def _tool_use(call: Any) -> Block:
         case {"id": str(key), "function": {"name": str(name)} as function}:
             refuse_others(call, CALL_FIELDS, "tool_calls")
             refuse_others(function, FUNCTION_FIELDS, "tool_calls")
-            arguments = _arguments(function.get("arguments"))
+            arguments = arguments_of(function.get("arguments"))
             return {"type": "tool_use", "id": key, "name": name, "input": arguments}
         case {"type": str(kind)} if kind != "function":
             raise UnsupportedRequestError(f"tool calls of the type {kind}"[:500])
     raise InvalidValueError("messages: a tool call needs id, name and arguments.")
 
 
-def _arguments(value: Any) -> dict[str, Any]:
+def arguments_of(value: Any) -> dict[str, Any]:
     """Return arguments as an object, which the API requires.
 
     A model may write anything, and stop anywhere: what is no object becomes an empty one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from itertools import product
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import requests
 import schemathesis
 
 from gateway.chat.openapi import CHATS
+from gateway.chat.openapi_messages import EXAMPLES
 from gateway.configuration.shapes import Target
 from tests.documented import assert_response_documented
 from tests.fuzzing import DOCUMENT, assert_as_described, bounded
@@ -24,6 +26,7 @@ def _with_existing(document: Any) -> Any:
     embed = document["paths"]["/v1/embeddings"]["post"]["requestBody"]
     for shape, name in (
         (schemas["GatewayChatRequest"], "echo"),
+        (schemas["GatewayMessagesRequest"], "echo"),
         (embed["content"]["application/json"]["schema"], "vectors"),
     ):
         names = [{"const": name}, {"type": "string"}]
@@ -32,7 +35,7 @@ def _with_existing(document: Any) -> Any:
 
 
 CHAT = schemathesis.openapi.from_dict(_with_existing(deepcopy(DOCUMENT))).include(
-    path_regex=r"^/(v2/chat|v1/(chat|embeddings|models))"
+    path_regex=r"^/(v2/chat|v1/(chat|embeddings|messages|models))"
 )
 
 
@@ -50,14 +53,18 @@ def test_a_response_is_as_documented(case, gateway):
     assert_as_described(case, base_url=gateway.url, headers=IDENTITY)
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v2/chat/completions"])
-@pytest.mark.parametrize("name", CHATS)
-def test_an_example_works_when_sent(path, name, gateway):
+@pytest.mark.parametrize(
+    ("path", "example"),
+    [
+        *product(("/v1/chat/completions", "/v2/chat/completions"), CHATS.values()),
+        *product(("/v1/messages",), EXAMPLES.values()),
+    ],
+)
+def test_an_example_works_when_sent(path, example, gateway):
     target = Target("", "echo-0ms")
     gateway.declare(
         name="echo", upstream="echo", inference_type="chat", targets=(target,)
     )
-    example = CHATS[name]
     response = requests.post(
         gateway.url + path, json=example, headers=IDENTITY, timeout=PATIENCE_S
     )
@@ -68,10 +75,12 @@ def test_an_example_works_when_sent(path, name, gateway):
     assert_response_documented(response)
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v2/chat/completions"])
+@pytest.mark.parametrize(
+    "path", ["/v1/chat/completions", "/v2/chat/completions", "/v1/messages"]
+)
 def test_every_event_of_a_stream_that_breaks_is_documented(path, gateway, upstream):
     gateway.declare()
     upstream.script = sends(STREAM[0], b"data: nonsense\n\n")
     response = gateway.post(path=path, stream=True)
-    assert response.content.count(b"data: ") == 2
+    assert b"error" in response.content.split(b"data: ")[-1]
     assert_response_documented(response)

@@ -1,0 +1,84 @@
+"""The format of Anthropic's responses: errors, and the events of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.chat.core import errors, json_numbers
+from gateway.chat.core.failures import is_too_long
+from gateway.chat.core.formats import TOO_MANY_REQUESTS, ApiFormat, upstream_error
+from webhooks_core.network.retry_after import whole_seconds
+
+ERROR_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+STATUSES = {
+    "overloaded_error": 529,
+    **{
+        kind: status for status, kind in ERROR_TYPES.items() if status not in (503, 529)
+    },
+}
+# Clients shorten a conversation that is too long for the model when they read this.
+TOO_LONG = "prompt is too long"
+
+
+def frame(event: Mapping[str, Any]) -> bytes:
+    """Return one event: its type is its name, too."""
+    return frame_raw(event["type"].encode(), json_numbers.dumps(event))
+
+
+def frame_raw(kind: bytes, data: bytes) -> bytes:
+    """Return one event; the data must hold no line break."""
+    return b"event: " + kind + b"\ndata: " + data + b"\n\n"
+
+
+class MessagesFormat(ApiFormat):
+    """Errors as `{"type": "error", "error": {type, message}}`, and `ping` in silent streams.
+
+    What an upstream of Anthropic's own kind says about an error passes with its status.
+    """
+
+    def error(self, status: int, detail: Any) -> dict[str, Any]:
+        other = ERROR_TYPES[400 if status < 500 else 500]
+        message = detail if isinstance(detail, str) else " ".join(map(str, detail))
+        kind = ERROR_TYPES.get(status, other)
+        return {"type": "error", "error": {"type": kind, "message": message}}
+
+    def failure(
+        self, table: errors.Table, error: BaseException, request_id: str
+    ) -> tuple[int, Any, dict[str, str]]:
+        status, detail = errors.look_up(table, error, request_id)
+        upstream, headers = upstream_error(error), {"request-id": request_id}
+        if upstream.response is not None:
+            return upstream.response
+        if upstream.status == TOO_MANY_REQUESTS:
+            status = TOO_MANY_REQUESTS
+            if pause := whole_seconds(upstream.retry_after):
+                headers["Retry-After"] = pause
+        if isinstance(error, errors.ChatError) and is_too_long(error):
+            detail = f"{TOO_LONG}: {detail}" if TOO_LONG not in str(detail) else detail
+        return status, self.error(status, detail), headers
+
+    def error_event(self, error: BaseException, request_id: str) -> bytes:
+        status, text = errors.look_up(errors.AFTER_FIRST_CHUNK, error, request_id)
+        response = upstream_error(error).response
+        if response is not None:
+            return frame_raw(b"error", response[1])
+        return frame(self.error(status, text))
+
+
+MESSAGES = MessagesFormat(
+    is_openai=False, keep_alive=frame_raw(b"ping", b'{"type": "ping"}')
+)

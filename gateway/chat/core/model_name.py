@@ -1,0 +1,59 @@
+"""Another name of the model in JSON that otherwise keeps every byte. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from gateway.chat.core import json_numbers
+
+KEY = b'"model"'
+MEMBER = re.compile(rb'"model"(?=\s*:)(\s*:\s*)("(?:[^"\\]|\\.)*")')
+# A key can also be written with escapes of its letters, which are below U+0080.
+ESCAPE = b"\\u00"
+# So often the key is looked for among the members of inner objects.
+MAX_MEMBERS = 16
+MARK = b'"\xc2\xb6model"'
+
+
+def renamed(raw: bytes, value: Mapping[str, Any], name: str) -> bytes:
+    """Return JSON with another name in its only member `model`; `value` is what it holds.
+
+    JSON with several such members, or with very many inner ones, is written again. Raises
+    TypeError: it is nested too deeply for that.
+    """
+    if value.get("model") == name and _is_only(raw):
+        return raw
+    match = _member(raw)
+    if match is None:
+        return json_numbers.dumps({**value, "model": name})
+    start, end = match.span(2)
+    return raw[:start] + orjson.dumps(name) + raw[end:]
+
+
+def _is_only(raw: bytes) -> bool:
+    return raw.count(KEY) == 1 and ESCAPE not in raw
+
+
+def _member(raw: bytes) -> re.Match[bytes] | None:
+    """Return the member `model` of JSON that has one, None if it may have several.
+
+    Its key stands once in most bodies, so that it is this one. Otherwise each member of the
+    name is tried: with another key in its place, the object has no member `model` any more.
+    """
+    members = list(zip(range(MAX_MEMBERS), MEMBER.finditer(raw), strict=False))
+    if len(members) == 1 and _is_only(raw):
+        return members[0][1]
+    for _, match in members:
+        start = match.start()
+        marked = raw[:start] + MARK + raw[start + len(KEY) :]
+        try:
+            keys = orjson.loads(marked).keys()
+        except orjson.JSONDecodeError:
+            continue  # a text that looks like a member, or a number that is too large
+        if "\xb6model" in keys and "model" not in keys:
+            return match
+    return None

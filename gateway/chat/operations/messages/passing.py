@@ -1,0 +1,212 @@
+"""Messages for an upstream of Anthropic's own kind: every byte passes, but the model's name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from gateway.chat.core import chunks, failures, json_numbers, model_name, off_loop
+from gateway.chat.core.chunks import Template
+from gateway.chat.core.context import ChatContext
+from gateway.chat.core.errors import (
+    ChatError,
+    InvalidRequestError,
+    UpstreamServiceError,
+)
+from gateway.chat.core.messages_format import STATUSES, frame, frame_raw
+from gateway.chat.core.sse import BlockReader, data_of
+from gateway.chat.core.usage_tokens import Usage, text_length
+from gateway.chat.streaming.opened import OpenedStream
+from gateway.chat.upstreams import http
+from gateway.chat.upstreams.anthropic import Anthropic
+from gateway.chat.upstreams.anthropic_usage import MessageUsage
+from gateway.chat.upstreams.base import Job
+
+PATH, COUNT_PATH = "/v1/messages", "/v1/messages/count_tokens"
+# Most events of a stream are the same around this.
+TEXT = b'"text":"'
+
+
+async def complete(upstream: Anthropic, job: Job, context: ChatContext) -> bytes:
+    """Return a message, and note its usage."""
+    body = await _post(upstream, job, context, PATH)
+    check = partial(_checked, context, body)
+    return await off_loop.run(check, size=len(body))
+
+
+async def count(upstream: Anthropic, job: Job, context: ChatContext) -> bytes:
+    """Return how many tokens a message has."""
+    return await _post(upstream, job, context, COUNT_PATH)
+
+
+async def _post(
+    upstream: Anthropic, job: Job, context: ChatContext, path: str
+) -> bytes:
+    async with upstream.pass_on(job, path) as response:
+        context.response_headers = http.passed_on(response.headers)
+        return await http.read_body(response)
+
+
+def _checked(context: ChatContext, body: bytes) -> bytes:
+    """Return a message with the requested name of its model. Raises UpstreamServiceError."""
+    message = chunks.parse(body, json_numbers.loads_any)
+    if failures.is_failure(message):
+        raise _failure(body, message)
+    content = message.get("content")
+    if message.get("type") != "message" or not isinstance(content, list):
+        raise UpstreamServiceError("the response is not a message")
+    usage = MessageUsage()
+    usage.add(message.get("usage"))
+    context.report(usage.as_openai())
+    context.completion_characters = text_length(content)
+    return _renamed(body, message, context.request.model)
+
+
+def _renamed(raw: bytes, message: Mapping[str, Any], model: str) -> bytes:
+    if "model" not in message:
+        return raw
+    try:
+        return model_name.renamed(raw, message, model)
+    except TypeError as error:
+        raise UpstreamServiceError(chunks.NESTED_TOO_DEEPLY) from error
+
+
+def _failure(payload: bytes, event: Mapping[str, Any]) -> ChatError:
+    """Return the failure that JSON with status 200 reports; its client gets it as it is."""
+    failure = failures.failure_in(event, refusal=InvalidRequestError)
+    error = event.get("error")
+    kind = error.get("type") if isinstance(error, dict) else None
+    response: tuple[int, bytes, dict[str, str]] = (
+        STATUSES.get(str(kind), 500),
+        payload,
+        {},
+    )
+    failure.upstream = replace(failure.upstream, response=response)
+    return failure
+
+
+async def open_stream(
+    upstream: Anthropic, job: Job, context: ChatContext
+) -> OpenedStream:
+    """Return a stream of events as they come."""
+    transformer = PassedStream(context.request.model)
+    return OpenedStream(transformer, _events(upstream, job, context))
+
+
+async def _events(
+    upstream: Anthropic, job: Job, context: ChatContext
+) -> AsyncGenerator[list[bytes]]:
+    posting = upstream.pass_on(job, PATH)
+    del job  # a stream may last, and a prompt be long
+    async with posting as response:
+        context.response_headers = http.passed_on(response.headers)
+        async for blocks in http.events(response, BlockReader):
+            yield blocks
+
+
+class PassedStream:
+    """A Transformer that changes the model's name in the first event, and nothing else."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._ready: list[bytes] = []
+        self._counts = MessageUsage()
+        self._template: Template | None = None
+        self.usage: Usage | None = None
+        self.characters = 0
+        self.chunks = 0
+        self.is_done = False
+        self.has_finished = False
+
+    def feed(self, payloads: list[bytes]) -> None:
+        for block in payloads:
+            if self.is_done:
+                return
+            if self._template is not None:
+                match = self._template.apply(block)
+                if match is not None:
+                    self._ready.append(block)
+                    self.characters += match[1]
+                    self.chunks += 1
+                    continue
+            self._ready.append(self._transformed(block))
+
+    def _transformed(self, block: bytes) -> bytes:
+        payload = data_of(block)
+        if payload is None:
+            return block
+        event = chunks.parse(payload)
+        if failures.is_failure(event):
+            raise _failure(payload.replace(b"\n", b" "), event)
+        match event.get("type"):
+            case "message_start":
+                return self._start(block, event)
+            case "content_block_delta":
+                self.chunks += 1
+                self.characters += text_length(event.get("delta"))
+                self._template = Template.learn(block, block, TEXT)
+            case "content_block_start":
+                self.characters += text_length(event.get("content_block"))
+            case "message_delta":
+                self._end(event)
+            case "message_stop":
+                self.is_done = True
+        return block
+
+    def _start(self, block: bytes, event: dict[str, Any]) -> bytes:
+        self.chunks += 1
+        message = event.get("message")
+        if not isinstance(message, dict):
+            return block
+        self._counts.begin(message.get("usage"))
+        self._note_usage()
+        if message.get("model", self._model) == self._model:
+            return block
+        match = chunks.MODEL.search(block)
+        if match is not None and block.count(chunks.MODEL_KEY) == 1:
+            start, end = match.span(1)
+            return block[:start] + json_numbers.dumps(self._model) + block[end:]
+        message["model"] = self._model
+        return frame(event).removesuffix(b"\n\n")
+
+    def _end(self, event: Mapping[str, Any]) -> None:
+        self._counts.add(event.get("usage"))
+        self._note_usage()
+        delta = event.get("delta")
+        if isinstance(delta, dict) and delta.get("stop_reason"):
+            self.has_finished = True
+
+    def _note_usage(self) -> None:
+        value = self._counts.as_openai()
+        usage = Usage.read(value)
+        if usage is not None and "completion_tokens" not in value:
+            usage = replace(usage, completion_tokens=None)
+        self.usage = usage
+
+    @property
+    def goes_on(self) -> bool:
+        return not self.has_finished
+
+    @property
+    def is_complete(self) -> bool:
+        """A message without a reason why it stopped was cut off."""
+        return self.has_finished
+
+    def flush(self) -> bytes:
+        if not self._ready:
+            return b""
+        events = b"\n\n".join(self._ready) + b"\n\n"
+        self._ready.clear()
+        return events
+
+    def flush_all(self) -> bytes:
+        return self.flush()
+
+    def end(self) -> bytes:
+        """Return the last event if the upstream has left it out."""
+        rest = self.flush()
+        if self.is_done:
+            return rest
+        return rest + frame_raw(b"message_stop", b'{"type":"message_stop"}')

@@ -1,0 +1,187 @@
+"""Requests of Anthropic's Messages API as chat requests. No field is dropped. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.operations.messages import turns
+from gateway.chat.operations.messages.call_ids import CallIds
+from gateway.chat.upstreams.messages import refuse_others_of
+from gateway.chat.upstreams.turns import is_empty, refuse_others
+
+MAX_MARKED = 4
+MAX_USER = 64  # OpenAI's limit
+SAME_NAME = ("max_tokens", "temperature", "top_p", "top_k")
+TRANSLATED = frozenset(
+    {
+        *("model", "messages", "system", "stream", *SAME_NAME, "stop_sequences"),
+        *("metadata", "service_tier", "tools", "tool_choice", "thinking"),
+        *("output_config", "output_format", "context_management"),
+        # Without an effect on other upstreams, which cache by themselves.
+        *("cache_control", "diagnostics"),
+    }
+)
+# Values that ask for nothing, and can be left out.
+WITHOUT_EFFECT: Mapping[str, tuple[Any, ...]] = {"speed": ("standard",)}
+TOOL_FIELDS = frozenset(
+    {
+        *("type", "name", "description", "input_schema", "strict", "cache_control"),
+        "eager_input_streaming",
+    }
+)
+TOOL_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+SERVICE_TIERS = {"auto": "auto", "standard_only": "default"}
+# Up to how many tokens of thinking an effort asks for, as the other direction has it.
+BUDGETS = ((2048, "low"), (8192, "medium"))
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
+
+
+def translate(body: Mapping[str, Any], ids: CallIds) -> dict[str, Any]:
+    """Return a chat request, without the name of the model; `ids` gets its calls.
+
+    Raises UnsupportedRequestError for what has no counterpart, InvalidValueError for what is
+    not of the API's shape. Values that an upstream can check are passed on.
+    """
+    _refuse_untranslatable(body)
+    translated = {
+        "messages": turns.messages(body, ids),
+        **{name: body[name] for name in SAME_NAME if body.get(name) is not None},
+        **_stop(body.get("stop_sequences")),
+        **_user(_object(body, "metadata")),
+        **_service_tier(body.get("service_tier")),
+        **_tools(body),
+        **_effort(body),
+        **_format(body),
+    }
+    return {**translated, "stream": True} if body.get("stream") else translated
+
+
+def _refuse_untranslatable(body: Mapping[str, Any]) -> None:
+    others = [
+        name
+        for name, value in body.items()
+        if name not in TRANSLATED
+        and not is_empty(value)
+        and value not in WITHOUT_EFFECT.get(name, ())
+    ]
+    if others:
+        raise UnsupportedRequestError(", ".join(others)[:500], fields=others)
+    edits = _object(body, "context_management").get("edits")
+    for edit in edits if isinstance(edits, list) else ():
+        # Thinking of earlier turns is not sent anyway.
+        kind = str(edit.get("type")) if isinstance(edit, dict) else ""
+        if not kind.startswith("clear_thinking_"):
+            text = f"context_management: {kind}"[:500]
+            raise UnsupportedRequestError(text, fields={"context_management"})
+    if (number := turns.marked(body)) > MAX_MARKED:
+        raise InvalidValueError(
+            f"A maximum of {MAX_MARKED} blocks with cache_control may be provided. "
+            f"Found {number}."
+        )
+
+
+def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = body.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise InvalidValueError(f"{name}: must be an object.")
+    return value or {}
+
+
+def _stop(sequences: Any) -> dict[str, Any]:
+    return {} if is_empty(sequences) else {"stop": sequences}
+
+
+def _user(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the user; a name that is too long for others becomes its digest."""
+    refuse_others_of(metadata, {"user_id"}, "metadata")
+    user = metadata.get("user_id")
+    if isinstance(user, str) and len(user) > MAX_USER:
+        user = sha256(user.encode("utf-8", "surrogatepass")).hexdigest()
+    return {} if user is None else {"user": user}
+
+
+def _service_tier(tier: Any) -> dict[str, Any]:
+    if tier is None:
+        return {}
+    if not isinstance(tier, str) or tier not in SERVICE_TIERS:
+        text = f"service_tier {tier}"[:500]
+        raise UnsupportedRequestError(text, fields={"service_tier"})
+    return {"service_tier": SERVICE_TIERS[tier]}
+
+
+def _tools(body: Mapping[str, Any]) -> dict[str, Any]:
+    tools = body.get("tools")
+    if tools is not None and not isinstance(tools, list):
+        raise InvalidValueError("tools: must be a list.")
+    choice = _object(body, "tool_choice")
+    if not tools:
+        if choice.get("type") in {"any", "tool"}:
+            raise InvalidValueError("tool_choice: there are no tools.")
+        return {}
+    is_single = choice.get("disable_parallel_tool_use") is True
+    return {
+        "tools": [_tool(tool) for tool in tools],
+        **({"tool_choice": _tool_choice(choice)} if choice else {}),
+        **({"parallel_tool_calls": False} if is_single else {}),
+    }
+
+
+def _tool(tool: Any) -> dict[str, Any]:
+    match tool:
+        case {"type": str(kind)} if kind != "custom":
+            raise UnsupportedRequestError(f"tools of the type {kind}"[:500])
+        case {"name": str(name), "input_schema": dict(schema)}:
+            others = {n: v for n, v in tool.items() if v is not False}
+            refuse_others(others, TOOL_FIELDS, "tools")
+            optional = {key: tool.get(key) for key in ("description", "strict")}
+            function = {
+                "name": name,
+                "parameters": schema,
+                **{key: value for key, value in optional.items() if value},
+            }
+            return {"type": "function", "function": function}
+    raise InvalidValueError("tools: each must have a name and an input_schema.")
+
+
+def _tool_choice(choice: Mapping[str, Any]) -> Any:
+    match choice:
+        case {"type": "tool", "name": str(name)}:
+            return {"type": "function", "function": {"name": name}}
+        case {"type": "auto" | "any" | "none" as kind}:
+            return TOOL_CHOICES[kind]
+    raise InvalidValueError("tool_choice: must be auto, any, none, or a tool's name.")
+
+
+def _effort(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the effort that a request names, or that its budget to think with stands for.
+
+    Adaptive thinking leaves it to the model.
+    """
+    config, thinking = _object(body, "output_config"), _object(body, "thinking")
+    refuse_others_of(config, {"effort", "format"}, "output_config")
+    effort, budget = config.get("effort"), thinking.get("budget_tokens")
+    if effort is not None and effort not in EFFORTS:
+        known = ", ".join(EFFORTS)
+        raise InvalidValueError(f"output_config: effort must be one of {known}.")
+    if thinking.get("type") == "disabled":
+        return {}
+    if effort is None and thinking.get("type") == "enabled" and isinstance(budget, int):
+        effort = next((name for most, name in BUDGETS if budget <= most), "high")
+    return {} if effort is None else {"reasoning_effort": effort}
+
+
+def _format(body: Mapping[str, Any]) -> dict[str, Any]:
+    config = _object(body, "output_config")
+    match config.get("format") or body.get("output_format"):
+        case None:
+            return {}
+        case {"type": "json_schema", "schema": dict(schema)}:
+            named = {"name": "output", "schema": schema, "strict": True}
+            return {"response_format": {"type": "json_schema", "json_schema": named}}
+        case {"type": str(kind)} if kind != "json_schema":
+            text = f"output_config: format {kind}"[:500]
+            raise UnsupportedRequestError(text, fields={"output_config"})
+    raise InvalidValueError("output_config: a json_schema needs its schema.")

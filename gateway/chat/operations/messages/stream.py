@@ -1,0 +1,184 @@
+"""The chunks of a chat completion as events of Anthropic's Messages API. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.chat.core import chunks, json_numbers
+from gateway.chat.core.chunks import Chunk, Template
+from gateway.chat.core.messages_format import frame
+from gateway.chat.core.sse import DONE
+from gateway.chat.core.usage_tokens import Usage, estimate
+from gateway.chat.operations.messages import response
+from gateway.chat.operations.messages.blocks import Block, Blocks
+from gateway.chat.operations.messages.call_ids import CallIds
+
+TEXT_MARK = b'"text":"'
+FRAME_END = b"\n\n"
+
+
+class MessageStream:
+    """A Transformer. The reason why the message stopped waits for the usage, as the API has it."""
+
+    def __init__(self, *, model: str, prompt_tokens: int, ids: CallIds) -> None:
+        self._model = model
+        self._prompt_tokens = prompt_tokens  # an estimate
+        self._ready: list[bytes] = []
+        self._template: Template | None = None
+        self._blocks = Blocks(ids, self._send)
+        self._calls: dict[int, Block] = {}
+        self._last_choice: Mapping[str, Any] = {}
+        self.usage: Usage | None = None
+        self.characters = 0
+        self.chunks = 0
+        self.is_done = False
+        self.has_finished = False
+
+    def feed(self, payloads: list[bytes]) -> None:
+        for payload in payloads:
+            if self.is_done:
+                return
+            match = self._template.apply(payload) if self._template else None
+            if match is not None:
+                event, length = match
+                self._ready.append(event)
+                self.characters += length
+                self.chunks += 1
+            elif payload == DONE:
+                self.is_done = True
+            else:
+                self._transform(payload)
+
+    def _transform(self, payload: bytes) -> None:
+        chunk = chunks.understand(chunks.parse(payload))
+        self._template = None
+        if not chunk.is_known:
+            return
+        if self.chunks == 0:
+            self._begin(chunk)
+        self.chunks += 1
+        if chunk.usage is not None:
+            self.usage = chunk.usage.at_least(self.usage)
+        choices = chunk.value.get("choices")
+        first = choices[0] if isinstance(choices, list) and choices else None
+        if isinstance(first, dict):
+            before = len(self._ready)
+            self._add_choice(first)
+            is_alone = chunk.usage is None and not first.get("finish_reason")
+            if is_alone and len(self._ready) == before + 1:
+                mark, event = Template.MARK, self._ready[before]
+                self._template = Template.learn(payload, event, mark, TEXT_MARK)
+
+    def _begin(self, chunk: Chunk) -> None:
+        usage = chunk.usage or Usage(self._prompt_tokens, 0)
+        message = {
+            **response.head(chunk.value.get("id"), self._model),
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": response.usage_of(usage),
+        }
+        self._send({"type": "message_start", "message": message})
+
+    def _send(self, event: Mapping[str, Any]) -> None:
+        self._ready.append(frame(event).removesuffix(FRAME_END))
+
+    def _add_choice(self, choice: Mapping[str, Any]) -> None:
+        delta = choice.get("delta")
+        if isinstance(delta, dict):
+            self._add_thinking(delta)
+            for text in (
+                *response.texts_of(delta.get("content")),
+                delta.get("refusal"),
+            ):
+                self._add_text("text", text)
+            calls = delta.get("tool_calls")
+            for call in calls if isinstance(calls, list) else ():
+                if isinstance(call, dict):
+                    self._add_call(call)
+        if choice.get("finish_reason"):
+            self._last_choice = {
+                name: choice.get(name) for name in ("finish_reason", "stop_reason")
+            }
+            self._blocks.close_all()
+            self.has_finished = True
+
+    def _add_text(self, kind: str, text: Any, signature: str = "") -> bool:
+        if not isinstance(text, str) or not text:
+            return False
+        self.characters += len(text)
+        self._blocks.add_text(kind, text, signature)
+        return True
+
+    def _add_thinking(self, delta: Mapping[str, Any]) -> None:
+        """Add thinking; another gateway also says the signatures of a model of Anthropic's."""
+        for name, signature in response.SIGNATURES.items():
+            if self._add_text("thinking", delta.get(name), signature):
+                break
+        parts = delta.get("thinking_blocks")
+        for part in parts if isinstance(parts, list) else ():
+            match part:
+                case {"type": "redacted_thinking", "data": str(data)}:
+                    self._blocks.add(Block("redacted_thinking", data=data), "")
+                case {"signature": str(signature)} if signature:
+                    block = self._blocks.open
+                    if block is not None and block.kind == "thinking":
+                        block.signature = signature
+
+    def _add_call(self, part: Mapping[str, Any]) -> None:
+        function = part.get("function")
+        function = function if isinstance(function, dict) else {}
+        block = self._call_of(part, function.get("name"))
+        text = function.get("arguments")
+        if isinstance(text, dict):  # Ollama sends an object
+            text = json_numbers.dumps(text).decode()
+        text = text if isinstance(text, str) else ""
+        self.characters += len(text)
+        self._blocks.add(block, text)
+
+    def _call_of(self, part: Mapping[str, Any], name: Any) -> Block:
+        """Return the call that a part belongs to; some servers give all of them one index."""
+        index, key = part.get("index"), part.get("id")
+        number = index if isinstance(index, int) else 0
+        key = key if isinstance(key, str) else ""
+        block = self._calls.get(number)
+        if block is None or (key and block.key and key != block.key):
+            self._calls[number] = block = Block("tool_use")
+        if not block.has_started:
+            block.key = block.key or key
+            if isinstance(name, str) and name:
+                block.name = name
+                self.characters += len(name)
+        return block
+
+    @property
+    def goes_on(self) -> bool:
+        return not self.has_finished
+
+    @property
+    def is_complete(self) -> bool:
+        """A message without a reason why it stopped was cut off, `[DONE]` or not."""
+        return self.has_finished
+
+    def flush(self) -> bytes:
+        if not self._ready:
+            return b""
+        events = FRAME_END.join(self._ready) + FRAME_END
+        self._ready.clear()
+        return events
+
+    def flush_all(self) -> bytes:
+        return self.flush()
+
+    def end(self) -> bytes:
+        """Return the reason why the message stopped, with its usage, and the last event."""
+        self._blocks.close_all()
+        usage = self.usage or Usage(self._prompt_tokens, None)
+        if usage.completion_tokens is None:
+            usage = usage.with_completion(estimate(self.characters))
+        stop = response.stop(self._last_choice, is_call=bool(self._calls))
+        counts = response.usage_of(usage)
+        self._send({"type": "message_delta", "delta": stop, "usage": counts})
+        self._send({"type": "message_stop"})
+        return self.flush()

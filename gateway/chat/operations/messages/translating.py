@@ -1,0 +1,79 @@
+"""Messages for upstreams that speak OpenAI's shape: translated in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from gateway.chat.core import chunks, off_loop
+from gateway.chat.core.context import ChatContext
+from gateway.chat.core.usage_tokens import Usage, estimate, prompt_length, text_length
+from gateway.chat.operations.chat import checked
+from gateway.chat.operations.messages import request, response
+from gateway.chat.operations.messages.call_ids import CallIds
+from gateway.chat.operations.messages.stream import MessageStream
+from gateway.chat.streaming.opened import OpenedStream
+from gateway.chat.upstreams import tolerance
+from gateway.chat.upstreams.base import Job, Upstream
+
+# OpenAI's newer models refuse `max_tokens`; most servers that are like it know only that.
+LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
+OPENAI_HOSTS = ("api.openai.com", ".openai.azure.com")
+
+
+async def complete(upstream: Upstream, job: Job, context: ChatContext) -> bytes:
+    """Return a message, and note its usage."""
+    context.response_headers = {"request-id": context.request_id}
+    translated, ids = await _translated(job)
+    body = await upstream.complete(translated)
+    write = partial(_message, context, body, ids)
+    return await off_loop.run(write, size=len(body))
+
+
+def _message(context: ChatContext, body: bytes, ids: CallIds) -> bytes:
+    completion = checked(context, body, "choices")
+    context.completion_characters = text_length(completion["choices"])
+    usage = context.usage or Usage(estimate(prompt_length(context.request.body)), None)
+    if usage.completion_tokens is None:
+        usage = usage.with_completion(estimate(context.completion_characters))
+    model = context.request.model
+    return chunks.dump(response.message(completion, model=model, ids=ids, usage=usage))
+
+
+async def open_stream(
+    upstream: Upstream, job: Job, context: ChatContext
+) -> OpenedStream:
+    """Return a stream of events."""
+    context.response_headers = {"request-id": context.request_id}
+    translated, ids = await _translated(job)
+    length = partial(prompt_length, job.request.body)
+    tokens = estimate(await off_loop.run(length, size=job.request.size))
+    stream = MessageStream(model=context.request.model, prompt_tokens=tokens, ids=ids)
+    return OpenedStream(stream, upstream.stream(translated))
+
+
+async def _translated(job: Job) -> tuple[Job, CallIds]:
+    """Return the call of a chat completion, and the calls that it holds.
+
+    Raises as request.translate() does.
+    """
+    translate = partial(_body, job)
+    body, ids = await off_loop.run(translate, size=job.request.size)
+    return replace(job, request=replace(job.request, body=body, raw=b"")), ids
+
+
+def _body(job: Job) -> tuple[dict[str, Any], CallIds]:
+    ids = CallIds()
+
+    def translate(body: Mapping[str, Any]) -> Mapping[str, Any]:
+        ids.forget()  # those of a body with other fields
+        return request.translate(body, ids)
+
+    body = {**tolerance.translated(job.request, job.entry, translate)}
+    host = urlsplit(job.target.base_url).hostname or ""
+    if LIMIT in body and host.endswith(OPENAI_HOSTS):
+        body[NEW_LIMIT] = body.pop(LIMIT)
+    return {**body, "model": job.request.model}, ids

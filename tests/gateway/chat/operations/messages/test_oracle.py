@@ -1,0 +1,224 @@
+"""Translations as the vendors' own libraries see them, over generated conversations.
+
+The models of both SDKs check every message and event, and their accumulators say what a client
+makes of a stream.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from anthropic import types as anthropic_types
+from anthropic.lib.streaming._messages import accumulate_event
+from anthropic.types import message_create_params
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.types import chat as openai_types
+from openai.types.chat import completion_create_params
+from pydantic import ConfigDict, TypeAdapter
+
+from gateway.chat.core.model_request import dump
+from gateway.chat.core.sse import DONE
+from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.operations.messages import request, response, turns
+from gateway.chat.operations.messages.call_ids import CallIds
+from gateway.chat.operations.messages.stream import MessageStream
+from gateway.chat.upstreams import anthropic, messages
+from tests.gateway.chat.operations.messages.conversations import Maker
+
+# 500 conversations each way; most of them only where there is time.
+SEEDS = pytest.mark.parametrize(
+    "first",
+    [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(100, 500, 100))],
+)
+STRICT = ConfigDict(extra="forbid")
+# In a list, since a type of its own takes no configuration.
+OPENAI_MESSAGES = TypeAdapter(
+    list[openai_types.ChatCompletionMessageParam], config=STRICT
+)
+OPENAI_PARTS = TypeAdapter(
+    list[openai_types.ChatCompletionContentPartParam], config=STRICT
+)
+OPENAI_REQUEST = TypeAdapter(
+    completion_create_params.CompletionCreateParamsNonStreaming
+)
+ANTHROPIC_TURNS = TypeAdapter(list[anthropic_types.MessageParam], config=STRICT)
+ANTHROPIC_BLOCKS = TypeAdapter(list[anthropic_types.ContentBlockParam], config=STRICT)
+ANTHROPIC_REQUEST = TypeAdapter(message_create_params.MessageCreateParamsNonStreaming)
+EVENT: TypeAdapter[Any] = TypeAdapter(anthropic_types.RawMessageStreamEvent)
+# What no library of OpenAI's knows, and servers with thinking send and take.
+OWN = ("reasoning", "reasoning_content")
+
+
+def whole(adapter: TypeAdapter[Any], value: Any) -> None:
+    """Check a value, and what pydantic would check only when it is iterated."""
+    for field in _each(adapter.validate_python(value)):
+        if not isinstance(field, str | dict | list | None) and isinstance(
+            field, Iterable
+        ):
+            list(field)
+
+
+def _each(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        yield from value.values()
+    for item in value if isinstance(value, list) else ():
+        yield from _each(item)
+
+
+@SEEDS
+def test_requests_of_anthropics_shape_become_openais(first):
+    for seed in range(first, first + 100):
+        body = Maker(seed).anthropic_request()
+        ANTHROPIC_TURNS.validate_python(body["messages"])
+        whole(ANTHROPIC_REQUEST, {**body, "stream": False})
+        if (marked := turns.marked(body)) > request.MAX_MARKED:
+            continue
+        assert marked <= request.MAX_MARKED
+        translated = {"model": "there", **request.translate(body, CallIds())}
+        translated = json.loads(dump(translated))
+        whole(OPENAI_REQUEST, {**translated, "stream": False})
+        sent = [
+            {name: value for name, value in message.items() if name not in OWN}
+            for message in translated["messages"]
+        ]
+        whole(OPENAI_MESSAGES, sent)
+        for message in sent:
+            if isinstance(message.get("content"), list):
+                whole(OPENAI_PARTS, message["content"])
+        _check_calls(sent)
+
+
+def _check_calls(sent: list[dict[str, Any]]) -> None:
+    """Check that the results of all calls follow at once, as OpenAI's API requires."""
+    waiting: list[str] = []
+    for message in sent:
+        if message["role"] == "tool":
+            waiting.remove(message["tool_call_id"])
+        else:
+            assert not waiting
+            waiting = [call["id"] for call in message.get("tool_calls", ())]
+    assert not waiting
+
+
+@SEEDS
+def test_completions_become_messages_at_once_and_as_streams(first):
+    for seed in range(first, first + 100):
+        maker = Maker(seed)
+        completion = maker.completion()
+        openai_types.ChatCompletion.model_validate(completion)
+        usage = Usage.read(completion["usage"])
+        assert usage is not None
+        made = response.message(completion, model="small", ids=CallIds(), usage=usage)
+        at_once = anthropic_types.Message.model_validate(made, strict=True)
+
+        stream = MessageStream(model="small", prompt_tokens=7, ids=CallIds())
+        parts = maker.chunks(completion)
+        for part in parts:
+            openai_types.ChatCompletionChunk.model_validate(part)
+        stream.feed([*(json.dumps(part).encode() for part in parts), DONE])
+        assert stream.is_done
+        assert stream.is_complete
+        streamed = _accumulated(stream.flush_all() + stream.end())
+        _assert_same(streamed, at_once)
+
+
+def _accumulated(body: bytes) -> anthropic_types.Message:
+    """Return what Anthropic's client makes of a stream; check the order of its events."""
+    snapshot: Any = None
+    buffers: dict[int, bytes] = {}
+    open_index, stopped = None, 0
+    kinds: list[str] = []
+    for each in body.decode().split("\n\n")[:-1]:
+        name, data = each.split("\n")
+        event = EVENT.validate_json(data.removeprefix("data: "), strict=True)
+        assert name == f"event: {event.type}"
+        kinds.append(event.type)
+        if event.type == "content_block_start":
+            assert (open_index, event.index) == (None, stopped)
+            open_index = event.index
+        elif event.type == "content_block_delta":
+            assert event.index == open_index
+        elif event.type == "content_block_stop":
+            assert event.index == open_index
+            open_index, stopped = None, stopped + 1
+        snapshot = accumulate_event(
+            event=event, current_snapshot=snapshot, json_bufs=buffers
+        )
+    assert kinds[0] == "message_start"
+    assert kinds[-2:] == ["message_delta", "message_stop"]
+    assert kinds.count("message_start") == kinds.count("message_stop") == 1
+    return anthropic_types.Message.model_validate(snapshot.model_dump(), strict=True)
+
+
+def _assert_same(
+    streamed: anthropic_types.Message, at_once: anthropic_types.Message
+) -> None:
+    """Compare messages; ids that an upstream left out are made up anew."""
+    fields = [message.model_dump(exclude_none=True) for message in (streamed, at_once)]
+    keys = [
+        [block.pop("id") for block in value["content"] if block["type"] == "tool_use"]
+        for value in fields
+    ]
+    for pair in zip(*keys, strict=True):
+        assert len({*pair}) == 1 or all(key.startswith("toolu_call_") for key in pair)
+    assert all(len({*each}) == len(each) for each in keys)
+    # What stands nowhere else must be the same.
+    assert fields[0] == fields[1]
+
+
+@SEEDS
+def test_openais_requests_become_anthropics(first):
+    for seed in range(first, first + 100):
+        conversation = Maker(seed).openai_messages()
+        known = [
+            {name: value for name, value in message.items() if name not in OWN}
+            for message in conversation
+        ]
+        whole(OPENAI_MESSAGES, known)
+        body = {"messages": conversation, "max_tokens": 100}
+        sent = messages.translate(body, model="claude", stream=False)
+        whole(ANTHROPIC_REQUEST, sent)
+        ANTHROPIC_TURNS.validate_python(sent["messages"])
+        calls: list[str] = []
+        for turn in sent["messages"]:
+            whole(ANTHROPIC_BLOCKS, turn["content"])
+            calls += [b["id"] for b in turn["content"] if b["type"] == "tool_use"]
+        assert len({*calls}) == len(calls)
+
+
+@SEEDS
+def test_anthropics_streams_become_openais(first):
+    """A message that is streamed as the API does, and read by OpenAI's client."""
+    for seed in range(first, first + 100):
+        maker = Maker(seed)
+        completion = maker.completion()
+        for call in completion["choices"][0]["message"].get("tool_calls", ()):
+            call["id"] = call["id"] or "call_0"
+        stream = MessageStream(model="claude", prompt_tokens=7, ids=CallIds())
+        stream.feed([json.dumps(part).encode() for part in maker.chunks(completion)])
+        events = (stream.flush_all() + stream.end()).decode().split("\n\n")[:-1]
+        payloads = [event.split("data: ")[1].encode() for event in events]
+
+        chunks: list[bytes] = []
+        anthropic.Translation(report=lambda _: None).feed(payloads, chunks)
+        assert chunks.pop() == DONE
+        state: Any = ChatCompletionStreamState()
+        for chunk in chunks:
+            state.handle_chunk(
+                openai_types.ChatCompletionChunk.model_validate_json(chunk)
+            )
+        choice = state.current_completion_snapshot.choices[0]
+        before = completion["choices"][0]
+        assert choice.finish_reason == before["finish_reason"]
+        assert (choice.message.content or "") == (before["message"]["content"] or "")
+        calls = before["message"].get("tool_calls") or []
+        assert [call.function.name for call in choice.message.tool_calls or ()] == [
+            call["function"]["name"] for call in calls
+        ]
+        assert [
+            json.loads(call.function.arguments)
+            for call in choice.message.tool_calls or ()
+        ] == [json.loads(call["function"]["arguments"] or "{}") for call in calls]

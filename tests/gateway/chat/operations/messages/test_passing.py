@@ -1,0 +1,356 @@
+"""Messages for upstreams of Anthropic's own kind: what passes, byte for byte, and what breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from gateway.chat.core import messages_format
+from gateway.configuration.shapes import Target
+from tests.gateway.chat.harness import (
+    ASGI,
+    IDENTITY,
+    MESSAGES,
+    REQUEST_ID,
+    SHORT_CUT,
+    WSGI,
+)
+from tests.gateway.chat.mock_upstream import answers, sends
+from tests.gateway.chat.upstreams.anthropic_events import (
+    BLOCK_STREAM,
+    MESSAGE,
+    TEXT_STREAM,
+    block,
+    delta,
+    named,
+    sends_events,
+    started,
+    stopped,
+)
+from tests.running import PATIENCE_S
+
+every_way = pytest.mark.parametrize("way", [SHORT_CUT, ASGI, WSGI], indirect=True)
+OVERLOADED = {
+    "type": "error",
+    "error": {"type": "overloaded_error", "message": "Overloaded"},
+    "request_id": "req_011",
+}
+
+
+def with_model(name: str, *events: dict[str, Any]) -> bytes:
+    """Return a stream as a client gets it."""
+    stream = b"".join(map(named, events))
+    return stream.replace(b'"claude-there"', json.dumps(name).encode())
+
+
+# ── Requests ────────────────────────────────────────────────────────────────────────
+
+
+@every_way
+def test_every_byte_of_a_request_passes_but_the_name_of_the_model(claude, upstream):
+    upstream.script = answers(MESSAGE)
+    head = (
+        '{ "metadata": {"user_id":"u\\u00e9"},"temperature":1.0,\n  "system":[{"type":"text",'
+        '"text":"x-anthropic-billing-header: cc_version=2.1; model"},{"type":"text","text":"é"}],'
+        '"tools":[{"name":"Agent","input_schema":{"properties":{"model":{"type":"string"}}}}],'
+        '"new_field": {"model": "claude"}, "model": '
+    ).encode()
+    tail = b' , "max_tokens": 1e2, "messages": [] }'
+    assert claude(head + b'"claude"' + tail).status_code == 200
+    assert upstream.requests[0].body == head + b'"claude-there"' + tail
+
+
+def test_headers_of_the_api_pass_and_no_others(claude, upstream):
+    upstream.script = answers(MESSAGE)
+    passed = {
+        "anthropic-version": "2099-01-01",
+        "anthropic-beta": "context-1m-2025-08-07,not-yet-known-2099-01-01",
+        "Anthropic-Something-New": "yes",
+        "anthropic-workspace-id": "wrkspc_1",
+    }
+    others = {"x-app": "cli", "x-claude-code-session-id": "s", "Cookie": "a=b"}
+    claude(headers={**passed, **others})
+    got = upstream.requests[0].headers
+    assert {name: got[name.lower()] for name in passed} == passed
+    assert got["x-api-key"] == "sk-ant-secret"
+    assert not {*others, "authorization", "x-tenant-id"} & {*got}
+
+
+def test_without_a_version_the_usual_one_is_sent(claude, upstream):
+    upstream.script = answers(MESSAGE)
+    claude()
+    assert upstream.requests[0].headers["anthropic-version"] == "2023-06-01"
+
+
+@pytest.mark.parametrize(
+    ("query", "passed"),
+    [("", ""), ("?beta=true", "?beta=true"), ("?a=b&beta=true", "?beta=true"), ("?x=/../", "")],
+)  # fmt: skip
+def test_the_query_of_beta_requests_passes(claude, upstream, query, passed):
+    upstream.script = answers(MESSAGE)
+    assert claude(path=f"/v1/messages{query}").status_code == 200
+    assert upstream.requests[0].path == f"/v1/messages{passed}"
+
+
+def test_a_body_that_is_too_deep_to_be_written_again_is_refused(claude, upstream):
+    deep = b'{"model":"claude","model":"claude","x":' + b"[" * 300 + b"]" * 300 + b"}"
+    response = claude(deep)
+    assert response.status_code == 400
+    assert "nested too deeply" in response.json()["error"]["message"]
+    assert upstream.requests == []
+
+
+# ── Responses ───────────────────────────────────────────────────────────────────────
+
+
+@every_way
+def test_a_message_passes_but_for_the_name_of_its_model(claude, upstream, gateway):
+    use = {
+        "type": "tool_use",
+        "id": "t",
+        "name": "x",
+        "input": {"model": "claude-there"},
+    }
+    raw = json.dumps({**MESSAGE, "content": [use], "n": 1.0}, indent=1).encode()
+    headers = {
+        "request_id": "req_1",
+        "anthropic_ratelimit_requests_remaining": "9",
+        "anthropic_ratelimit_unified_status": "allowed",
+        "anthropic_organization_id": "org-secret",
+        "set_cookie": "a=b",
+    }
+    upstream.script = answers(raw, 200, **headers)
+    response = claude()
+    *before, last = raw.rpartition(b'"model": "claude-there",\n "content"')[::-1]
+    assert response.content == last + b'"model": "claude",\n "content"' + before[0]
+    assert response.headers["request-id"] == "req_1"
+    assert response.headers["anthropic-ratelimit-requests-remaining"] == "9"
+    assert response.headers["anthropic-ratelimit-unified-status"] == "allowed"
+    assert not {"anthropic-organization-id", "set-cookie"} & {*response.headers}
+    usage = gateway.recorded().usage
+    assert (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) == (
+        17,
+        5,
+        6,
+    )
+
+
+@pytest.mark.parametrize("answer", [{"type": "x"}, [], {**MESSAGE, "content": None}])
+def test_what_is_no_message_is_a_failure(claude, upstream, answer):
+    upstream.script = answers(answer)
+    response = claude(headers=REQUEST_ID)
+    assert response.status_code == 500
+    assert response.json() == {
+        "type": "error",
+        "error": {
+            "type": "api_error",
+            "message": "Upstream service error for request_id req-7",
+        },
+    }
+
+
+@every_way
+@pytest.mark.parametrize("events", [BLOCK_STREAM, (*TEXT_STREAM, *stopped("end_turn"))])
+def test_a_stream_passes_byte_for_byte(claude, upstream, gateway, events):
+    odd = b'event: new_kind\ndata: {"type":"new_kind",  "a": 1.0}\n\n: a comment\n\n'
+    first, *rest = map(named, events)
+    upstream.script = sends(first, odd, *rest)
+    response = claude(stream=True)
+    assert response.headers["Content-Type"] == "text/event-stream"
+    assert response.headers["Cache-Control"] == "no-cache"
+    whole = with_model("claude", *events)
+    assert response.content == whole.replace(b"\n\n", b"\n\n" + odd, 1)
+    context = gateway.recorded()
+    assert (context.usage.prompt_tokens, context.usage.completion_tokens) == (25, 15)
+    assert (context.status, context.error_status, context.ending) == (200, 0, "")
+
+
+def test_events_may_be_cut_anywhere(claude, upstream):
+    stream = b"".join(map(named, BLOCK_STREAM))
+    upstream.script = sends(*(stream[at : at + 7] for at in range(0, len(stream), 7)))
+    assert claude(stream=True).content == with_model("claude", *BLOCK_STREAM)
+
+
+def test_each_event_comes_when_it_arrives(claude, gateway, upstream):
+    goes_on = asyncio.Event()
+    first, *rest = map(named, (*TEXT_STREAM, *stopped("end_turn")))
+    upstream.script = sends(first, goes_on, *rest)
+    fields = {"model": "claude", "messages": MESSAGES}
+    with gateway.opened("/v1/messages", **fields) as response:
+        lines = response.iter_lines(1)
+        assert next(lines) == b"event: message_start"
+        upstream.loop.set(goes_on)
+        assert b"event: message_stop" in list(lines)
+
+
+# ── Errors ──────────────────────────────────────────────────────────────────────────
+
+
+@every_way
+@pytest.mark.parametrize(
+    ("status", "stream"),
+    [(400, False), (400, True), (401, False), (404, False), (413, True), (429, True), (529, True)],
+)  # fmt: skip
+def test_an_error_passes_with_status_headers_and_every_byte(
+    claude, upstream, status, stream
+):
+    body = json.dumps({**OVERLOADED, "n": 1.0}, indent=2).encode()
+    upstream.script = answers(
+        body, status, retry_after="7", x_should_retry="false", request_id="req_011"
+    )
+    response = claude(stream=stream)
+    assert (response.status_code, response.content) == (status, body)
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.headers["Retry-After"] == "7"
+    assert response.headers["x-should-retry"] == "false"
+    assert response.headers["request-id"] == "req_011"
+
+
+def test_a_date_to_retry_after_becomes_seconds(claude, upstream):
+    date = "Fri, 31 Dec 2100 23:59:59 GMT"
+    upstream.script = answers(OVERLOADED, 429, retry_after=date)
+    assert int(claude().headers["Retry-After"]) > 10**9
+    upstream.script = answers(OVERLOADED, 429, retry_after="soon")
+    assert "Retry-After" not in claude().headers
+
+
+@pytest.mark.parametrize(("status", "passed"), [(502, 500), (429, 429)])
+def test_a_page_of_a_proxy_is_a_failure(claude, upstream, status, passed):
+    upstream.script = answers(b"<html>Bad Gateway</html>", status, retry_after="7")
+    response = claude()
+    assert (response.status_code, response.json()["type"]) == (passed, "error")
+    assert ("Retry-After" in response.headers) == (status == 429)
+
+
+def test_a_refusal_is_not_sent_to_another_target_and_a_failure_is(
+    gateway, upstream, claude
+):
+    targets = (Target(upstream.url, "one"), Target(upstream.url, "two"))
+    gateway.declare(name="claude", upstream="anthropic", targets=targets)
+    upstream.script = answers({**OVERLOADED, "error": {"type": "x"}}, 400)
+    assert (claude().status_code, len(upstream.requests)) == (400, 1)
+    upstream.script = answers(OVERLOADED, 529)
+    assert (claude().status_code, len(upstream.requests)) == (529, 3)
+
+
+def test_an_error_in_place_of_a_stream_is_an_ordinary_one(claude, upstream):
+    upstream.script = sends(named(OVERLOADED))
+    response = claude(stream=True)
+    assert (response.status_code, response.json()) == (529, OVERLOADED)
+
+
+def test_an_error_in_a_stream_passes_as_its_last_event(claude, upstream, gateway):
+    upstream.script = sends_events(*TEXT_STREAM[:4], OVERLOADED, *stopped("end_turn"))
+    content = claude(stream=True).content
+    assert content == with_model("claude", *TEXT_STREAM[:4], OVERLOADED)
+    assert gateway.recorded().error_status == 500
+
+
+@pytest.mark.parametrize("cut", [None, b""])
+@pytest.mark.parametrize(
+    "events",
+    [
+        TEXT_STREAM[:1],
+        TEXT_STREAM[:4],
+        TEXT_STREAM,
+        (started(), {"type": "message_stop"}),
+    ],
+)
+def test_a_stream_that_is_cut_off_ends_with_an_error(
+    claude, upstream, gateway, events, cut
+):
+    upstream.script = sends(*map(named, events), 0.02, cut)
+    *passed, last = claude(stream=True).content.split(b"\n\n")[:-1]
+    assert b"\n\n".join(passed) + b"\n\n" == with_model("claude", *events)
+    name, _, data = last.partition(b"\n")
+    assert name == b"event: error"
+    assert json.loads(data.removeprefix(b"data: "))["error"]["type"] == "api_error"
+    context = gateway.recorded()
+    assert context.error_status == 500
+    usage, is_estimated = context.counted()
+    assert usage.prompt_tokens == 25
+    assert is_estimated
+
+
+def test_a_message_that_stopped_gets_its_last_event(claude, upstream, gateway):
+    events = (*TEXT_STREAM, stopped("end_turn")[0])
+    upstream.script = sends(*map(named, events), None)
+    end = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+    assert claude(stream=True).content == with_model("claude", *events) + end
+    assert gateway.recorded().error_status == 0
+
+
+@every_way
+def test_a_silent_stream_sends_pings_between_events(
+    claude, gateway, upstream, settings
+):
+    settings.CHAT_KEEPALIVE_S = 0.02
+    goes_on = asyncio.Event()
+    events = [*map(named, (*TEXT_STREAM, *stopped("end_turn")))]
+    upstream.script = sends(
+        events[0], events[1][:20], goes_on, events[1][20:], *events[2:]
+    )
+    ping = messages_format.MESSAGES.keep_alive
+    fields = {"model": "claude", "messages": MESSAGES, "stream": True}
+    read = b""
+    with (
+        httpx.Client(headers=IDENTITY, timeout=PATIENCE_S) as client,
+        client.stream("POST", f"{gateway.url}/v1/messages", json=fields) as response,
+    ):
+        parts = response.iter_raw()
+        while read.count(ping) < 2:
+            read += next(parts)
+        upstream.loop.set(goes_on)
+        read += b"".join(parts)
+    whole = with_model("claude", *TEXT_STREAM, *stopped("end_turn"))
+    assert read.replace(ping, b"") == whole.replace(
+        ping, b""
+    )  # as the API sends it, too
+    assert ping == b'event: ping\ndata: {"type": "ping"}\n\n'
+
+
+# ── Usage, tokens ───────────────────────────────────────────────────────────────────
+
+
+def test_tokens_are_counted_by_the_upstream(claude, upstream, gateway):
+    upstream.script = answers(b'{"input_tokens": 2095}')
+    response = claude(path="/v1/messages/count_tokens?beta=true")
+    assert response.content == b'{"input_tokens": 2095}'
+    assert upstream.requests[0].path == "/v1/messages/count_tokens?beta=true"
+    assert upstream.requests[0].json["model"] == "claude-there"
+    context = gateway.recorded()
+    assert context.counted() == (None, False)
+
+
+def test_a_client_that_leaves_is_recorded_with_what_was_reported(
+    claude, gateway, upstream
+):
+    upstream.script = sends(*map(named, TEXT_STREAM), asyncio.Event())
+    fields = {"model": "claude", "messages": MESSAGES}
+    with gateway.opened("/v1/messages", **fields) as response:
+        lines = response.iter_lines(1)
+        while b" harbour" not in next(lines):
+            pass
+    context = gateway.recorded()
+    assert context.status == 499
+    usage, is_estimated = context.counted()
+    assert (usage.prompt_tokens, usage.completion_tokens) == (
+        25,
+        len("Hello harbour") // 4 + 1,
+    )
+    assert is_estimated
+    assert gateway.settled(lambda: upstream.hung_up == ["/v1/messages"])
+
+
+def test_text_with_escapes_is_counted_and_passes(claude, upstream, gateway):
+    texts = ["a", "é", '"', "\\n", "漢字", "b"]
+    deltas = [delta(0, type="text_delta", text=text) for text in texts]
+    events = [started(), block(0, type="text", text=""), *deltas]
+    upstream.script = sends(*map(named, events), None)
+    content = claude(stream=True).content
+    assert content.startswith(with_model("claude", *events))
+    assert gateway.recorded().completion_characters == sum(map(len, texts))
