@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from gateway.chat.models import UsageDay, UsageRecord
+from gateway.chat.models import BudgetCounter, UsageDay, UsageRecord
 from gateway.models import Document, GatewayKey, PolicyDecision
 from gateway.webhooks import PROFILE
 from webhooks_core.upkeep.erasure import OwnerErasure
@@ -19,6 +19,7 @@ def tenant_erasure(tenant: str) -> OwnerErasure:
         "policy decisions": PolicyDecision.objects.filter(tenant=tenant),
         "documents": Document.objects.filter(tenant=tenant),
         "chat requests": UsageRecord.objects.filter(tenant=tenant),
+        "budget counters": BudgetCounter.objects.filter(tenant=tenant),
         "days of usage": UsageDay.objects.filter(tenant=tenant),
     }
     return OwnerErasure(profile=PROFILE, owner=tenant, rows=rows)

@@ -131,6 +131,10 @@ class ModelRegistry:
                     raise
         return self._known
 
+    def kinds(self) -> Mapping[str, str]:
+        """Return the kind of each known endpoint's upstream."""
+        return {name: entry.upstream for name, entry in self._known.items()}
+
     async def _wait_for(self, loading: asyncio.Task[None]) -> None:
         """Raises what the database raises; TimeoutError after WAIT_S."""
         left = self._began_at + WAIT_S - self.clock()

@@ -271,6 +271,32 @@ class UsageDay(Counted):
         return f"{self.day} {self.tenant}/{self.principal} {self.model}"
 
 
+class BudgetCounter(models.Model):
+    """What one subject of a budget has used in one window, of all processes.
+
+    `subject` names it as a denial does; "" if the budget has one counter. `amount` counts requests,
+    tokens, or billionths of the prices' currency. `window` is the Unix time of its start.
+    """
+
+    budget = models.CharField(max_length=64)
+    subject = models.CharField(max_length=600, blank=True)
+    window = models.BigIntegerField()
+    # Of the subject, so that a tenant can be erased; "" if the counter is of several.
+    tenant = models.CharField(max_length=128, blank=True)
+    amount = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["budget", "subject", "window"], name="budget_counter_once"
+            )
+        ]
+        indexes = [models.Index(fields=["window"], name="budget_counter_age")]
+
+    def __str__(self) -> str:
+        return f"{self.budget} {self.subject}"
+
+
 class UsageTotal(Counted):
     """All usage ever by model and status, for the metrics; retention deletes none of it."""
 

@@ -43,6 +43,10 @@ SUMS = {
     ),
     "cost": described("A decimal, in the currency of the prices."),
 }
+AMOUNT = {
+    "oneOf": [INTEGER, {"type": "string"}],
+    "description": "A decimal text for costs.",
+}
 USAGE = object_of(
     **{
         "from": described("The first day.", DAY),
@@ -50,6 +54,22 @@ USAGE = object_of(
     },
     items=described("One for each group.", array_of(object_of([], **GROUPS, **SUMS))),
     total=described("Sums of all items.", object_of([], **SUMS)),
+    budgets=described(
+        "What is left of the tenant's budgets now.",
+        array_of(
+            object_of(
+                name=described("The name in the configuration."),
+                subject=described("Whose counter it is."),
+                counts=described("`requests`, `tokens` or `cost`."),
+                window=described("`minute`, `hour`, `day`, `week` or `month`, in UTC."),
+                **dict.fromkeys(("limit", "used", "left"), AMOUNT),
+                resets_at=described(
+                    "When the window starts again.",
+                    {"type": "string", "format": "date-time"},
+                ),
+            )
+        ),
+    ),
 )
 TOTAL = dict(zip(SUMS, (3, 0, 27, 6, 0, "0.000007650"), strict=True))
 DESCRIBE_USAGE = extend_schema(
@@ -60,7 +80,13 @@ DESCRIBE_USAGE = extend_schema(
     responses={200: USAGE},
     examples=[
         response_example(
-            {"from": "2026-11-01", "to": "2026-11-20", "items": [], "total": TOTAL}
+            {
+                "from": "2026-11-01",
+                "to": "2026-11-20",
+                "items": [],
+                "total": TOTAL,
+                "budgets": [],
+            }
         )
     ],
 )

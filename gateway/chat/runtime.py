@@ -13,8 +13,10 @@ import aiohttp
 from django.conf import settings
 from django.db import close_old_connections
 
+from gateway import configuration
 from gateway.chat.fallback import FallbackCaller
 from gateway.chat.metering.body_bytes import BodyBudget
+from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits, counter
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
@@ -46,9 +48,16 @@ class Runtime:
         writers = ThreadPool(WRITERS, name="chat-write")
         client, writer = http.session(), UsageWriter(_in_thread_of(writers))
         in_thread = _in_thread_of(readers)
+        models = ModelRegistry(in_thread)
+        budgets = Budgets(
+            configuration.current().budgets,
+            _in_thread_of(writers),
+            upstreams=models.kinds,
+            default_tokens=settings.CHAT_RESERVED_TOKENS,
+        )
         service = Service(
             calls=FallbackCaller(registry.connect(client), Router()),
-            registry=ModelRegistry(in_thread),
+            registry=models,
             recorder=writer,
             limits=Limits(
                 per_minute=settings.CHAT_REQUESTS_PER_MINUTE,
@@ -59,13 +68,16 @@ class Runtime:
                 ),
                 count=counter(settings.REDIS_URL),
             ),
+            budgets=budgets,
             in_thread=in_thread,
         )
         writer.start()
+        budgets.start()
         return cls(service, writer, client, (readers, writers))
 
     async def stop(self) -> None:
         """Write what is not written yet, and close everything."""
+        await self.service.budgets.stop()
         await self.writer.stop()
         await self.client.close()
         for pool in self.pools:

@@ -32,6 +32,7 @@ from gateway.chat.core.messages_format import MESSAGES
 from gateway.chat.core.model_request import MAX_VALUES, ModelRequest
 from gateway.chat.fallback import FallbackCaller
 from gateway.chat.metering.body_bytes import BodyBytes
+from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_lists import (
@@ -132,6 +133,7 @@ class Service:
     registry: ModelRegistry
     recorder: UsageWriter
     limits: Limits
+    budgets: Budgets
     in_thread: InThread
 
     async def answer(
@@ -273,6 +275,11 @@ class Service:
         is_stream = context.request.stream and operation.can_stream
         self.limits.enter(context.caller)
         try:
+            await self.budgets.reserve(context)
+        except BaseException:
+            self.limits.leave(context.caller)
+            raise
+        try:
             kind, wanted = operation.inference_type, context.request
             needs = operation.capabilities
             check = partial(require, context.endpoint, kind, wanted, needs)
@@ -313,7 +320,7 @@ class Service:
             return
         context.status, context.duration_s = status, context.elapsed()
         self.limits.leave(context.caller)
-        self.recorder.record(context)
+        self.budgets.settle(context.reservation, self.recorder.record(context))
 
 
 def failure_response(

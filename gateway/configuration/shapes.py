@@ -24,6 +24,10 @@ SUPPORTS = (
 # How a model of Anthropic's thinks: as much as it finds right if a request asks for it, or
 # also unasked, or up to a number of tokens (models before Claude 4.6).
 THINKING = ADAPTIVE, UNASKED, BUDGET = ("adaptive", "unasked", "budget")
+# What a budget counts, for how long, and what can have a counter of its own.
+COUNTED = REQUESTS, TOKENS, COST = ("requests", "tokens", "cost")
+WINDOWS = ("minute", "hour", "day", "week", "month")
+SUBJECTS = ("key", "principal", "tenant", "model")
 
 # How the first target of a call is chosen.
 BALANCES = WEIGHT, LATENCY = ("weight", "latency")
@@ -209,6 +213,34 @@ Declared = Annotated[ModelEntry, rules.read_as(DeclaredModel, _entry)]
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetEntry(FromFile):
+    """An entry of `budgets`: how much its requests may use in each window of the UTC calendar.
+
+    `limit` is a number of requests or tokens, or a cost in the currency of the prices. Without
+    `tenants`, `principals` and `models` every request counts. `per` says what has a counter of its
+    own: with [tenant, model] it is each pair of both.
+    """
+
+    name: Annotated[Text, Field(max_length=64)]
+    counts: Annotated[str, OneOf(COUNTED)]
+    window: Annotated[str, OneOf(WINDOWS)]
+    limit: Annotated[float, Field(strict=True, gt=0, le=10**9, allow_inf_nan=False)]
+    per: Annotated[
+        tuple[Annotated[str, OneOf(SUBJECTS)], ...], AfterValidator(rules.each_once)
+    ] = ()
+    tenants: frozenset[Name] = frozenset()
+    principals: frozenset[rules.Principal] = frozenset()
+    models: frozenset[Text] = frozenset()
+
+
+def _whole(budgets: tuple[BudgetEntry, ...]) -> tuple[BudgetEntry, ...]:
+    for budget in budgets:
+        if budget.counts != COST and not budget.limit.is_integer():
+            raise ValueError(f"the limit of {budget.name!r} is not a whole number")
+    return budgets
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration(FromFile):
     """The content of the file."""
 
@@ -217,4 +249,7 @@ class Configuration(FromFile):
         tuple[Declared, ...],
         rules.all_different("name"),
         AfterValidator(rules.check_fallbacks),
+    ] = ()
+    budgets: Annotated[
+        tuple[BudgetEntry, ...], rules.all_different("name"), AfterValidator(_whole)
     ] = ()

@@ -47,7 +47,9 @@ def test_the_shipped_sample_is_what_a_local_instance_runs_with(settings):
 
 
 def test_the_examples_in_the_sample_are_sound_too(load):
-    text = SAMPLE.read_text().replace("  subscriptions: []\n", "  subscriptions:\n")
+    text = SAMPLE.read_text()
+    for key in ("  subscriptions", "budgets"):
+        text = text.replace(f"{key}: []\n", f"{key}:\n")
     lines = [
         line.replace("# ", "", 1) if line.lstrip().startswith(("# -", "#   ")) else line
         for line in text.splitlines()
@@ -56,6 +58,7 @@ def test_the_examples_in_the_sample_are_sound_too(load):
     assert len(loaded.webhooks.subscriptions) == 1
     assert loaded.webhooks.subscriptions[0].secret == "s" * 16
     assert [model.name for model in loaded.models] == ["echo", "small"]
+    assert [budget.name for budget in loaded.budgets] == ["acme-monthly"]
 
 
 @pytest.mark.spec("gateway", "a static secret may come from an environment variable")

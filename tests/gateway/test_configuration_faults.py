@@ -45,7 +45,7 @@ SHAPES = [
     ("? [a]\n: 1", "1: is not YAML"),
     ("webhooks: !!python/name:os.system", "1: is not YAML"),
     ("models: []\nmodels: []", "2: is not YAML: models is given twice"),
-    ("webhook: {}", "1: webhook: unknown key; known are webhooks, models"),
+    ("webhook: {}", "1: webhook: unknown key; known are webhooks, models, budgets"),
     ("webhooks:", "1: webhooks: must be a mapping"),
     ("webhooks:\n  1: 1", "webhooks[1]: unknown key"),
     ("webhooks:\n  ~: 1", "webhooks.None: unknown key"),

@@ -49,6 +49,8 @@ class ChatContext:
     # calls of `endpoint` began.
     fallbacks: Mapping[str, ModelEntry] = field(default_factory=dict)
     called_at_s: float = 0.0
+    # What its budgets hold for it until it ends.
+    reservation: Any = None
 
     def report(self, value: Mapping[str, Any]) -> None:
         """Record the usage that an upstream reports before the stream ends."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 from django.db.models import Sum
 
-from gateway.chat.models import UsageDay
+from gateway import configuration
+from gateway.chat.metering.windows import end_of, start_of
+from gateway.chat.models import BudgetCounter, UsageDay
+from gateway.configuration.shapes import COST, BudgetEntry
+from webhooks_core.times import iso
 from webhooks_core.web.errors import BadRequestError
 
 GROUPS = ("day", "principal", "model")
@@ -17,6 +22,7 @@ COUNTS = (
     "estimated_requests",
 )
 MAX_ROWS = 10_000
+NANO = 10**9
 
 
 def usage(
@@ -46,6 +52,48 @@ def usage(
         "to": last.isoformat(),
         "items": [_item(row, group_by) for row in rows],
         "total": _item(days.aggregate(**sums), ()),
+        "budgets": budgets(tenant, datetime.now(UTC)),
+    }
+
+
+def budgets(tenant: str, now: datetime) -> list[dict[str, Any]]:
+    """Return what is left of the tenant's budgets in their current windows, at most a second old.
+
+    A budget that several tenants share shows no amounts: they would be those of others.
+    """
+    entries = configuration.current().budgets
+    starts = {e.name: int(start_of(e.window, now).timestamp()) for e in entries}
+    counters = BudgetCounter.objects.filter(
+        tenant=tenant, budget__in=starts, window__in=set(starts.values())
+    )
+    used = defaultdict(list)
+    for counter in counters.order_by("subject")[:MAX_ROWS]:
+        if counter.window == starts[counter.budget]:
+            used[counter.budget].append((counter.subject, counter.amount))
+    return [
+        _budget(entry, subject, amount, now)
+        for entry in entries
+        for subject, amount in used[entry.name]
+    ]
+
+
+def _budget(
+    entry: BudgetEntry, subject: str, amount: int, now: datetime
+) -> dict[str, Any]:
+    def shown(value: int) -> int | str:
+        return cost(value) if entry.counts == COST else value
+
+    limit = round(entry.limit * (NANO if entry.counts == COST else 1))
+    resets_at = end_of(entry.window, start_of(entry.window, now))
+    return {
+        "name": entry.name,
+        "subject": subject,
+        "counts": entry.counts,
+        "window": entry.window,
+        "limit": shown(limit),
+        "used": shown(amount),
+        "left": shown(max(0, limit - amount)),
+        "resets_at": iso(resets_at),
     }
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.usage_tokens import Usage
-from gateway.chat.models import ModelPrice, UsageRecord
+from gateway.chat.models import BudgetCounter, ModelPrice, UsageRecord
 
 # Upper bounds in seconds; one more bucket counts what is above the last.
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -41,6 +41,8 @@ SUMS = (
 # The maximum of a sum, which the database accepts.
 MAX_SUM = 10**18
 PRUNED = 500
+# The longest window is a month.
+COUNTERS_KEPT = timedelta(days=62)
 # A price is per million tokens; costs are kept in billionths of its currency.
 NANO_PER_TOKEN = Decimal(1000)
 
@@ -157,8 +159,11 @@ def write(requests: Sequence[CompletedRequest]) -> None:
 def prune() -> int:
     """Delete the records that are older than CHAT_USAGE_RETENTION_DAYS; return how many.
 
-    A batch at a time, so that no writer waits long. Days, totals and histograms stay.
+    A batch at a time, so that no writer waits long. Days, totals and histograms stay. Counters
+    of budgets whose windows have ended for long are deleted too.
     """
+    ended = timezone.now() - COUNTERS_KEPT
+    BudgetCounter.objects.filter(window__lt=ended.timestamp()).delete()
     kept, deleted = timedelta(days=settings.CHAT_USAGE_RETENTION_DAYS), 0
     end = timezone.now() - kept
     while True:

@@ -52,8 +52,11 @@ class UsageWriter:
     def start(self) -> None:
         self._task = asyncio.create_task(self._run())
 
-    def record(self, context: ChatContext) -> None:
-        self._keep(self._completed, CompletedRequest.of(context))
+    def record(self, context: ChatContext) -> CompletedRequest:
+        """Keep what a request has used; return it."""
+        completed = CompletedRequest.of(context)
+        self._keep(self._completed, completed)
+        return completed
 
     def deny(
         self, *, caller: Caller, action: str, model: str, request: ChatRequest

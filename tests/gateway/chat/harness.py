@@ -26,7 +26,9 @@ from gateway.chat import asgi, runtime
 from gateway.chat.core.context import ChatContext
 from gateway.chat.fallback import FallbackCaller
 from gateway.chat.loop_thread import LOOP_THREAD
+from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits
+from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
@@ -54,8 +56,9 @@ class Kept:
     ended: list[ChatContext] = field(default_factory=list)
     denied: list[tuple[str, str]] = field(default_factory=list)
 
-    def record(self, context: ChatContext) -> None:
+    def record(self, context: ChatContext) -> CompletedRequest:
         self.ended.append(replace(context))
+        return CompletedRequest.of(context)
 
     def deny(self, *, action: str, model: str, **_: Any) -> None:
         self.denied.append((action, model))
@@ -77,6 +80,7 @@ class Gateway:
     known: Any = field(default_factory=Known)
     kept: Any = field(default_factory=Kept)
     limits: Limits = field(default_factory=Limits)
+    budgets: Budgets = field(default_factory=lambda: Budgets((), asyncio.to_thread))
     router: Router = field(default_factory=Router)
     port: int = 0
     service: Any = None
@@ -258,6 +262,7 @@ async def _open(gateway: Gateway) -> None:
         registry=gateway.known,
         recorder=gateway.kept,
         limits=gateway.limits,
+        budgets=gateway.budgets,
         in_thread=asyncio.to_thread,
     )
 

@@ -7,7 +7,10 @@ from datetime import timedelta
 import pytest
 import time_machine
 
-from gateway.chat.metering import reports, usage
+from gateway import configuration
+from gateway.chat.metering import budget_counters, reports, usage
+from gateway.chat.metering.budget_counters import CounterKey
+from gateway.configuration.shapes import BudgetEntry
 from tests.gateway.chat.factories import ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import NOON, ended
 from tests.gateway.client import Api
@@ -91,3 +94,53 @@ def test_an_answer_of_too_many_rows_is_a_bad_request(acme: Api, monkeypatch):
     assert acme.call("GET", f"/v1/usage?{span}").status_code == 400
     shown = acme.call("GET", f"/v1/usage?{span}&group_by=model").json()
     assert [item["requests"] for item in shown["items"]] == [3]
+
+
+@pytest.mark.django_db
+def test_a_tenant_sees_what_is_left_of_its_own_budgets(
+    acme: Api, globex: Api, monkeypatch
+):
+    entries = (
+        BudgetEntry("money", "cost", "month", 0.5, ("tenant",)),
+        BudgetEntry("calls", "requests", "hour", 10, ("principal", "model")),
+        BudgetEntry("shared", "requests", "hour", 10),
+    )
+    monkeypatch.setattr(
+        configuration, "current", lambda: configuration.Configuration(budgets=entries)
+    )
+    hour = int(NOON.timestamp())
+    month = int(NOON.replace(day=1, hour=0).timestamp())
+    one = "principal acme/ada, model small"
+    budget_counters.add(
+        {
+            CounterKey("money", "tenant acme", month, "acme"): 510_000_000,
+            CounterKey("money", "tenant acme", month - 86_400 * 31, "acme"): 7,
+            CounterKey("money", "tenant globex", month, "globex"): 1,
+            CounterKey("calls", one, hour, "acme"): 4,
+            CounterKey("shared", "", hour, ""): 9,
+        }
+    )
+    with time_machine.travel(NOON, tick=False):
+        shown = acme.call("GET", "/v1/usage").json()["budgets"]
+    assert shown == [
+        {
+            "name": "money",
+            "subject": "tenant acme",
+            "counts": "cost",
+            "window": "month",
+            "limit": "0.500000000",
+            "used": "0.510000000",
+            "left": "0.000000000",
+            "resets_at": "2026-12-01T00:00:00.000000Z",
+        },
+        {
+            "name": "calls",
+            "subject": one,
+            "counts": "requests",
+            "window": "hour",
+            "limit": 10,
+            "used": 4,
+            "left": 6,
+            "resets_at": "2026-11-20T13:00:00.000000Z",
+        },
+    ]

@@ -1,0 +1,27 @@
+"""The windows of budgets, by the calendar in UTC. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+
+def start_of(window: str, at: datetime) -> datetime:
+    """Return when the minute, hour, day, week (from Monday) or month of a time begins."""
+    at = at.astimezone(UTC).replace(second=0, microsecond=0)
+    if window == "minute":
+        return at
+    at = at.replace(minute=0)
+    if window == "hour":
+        return at
+    at = at.replace(hour=0)
+    if window == "week":
+        return at - timedelta(days=at.weekday())
+    return at.replace(day=1) if window == "month" else at
+
+
+def end_of(window: str, start: datetime) -> datetime:
+    """Return when the window that begins at a time ends."""
+    if window == "month":
+        return start_of(window, start + timedelta(days=31))
+    names = {"minute": "minutes", "hour": "hours", "day": "days", "week": "weeks"}
+    return start + timedelta(**{names[window]: 1})

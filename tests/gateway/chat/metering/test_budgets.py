@@ -1,0 +1,393 @@
+"""Budgets: what is reserved, charged and refused, for one process and for several."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import orjson
+import pytest
+from django.db import OperationalError
+from structlog.testing import capture_logs
+
+from gateway.chat.core.context import ChatContext
+from gateway.chat.core.model_request import ModelRequest
+from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.metering.budget_counters import CounterKey
+from gateway.chat.metering.budgets import BudgetExceededError, Budgets
+from gateway.chat.metering.usage import CompletedRequest
+from gateway.chat.models import ModelPrice
+from gateway.configuration.shapes import BudgetEntry, ModelEntry, Target
+from gateway.identity import Caller
+from tests.gateway.chat.harness import MESSAGES, V1, V2
+from tests.gateway.chat.mock_upstream import COMPLETION, answers
+
+NOON = datetime(2026, 11, 25, 12, 0, 30, tzinfo=UTC)
+ADA, BOB = Caller("acme", "ada", 7), Caller("beta", "bob")
+PRICE = ModelPrice(model="small", prompt_price=Decimal(1), completion_price=Decimal(10))
+
+
+class Database:
+    """The counters that all processes share; the time stands still."""
+
+    def __init__(self) -> None:
+        self.amounts: Counter[CounterKey] = Counter()
+        self.is_away = False
+        self.calls = 0
+        self.now = NOON
+
+    def add(self, amounts: Mapping[CounterKey, int]) -> dict[CounterKey, int]:
+        self.calls += 1
+        if self.is_away:
+            raise OperationalError
+        self.amounts.update(amounts)
+        return {key: self.amounts[key] for key in amounts}
+
+
+def process(database: Database, *entries: BudgetEntry, **options) -> Budgets:
+    async def in_thread(function):
+        return function()
+
+    return Budgets(
+        entries,
+        in_thread,
+        add=database.add,
+        load_prices=lambda: {"small": PRICE},
+        now=lambda: database.now,
+        clock=lambda: database.now.timestamp(),  # noqa: PLW0108 - `now` changes
+        **options,
+    )
+
+
+def budget(counts="requests", limit=3, window="hour", **fields) -> BudgetEntry:
+    return BudgetEntry("b", counts, window, limit, **fields)
+
+
+def request(caller=ADA, model="small", **body) -> ChatContext:
+    raw = orjson.dumps({"model": model, "messages": MESSAGES, **body})
+    entry = ModelEntry(model, "openai", (Target("http://x", "there"),))
+    return ChatContext(caller, entry, ModelRequest.parse(raw), "req-7")
+
+
+def end(budgets: Budgets, context: ChatContext, *, status=200, usage=None) -> None:
+    context.status, context.usage = status, usage
+    budgets.settle(context.reservation, CompletedRequest.of(context))
+
+
+async def use(budgets: Budgets, context: ChatContext, usage: Usage) -> None:
+    await budgets.reserve(context)
+    end(budgets, context, usage=usage)
+
+
+def refusal(budgets: Budgets, context: ChatContext) -> BudgetExceededError:
+    with pytest.raises(BudgetExceededError) as refused:
+        asyncio.run(budgets.reserve(context))
+    return refused.value
+
+
+def run(*steps: Any) -> None:
+    async def in_turn() -> None:
+        for step in steps:
+            await step
+
+    asyncio.run(in_turn())
+
+
+ONE = Usage(1, 1)
+
+
+def test_a_request_that_does_not_fit_is_refused_until_the_window_starts_again():
+    database = Database()
+    budgets = process(database, budget(limit=2))
+    run(use(budgets, request(), ONE), use(budgets, request(), ONE))
+    error = refusal(budgets, request())
+    assert error.headers == {"Retry-After": str(59 * 60 + 30)}
+    assert str(error) == (
+        "The budget 'b' allows 2 requests a hour. It starts again at 2026-11-25T13:00:00Z."
+    )
+    database.now += timedelta(hours=1)
+    run(use(budgets, request(), ONE))
+
+
+def test_requests_at_once_cannot_both_take_the_rest():
+    budgets = process(Database(), budget(limit=2))
+    contexts = [request() for _ in range(3)]
+
+    async def all_at_once():
+        reserved = (budgets.reserve(context) for context in contexts)
+        return await asyncio.gather(*reserved, return_exceptions=True)
+
+    results = asyncio.run(all_at_once())
+    assert [type(result) for result in results].count(BudgetExceededError) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "tokens"),
+    [
+        ({}, 6 + 1024),
+        ({"max_tokens": 10}, 16),
+        ({"max_completion_tokens": 20, "max_tokens": 10}, 26),
+        ({"max_tokens": "many"}, 6 + 1024),
+        ({"max_tokens": None}, 6 + 1024),
+    ],
+)
+def test_tokens_are_reserved_for_the_prompt_and_the_longest_completion(body, tokens):
+    fitting = process(Database(), budget("tokens", limit=tokens))
+    run(fitting.reserve(request(**body)))
+    refusal(process(Database(), budget("tokens", limit=tokens - 1)), request(**body))
+
+
+def test_the_real_usage_replaces_what_was_reserved():
+    database = Database()
+    budgets = process(database, budget("tokens", limit=1100))
+    run(use(budgets, request(), Usage(30, 20)), budgets.sync())
+    assert list(database.amounts.values()) == [50]
+    run(use(budgets, request(max_tokens=1000), Usage(500, 501)), budgets.sync())
+    assert list(database.amounts.values()) == [1051]
+    refusal(budgets, request(max_tokens=50))
+
+
+def test_a_call_that_failed_before_a_token_costs_nothing():
+    database = Database()
+    budgets = process(
+        database, budget(limit=1), replace(budget("tokens"), name="t", limit=2000)
+    )
+    for status in (400, 500, 429):
+        context = request()
+        run(budgets.reserve(context))
+        end(budgets, context, status=status)
+    run(budgets.sync())
+    assert set(database.amounts.values()) == {0}
+
+
+def test_a_stream_that_the_client_left_is_charged():
+    database = Database()
+    budgets = process(database, budget("tokens", limit=10_000))
+    context = request(stream=True)
+    run(budgets.reserve(context))
+    context.target, context.first_chunk_s = context.endpoint.targets[0], 0.1
+    context.completion_characters = 40
+    end(budgets, context, status=499)
+    run(budgets.sync())
+    assert list(database.amounts.values()) == [6 + 10]
+
+
+def test_costs_are_counted_at_the_price_of_the_model_that_answered():
+    database = Database()
+    cheap = process(
+        database,
+        budget("cost", limit=1, per=("model",)),
+        upstreams=lambda: {"small": "openai", "other": "openai"},
+    )
+    context = request(model="other")
+    run(cheap.reserve(context))
+    completed = replace(
+        CompletedRequest.of(context), status=200, model="small", usage=Usage(1000, 100)
+    )
+    cheap.settle(context.reservation, completed)
+    run(cheap.sync())
+    amounts = {key.subject: amount for key, amount in database.amounts.items()}
+    assert amounts == {"model other": 0, "model small": (1000 + 1000) * 1000}
+
+
+def test_a_model_without_a_price_costs_the_highest_of_its_kind():
+    kinds = {"small": "openai", "other": "openai", "third": "anthropic"}
+    for model, amount in (("other", 2000), ("third", 0)):
+        database = Database()
+        budgets = process(database, budget("cost"), upstreams=lambda: kinds)
+        run(use(budgets, request(model=model), Usage(1000, 100)), budgets.sync())
+        assert list(database.amounts.values()) == [amount * 1000]
+
+
+@pytest.mark.parametrize(
+    ("fields", "refused"),
+    [
+        ({}, {ADA, BOB}),
+        ({"tenants": frozenset({"acme"})}, {ADA}),
+        ({"principals": frozenset({("beta", "bob")})}, {BOB}),
+        ({"models": frozenset({"large"})}, set()),
+        ({"per": ("tenant",)}, {ADA}),
+        ({"per": ("principal", "model")}, {ADA}),
+        ({"per": ("key",)}, {ADA}),
+    ],
+)
+def test_a_budget_counts_the_requests_that_it_names(fields, refused):
+    budgets = process(Database(), budget(limit=1, **fields))
+    run(use(budgets, request(ADA), ONE)) if ADA in refused else None
+    if BOB in refused and ADA not in refused:
+        run(use(budgets, request(BOB), ONE))
+    for caller in (ADA, BOB):
+        if caller in refused:
+            refusal(budgets, request(caller))
+        else:
+            run(budgets.reserve(request(caller)))
+
+
+def test_the_strictest_budget_decides_and_nothing_is_held_by_the_others():
+    minute = replace(budget(limit=1, window="minute"), name="minute")
+    day = replace(budget(limit=1, window="day", per=("tenant",)), name="day")
+    wide = replace(budget(limit=100), name="wide")
+    budgets = process(Database(), minute, day, wide)
+    run(use(budgets, request(), ONE))
+    error = refusal(budgets, request())
+    assert "'day' allows 1 requests a day for tenant acme" in str(error)
+    assert {counter.reserved for counter in budgets._counters.values()} == {0}
+
+
+def test_a_denial_shows_no_amount_of_others():
+    budgets = process(Database(), budget("tokens", limit=2000))
+    run(use(budgets, request(BOB), Usage(1234, 0)))
+    assert "1234" not in str(refusal(budgets, request(ADA)))
+
+
+def test_processes_learn_from_each_other_and_lose_nothing():
+    database = Database()
+    first, second = (process(database, budget(limit=10)) for _ in range(2))
+    for _ in range(5):
+        run(use(first, request(), ONE), use(second, request(), ONE))
+    run(first.sync(), second.sync(), first.sync())
+    assert list(database.amounts.values()) == [10]
+    database.now += timedelta(seconds=3)
+    for budgets in (first, second, process(database, budget(limit=10))):
+        refusal(budgets, request())
+
+
+def test_a_process_that_starts_knows_what_was_used_before_it():
+    database = Database()
+    first = process(database, budget(limit=1))
+    run(use(first, request(), ONE), first.sync())
+    refusal(process(database, budget(limit=1)), request())
+
+
+def test_without_the_database_chat_goes_on_and_nothing_is_lost():
+    database = Database()
+    budgets = process(database, budget(limit=3))
+    run(use(budgets, request(), ONE), budgets.sync())
+    database.is_away = True
+    run(use(budgets, request(), ONE), budgets.sync(), use(budgets, request(), ONE))
+    refusal(budgets, request())  # the last known counters serve
+    database.is_away = False
+    run(budgets.sync())
+    assert list(database.amounts.values()) == [3]
+
+
+def test_a_process_that_starts_without_the_database_asks_once_and_goes_on():
+    database = Database()
+    database.is_away = True
+    budgets = process(database, budget(limit=5))
+    for _ in range(3):
+        run(use(budgets, request(), ONE))
+    assert database.calls == 1
+
+
+def test_a_request_is_charged_in_the_window_in_which_it_began():
+    database = Database()
+    budgets = process(database, budget(limit=1))
+    context = request()
+    run(budgets.reserve(context))
+    database.now += timedelta(hours=1)
+    run(use(budgets, request(), ONE))
+    end(budgets, context, usage=ONE)
+    run(budgets.sync())
+    assert list(database.amounts.values()) == [1, 1]
+    database.now += timedelta(hours=2)
+    run(budgets.sync())
+    assert len(budgets._counters) == 0
+
+
+def test_each_share_is_logged_once_for_all_processes():
+    database = Database()
+    processes = [process(database, budget(limit=10)) for _ in range(2)]
+    with capture_logs() as logs:
+        for number in range(10):
+            each = processes[number % 2]
+            run(use(each, request(), ONE), each.sync())
+    shares = [line["percent"] for line in logs if line["event"] == "budget threshold"]
+    assert shares == [50, 80, 100]
+
+
+def test_without_budgets_nothing_is_reserved_or_asked():
+    database = Database()
+    budgets = process(database)
+    context = request()
+    run(budgets.reserve(context), budgets.sync())
+    assert (context.reservation, database.calls) == (None, 0)
+
+
+def test_a_day_of_traffic_is_what_an_exact_ledger_says():
+    """Random requests of two processes, with failures, streams that were left, and window ends."""
+    chance = random.Random(7)  # noqa: S311
+    database = Database()
+    entries = (
+        replace(budget("requests", 400, "hour"), name="r"),
+        replace(budget("tokens", 10**6, "day", per=("tenant",)), name="t"),
+        replace(budget("cost", 10**6, "month", per=("model", "principal")), name="c"),
+    )
+    processes = [process(database, *entries) for _ in range(2)]
+    ledger: Counter[tuple[str, str, datetime]] = Counter()
+    running: list[tuple[Budgets, ChatContext, datetime]] = []
+
+    def finish() -> None:
+        each, context, began = running.pop(chance.randrange(len(running)))
+        if chance.random() < 0.3:
+            end(each, context, status=chance.choice((400, 500)))
+            return
+        usage = Usage(chance.randrange(1000), chance.randrange(1000))
+        end(each, context, usage=usage)
+        caller = context.caller
+        names = f"model small, principal {caller.tenant}/{caller.principal}"
+        ledger["r", "", began.replace(minute=0, second=0)] += 1
+        day = began.replace(hour=0, minute=0, second=0)
+        completion = usage.completion_tokens or 0
+        tokens = usage.prompt_tokens + completion
+        ledger["t", f"tenant {caller.tenant}", day] += tokens
+        cost = usage.prompt_tokens * 1000 + completion * 10_000
+        ledger["c", names, day.replace(day=1)] += cost
+
+    async def day() -> None:
+        for _ in range(2000):
+            each, context = chance.choice(processes), request(chance.choice((ADA, BOB)))
+            await each.reserve(context)
+            running.append((each, context, database.now))
+            database.now += timedelta(seconds=chance.randrange(90))
+            while running and chance.random() < 0.6:
+                finish()
+            if chance.random() < 0.2:
+                await chance.choice(processes).sync()
+        while running:
+            finish()
+        for each in processes:
+            await each.sync()
+
+    asyncio.run(day())
+    stored = {
+        (key.budget, key.subject, datetime.fromtimestamp(key.window, UTC)): amount
+        for key, amount in database.amounts.items()
+        if amount
+    }
+    assert stored == dict(ledger)
+
+
+@pytest.mark.parametrize("path", [V1, V2])
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_gateway_refuses_before_the_upstream_is_asked(
+    gateway, upstream, path, stream
+):
+    gateway.budgets.entries = (budget(limit=1, window="month"),)
+    gateway.budgets.add = Database().add
+    upstream.script = answers(COMPLETION)
+    assert gateway.post(path=path).status_code == 200
+    refused = gateway.post(path=path, stream=stream)
+    assert refused.status_code == 429
+    assert int(refused.headers["Retry-After"]) >= 1
+    body = refused.json()
+    text = body["detail"] if path == V2 else body["error"]["message"]
+    assert text.startswith("The budget 'b' allows 1 requests a month.")
+    assert len(upstream.requests) == 1
+    assert gateway.settled(lambda: gateway.limits.running == 0)
