@@ -45,8 +45,7 @@ class AccountDoor(Door):
             is_shown = request.method in {"GET", "HEAD"}
             start = reverse("account-webhooks:start")
             return redirect_to_login(request.get_full_path() if is_shown else start)
-        account = cast("AbstractUser", request.user)
-        return Owner(PageSubscriptions(account), actor=account.get_username())
+        return Owner(PageSubscriptions(cast("AbstractUser", request.user)))
 
     def confirm(self, request: HttpRequest, address: str) -> HttpResponse | None:
         return recent_login.ask(request, address)

@@ -137,7 +137,7 @@ class DeliveryAction(OwnerView):
 class Resend(DeliveryAction):
     def act(self, delivery: Delivery) -> tuple[Delivery, str]:
         try:
-            sent = replays.resend(delivery, by=self.owner.subscriptions.by)
+            sent = replays.resend(delivery, by=self.owner.by)
         except NotSubscribedError as error:
             raise RefusedError(NOT_SUBSCRIBED) from error
         if sent.pk == delivery.pk:
@@ -147,13 +147,13 @@ class Resend(DeliveryAction):
 
 class RetryNow(DeliveryAction):
     def act(self, delivery: Delivery) -> tuple[Delivery, str]:
-        if not replays.retry_now(delivery, by=self.owner.subscriptions.by):
+        if not replays.retry_now(delivery, by=self.owner.by):
             raise RefusedError(NOT_WAITING)
         return delivery, "The next attempt is due now."
 
 
 class Cancel(DeliveryAction):
     def act(self, delivery: Delivery) -> tuple[Delivery, str]:
-        if not replays.cancel(delivery, by=self.owner.subscriptions.by):
+        if not replays.cancel(delivery, by=self.owner.by):
             raise RefusedError(NOT_WAITING)
         return delivery, "Cancelled: it is not sent any more."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -9,13 +10,14 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
-from webhooks_core import charts, endpoints
-from webhooks_core.endpoint_state import Health
+from webhooks_core import changes, charts, endpoint_state, endpoints
+from webhooks_core.endpoint_state import EndpointState
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.pages import wording
+from webhooks_core.pages import history, wording
 from webhooks_core.pages.base import OwnerView, RefusedError
 from webhooks_core.pages.forms import EndpointForm, receives_all
 from webhooks_core.pages.owners import Capability
+from webhooks_core.pages.timeline import hides_responses
 from webhooks_core.web.errors import ApiError
 
 RECENT = 10
@@ -54,10 +56,11 @@ class Start(OwnerView):
     def _page(self, form: EndpointForm, *, status: int = 200) -> HttpResponse:
         rows = list(self.owner.subscriptions.all())
         days = charts.of_endpoints(rows, now=timezone.now())
-        shown = [(row, Health.of(row), days[row.pk]) for row in rows]
+        states = states_of(rows)
+        shown = [(row, states[row.pk], days[row.pk]) for row in rows]
         context = {
             "rows": shown,
-            "wrong": [row for row in shown if row[1].tone == "error"],
+            "wrong": [each for each in shown if each[1].state.tone == "error"],
             "form": form,
             "quota": self.owner.profile.quota,
             "receives_all": receives_all(self.owner.profile),
@@ -72,6 +75,16 @@ def sent_test(view: OwnerView, endpoint: Endpoint) -> Delivery:
     if delivery is None:
         raise RefusedError("Nothing was sent: the endpoint is disabled or inactive.")
     return delivery
+
+
+def states_of(rows: Sequence[Endpoint]) -> dict[int, EndpointState]:
+    """Return the states of endpoints by their keys, as their owner may know them."""
+    hidden = [row for row in rows if hides_responses(row)]
+    shown = [row for row in rows if not hides_responses(row)]
+    states = endpoint_state.describe_all(shown) if shown else {}
+    if hidden:
+        states |= endpoint_state.describe_all(hidden, with_response=False)
+    return states
 
 
 class EndpointView(OwnerView):
@@ -112,7 +125,8 @@ class EndpointView(OwnerView):
         rows = recent.select_related("event").defer("event__body")[:RECENT]
         context = {
             "endpoint": endpoint,
-            "health": Health.of(endpoint),
+            "state": states_of([endpoint])[endpoint.pk],
+            "changes": history.lines(changes.of(endpoint)[:RECENT]),
             "charts": charts.of_endpoint(
                 endpoint,
                 now=timezone.now(),
@@ -166,7 +180,7 @@ class Enable(EndpointAction):
     def act(self, endpoint: Endpoint) -> HttpResponse:
         if not endpoint.is_disabled:
             raise RefusedError("Nothing was changed: it is not disabled.")
-        endpoints.enable(endpoint, by=self.owner.subscriptions.by)
+        endpoints.enable(endpoint, by=self.owner.by)
         address = self.address("endpoint", endpoint.public_id)
         return self.done("Enabled: what waits is sent now.", address)
 

@@ -48,8 +48,7 @@ class Secret(OwnerView):
         if request.POST.get("action") == "rotate":
             return self._rotate(endpoint)
         try:
-            by = self.owner.subscriptions.by
-            secret = endpoints.show_secret(endpoint, by=by)
+            secret = endpoints.show_secret(endpoint, by=self.owner.by)
         except SecretUnreadableError as error:
             raise RefusedError(
                 "The secret cannot be read here. Rotate it, or ask the operator."
@@ -66,9 +65,8 @@ class Secret(OwnerView):
             if not form.is_valid():
                 return self._page(endpoint, form=form, status=400)
             hours = form.cleaned_data["overlap_h"]
-        secret = endpoints.rotate_secret(
-            endpoint, overlap=timedelta(hours=hours), by=self.owner.subscriptions.by
-        )
+        overlap = timedelta(hours=hours)
+        secret = endpoints.rotate_secret(endpoint, overlap=overlap, by=self.owner.by)
         return self._page(endpoint, secret=secret, is_new=True, hours=hours)
 
     def _page(

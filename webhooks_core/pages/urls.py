@@ -8,8 +8,13 @@ from webhooks_core.pages import (
     deliveries,
     endpoints,
     event_types,
+    headers,
+    history,
+    replays,
+    searches,
     secrets,
     signatures,
+    why,
 )
 from webhooks_core.pages.owners import Door
 
@@ -18,13 +23,26 @@ def urls(door: Door) -> tuple[list[URLPattern], str]:
     """Return what include() takes, with a namespace of the product's own."""
     views = {
         "start": ("", endpoints.Start),
+        "deliveries": ("/deliveries", searches.Deliveries),
+        "changes": ("/changes", history.Changes),
+        "why": ("/why", why.WhyNot),
         "event-types": ("/event-types", event_types.EventTypes),
         "check-signature": ("/check-signature", signatures.CheckSignature),
         "endpoint": ("/endpoints/<str:endpoint_id>", endpoints.EndpointView),
         "test": ("/endpoints/<str:endpoint_id>/test", endpoints.SendTest),
         "enable": ("/endpoints/<str:endpoint_id>/enable", endpoints.Enable),
         "delete": ("/endpoints/<str:endpoint_id>/delete", endpoints.Delete),
+        "headers": ("/endpoints/<str:endpoint_id>/headers", headers.Headers),
         "secret": ("/endpoints/<str:endpoint_id>/secret", secrets.Secret),
+        "replay": ("/endpoints/<str:endpoint_id>/replay", replays.Replay),
+        "replay-job": (
+            "/endpoints/<str:endpoint_id>/replays/<str:replay_id>",
+            replays.ReplayPage,
+        ),
+        "replay-cancel": (
+            "/endpoints/<str:endpoint_id>/replays/<str:replay_id>/cancel",
+            replays.CancelReplay,
+        ),
         "delivery": ("/deliveries/<str:delivery_id>", deliveries.DeliveryView),
         "body": ("/deliveries/<str:delivery_id>/body", deliveries.BodyView),
         "resend": ("/deliveries/<str:delivery_id>/resend", deliveries.Resend),

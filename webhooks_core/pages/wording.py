@@ -146,13 +146,24 @@ def suspension(endpoint: Endpoint) -> str:
 ORIGINS: dict[str, str] = {
     Delivery.Trigger.EVENT: "sent for the event",
     Delivery.Trigger.TEST: "test",
-    Delivery.Trigger.REPLAY: "sent again",
+    Delivery.Trigger.REPLAY: "sent again by a replay",
+    Delivery.Trigger.MANUAL: "resent by hand",
 }
 
 
 def origin(delivery: Delivery) -> str:
     """Return why there is a delivery."""
     return ORIGINS.get(delivery.trigger, delivery.trigger)
+
+
+def summary(delivery: Delivery) -> str:
+    """Return the result of a delivery in a few words."""
+    attempts = f"{delivery.attempts} attempt{'' if delivery.attempts == 1 else 's'}"
+    if delivery.status == Delivery.Status.DELIVERED:
+        return f"Delivered after {attempts}"
+    if not delivery.last_error:
+        return "Not tried yet" if not delivery.attempts else f"In its {attempts}"
+    return f"{delivery.last_error[:120]} after {attempts}"
 
 
 def state(delivery: Delivery) -> tuple[str, str]:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from webhooks_core.changes import Actor
 
 from tests.factories import UserFactory
 from tests.webhooks_core.engine import dispatch
-from webhooks_core import endpoints
-from webhooks_core.models import Delivery, Endpoint
+from webhooks_core import changes, endpoints
+from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.publishing import publish
 
 BASE = "/accounts/webhooks"
@@ -31,19 +32,26 @@ class Person:
     def owner(self) -> str:
         return str(self.account.pk)
 
+    @property
+    def by(self) -> Actor:
+        return changes.owner(self.account.get_username())
+
     def endpoint(self, url: str = NOWHERE, **fields: Any) -> Endpoint:
         mine: dict[str, Any] = {"profile": "recording", "owner": self.owner}
         mine |= {"event_types": [TYPE]}
         return endpoints.create(url=url, **mine | fields).endpoint
 
-    def delivery(self, endpoint: Endpoint, **data: Any) -> Delivery:
-        """Publish an event, and return its delivery to an endpoint."""
-        event = publish(
+    def publish(self, **data: Any) -> Event:
+        return publish(
             profile="recording",
             owner=self.owner,
             event_type=TYPE,
             data={"audio_id": "aud_1"} | data,
         )
+
+    def delivery(self, endpoint: Endpoint, **data: Any) -> Delivery:
+        """Publish an event, and return its delivery to an endpoint."""
+        event = self.publish(**data)
         return Delivery.objects.get(event=event, endpoint=endpoint)
 
     def attempted(self, endpoint: Endpoint, **data: Any) -> Delivery:

@@ -9,7 +9,6 @@ from tests.webhooks_core.admin.looking import SCRIPT, queries_of
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.pages.conftest import BASE, Person
 from webhooks_core import endpoints, replays
-from webhooks_core.changes import ENGINE
 from webhooks_core.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -110,7 +109,7 @@ def test_neither_the_address_nor_the_worker_is_told(ada):
 def test_a_failed_event_is_resent_and_the_old_delivery_says_so(ada):
     with receiver(500, 204) as server:
         delivery = ada.attempted(ada.endpoint(server.url))
-        replays.cancel(delivery, by=ENGINE)
+        replays.cancel(delivery, by=ada.by)
         page = ada.post(f"/deliveries/{delivery.public_id}/resend")
         assert "this is its new delivery" in page
         dispatch()
@@ -139,7 +138,7 @@ def test_a_waiting_delivery_is_retried_now_or_cancelled(ada):
 def test_nothing_is_resent_to_a_disabled_endpoint(ada):
     endpoint = ada.endpoint()
     delivery = ada.delivery(endpoint)
-    replays.cancel(delivery, by=ENGINE)
+    replays.cancel(delivery, by=ada.by)
     endpoints.update(endpoint, active=False)
     page = ada.post(f"/deliveries/{delivery.public_id}/resend")
     assert "Nothing was sent: the endpoint is disabled or inactive." in page
@@ -152,7 +151,7 @@ def test_the_number_of_queries_is_the_same_for_any_history(ada, attempts):
         first = ada.endpoint(server.url)
         delivery = ada.attempted(first)
         for _ in range(attempts - 1):
-            replays.retry_now(delivery, by=ENGINE)
+            replays.retry_now(delivery, by=ada.by)
             dispatch()
     assert delivery.attempt_set.count() == attempts
     address = f"{BASE}/deliveries/{delivery.public_id}"

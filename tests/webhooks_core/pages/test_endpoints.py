@@ -165,9 +165,9 @@ def test_the_number_of_queries_is_the_same_for_any_number_of_endpoints(ada, coun
     made = [ada.endpoint() for _ in range(count)]
     for _ in range(count):
         ada.delivery(made[0])
-    assert len(queries_of(ada.browser, BASE)) == 4
+    assert len(queries_of(ada.browser, BASE)) == 5
     address = f"{BASE}/endpoints/{made[0].public_id}"
-    assert len(queries_of(ada.browser, address)) == 6
+    assert len(queries_of(ada.browser, address)) == 8
 
 
 def test_an_account_that_is_switched_off_meanwhile_adds_nothing(ada):

@@ -1,0 +1,137 @@
+"""An owner's webhooks in Chromium: subscribed, broken, understood, repaired and replayed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.factories import UserFactory
+from tests.receiver import Receiver, receiver
+from tests.running import PATIENCE_S, until
+from tests.webhooks_core.engine import running_dispatcher
+from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.publishing import publish
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(6 * PATIENCE_S),
+]
+
+
+@pytest.fixture(params=["scripts", "no scripts"])
+def page(request, browser: Browser, db) -> Iterator[Page]:
+    has_scripts = request.param == "scripts"
+    with browser.new_context(java_script_enabled=has_scripts) as context:
+        page = context.new_page()
+        page.set_default_timeout(1000 * PATIENCE_S)
+        page.has_scripts = has_scripts
+        yield page
+
+
+def see(page: Page, shown: Locator) -> None:
+    """Wait until something is shown: a page without scripts is loaded again."""
+    end = time.monotonic() + PATIENCE_S
+    while not page.has_scripts and not shown.count() and time.monotonic() < end:
+        page.wait_for_timeout(100)
+        page.reload()
+    expect(shown.first).to_be_visible()
+
+
+def happen(owner: str, count: int) -> list[Event]:
+    return [
+        publish(
+            profile="recording",
+            owner=owner,
+            event_type="summary.completed",
+            data={"audio_id": f"aud_{number}"},
+        )
+        for number in range(count)
+    ]
+
+
+def test_an_owner_subscribes_finds_a_failure_repairs_it_and_replays_what_was_skipped(
+    live_server, page, complaints
+):
+    account = UserFactory.create(username="ada", password="a-long-password")
+    owner = str(account.pk)
+    with receiver(204) as server, running_dispatcher():
+        subscribe(page, f"{live_server.url}/accounts/webhooks", server)
+        server.answer, server.statuses[:] = b"no such table: orders", [500]
+        happen(owner, 20)
+        until(
+            lambda: Endpoint.objects.filter(status=Endpoint.Status.DISABLED).exists(),
+            "the endpoint is disabled",
+        )
+        skipped = happen(owner, 2)
+        find_the_failure(page, f"{live_server.url}/accounts")
+        read_why(page, skipped[0])
+        server.statuses[:] = [204]
+        repair(page)
+        replay(page)
+        page.get_by_role("link", name="Why not").click()
+        page.get_by_label("Event id").fill(skipped[1].public_id)
+        page.keyboard.press("Enter")
+        see(page, page.get_by_text("Delivered at"))
+    assert len(server.requests) == 1 + 20 + 20 + 2
+    assert not Delivery.objects.exclude(status=Delivery.Status.DELIVERED).exists()
+    assert complaints == []
+
+
+def subscribe(page: Page, address: str, server: Receiver) -> None:
+    page.goto(address)
+    page.get_by_label("User name").fill("ada")
+    page.get_by_label("Password").fill("a-long-password")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("You have no endpoints yet.")).to_be_visible()
+    page.get_by_label("URL").fill(server.url)
+    page.keyboard.press("Enter")
+    expect(page.locator("#secret")).to_contain_text("whsec_")
+    if page.has_scripts:
+        see(page, page.get_by_text("Delivered: your server answered 204"))
+    page.get_by_role("link", name="See the result").click()
+    see(page, page.get_by_role("heading", name="Delivered: your server answered 204"))
+
+
+def find_the_failure(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.get_by_text("Disabled")).to_be_visible()
+    page.get_by_role("link", name="/hook").click()
+    expect(page.get_by_text("20 attempts, all HTTP 500")).to_be_visible()
+    expect(page.get_by_text("no such table: orders")).to_be_visible()
+    expect(page.get_by_text("2 events since")).to_be_visible()
+    page.get_by_role("link", name="What has not arrived").click()
+    page.locator("li.row").get_by_role("link").first.click()
+    headline = "Not delivered yet: your server answered 500."
+    expect(page.get_by_role("heading", name=headline)).to_be_visible()
+    expect(page.get_by_text("It waits: the endpoint is disabled.")).to_be_visible()
+    expect(page.get_by_label("Response text")).to_have_text("no such table: orders")
+    expect(page.get_by_role("heading", name="What to do")).to_be_visible()
+
+
+def read_why(page: Page, event: Event) -> None:
+    page.get_by_role("link", name="Why not").click()
+    page.get_by_label("Event id").fill(event.public_id)
+    page.get_by_role("button", name="Explain").click()
+    reason = "The endpoint was disabled when it was published: skipped."
+    expect(page.get_by_text(reason)).to_be_visible()
+
+
+def repair(page: Page) -> None:
+    page.get_by_role("link", name="/hook").click()
+    page.get_by_role("button", name="Enable").click()
+    expect(page.get_by_text("Enabled: what waits is sent now.")).to_be_visible()
+    see(page, page.get_by_text("0 wait."))
+
+
+def replay(page: Page) -> None:
+    page.get_by_role("link", name="Replay what failed or was not sent").click()
+    expect(page.get_by_label("What was not sent while")).to_be_checked()
+    page.get_by_role("button", name="Count them").click()
+    expect(page.get_by_text("2 events would be sent")).to_be_visible()
+    page.get_by_role("button", name="Send them").click()
+    see(page, page.get_by_text("Done: 2 were sent"))
+    page.get_by_role("link", name="Its deliveries").click()
+    see(page, page.locator("li.row").filter(has_text="summary.completed"))

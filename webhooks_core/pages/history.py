@@ -1,0 +1,104 @@
+"""Who changed what of an owner's endpoints, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+
+from webhooks_core.models import Endpoint, EndpointChange
+from webhooks_core.pages.base import OwnerView
+
+PAGE_SIZE = 50
+Action = EndpointChange.Action
+WORDS: dict[str, str] = {
+    Action.CREATED: "added the endpoint",
+    Action.CHANGED: "changed",
+    Action.PAUSED: "paused it",
+    Action.RESUMED: "resumed it",
+    Action.DISABLED: "disabled it after too many failures in a row",
+    Action.ENABLED: "enabled it",
+    Action.DELETED: "deleted it",
+    Action.ROTATED: "made a new secret",
+    Action.SHOWN: "looked at the secret",
+    Action.RESENT: "resent a delivery",
+    Action.RETRIED: "retried a delivery now",
+    Action.CANCELLED: "cancelled a delivery",
+    Action.REPLAY_STARTED: "started a replay",
+    Action.REPLAY_CANCELLED: "cancelled a replay",
+}
+# What an owner is told of others: not their names.
+ACTORS = {
+    "engine": "Signpost",
+    "operator": "An operator",
+    "command": "An operator",
+    "configuration": "The configuration",
+}
+
+
+class Line(NamedTuple):
+    """One change in words; `details` has the fields that were changed."""
+
+    change: EndpointChange
+    actor: str
+    words: str
+    details: list[tuple[str, str]]
+
+
+def lines(changes: Iterable[EndpointChange]) -> list[Line]:
+    return [
+        Line(
+            change,
+            ACTORS.get(change.actor_kind, change.actor or "You"),
+            WORDS.get(change.action, change.action),
+            list(_details(change.details)),
+        )
+        for change in changes
+    ]
+
+
+def _details(details: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    for name, value in details.items():
+        label = name.replace("_", " ")
+        if isinstance(value, list) and len(value) == 2:
+            yield label, f"{_text(value[0])} → {_text(value[1])}"
+        elif value is None:
+            yield label, "changed"
+        else:
+            yield label, _text(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value in {None, ""} else str(value)[:300]
+
+
+def of_owner(profile: str, owner: str) -> QuerySet[EndpointChange]:
+    """Return the changes of all endpoints of an owner, deleted ones too, newest first."""
+    own = Endpoint.objects.filter(profile=profile, owner=owner)
+    rows = EndpointChange.objects.filter(endpoint__in=own).select_related("endpoint")
+    return rows.order_by("-pk")
+
+
+class Changes(OwnerView):
+    """Of all endpoints, or of one (`endpoint`); `before` is the id of the last row."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        rows = of_owner(self.owner.profile.name, self.owner.subscriptions.owner)
+        if public_id := request.GET.get("endpoint", ""):
+            rows = rows.filter(endpoint=self.owner.endpoint(public_id))
+        before = request.GET.get("before", "")
+        if before.isascii() and before.isdigit() and len(before) < 19:
+            rows = rows.filter(pk__lt=int(before))
+        found = list(rows[: PAGE_SIZE + 1])
+        context = {
+            "lines": lines(found[:PAGE_SIZE]),
+            "older": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else None,
+            "endpoint_id": public_id,
+        }
+        return self.render("changes", context)

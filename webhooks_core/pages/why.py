@@ -1,0 +1,43 @@
+"""Why an event did or did not reach each endpoint of its owner."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+
+from webhooks_core import why
+from webhooks_core.pages.base import OwnerView
+from webhooks_core.why import Answer
+
+TONES = {
+    Answer.DELIVERED: "success",
+    Answer.WAITING: "pending",
+    Answer.SKIPPED: "error",
+    Answer.FAILED: "error",
+}
+WORDS = {
+    Answer.UNKNOWN: "Unknown",
+    Answer.EXPIRED: "Removed",
+    Answer.NOT_SUBSCRIBED: "Not subscribed",
+    Answer.SKIPPED: "Skipped",
+    Answer.WAITING: "Waiting",
+    Answer.DELIVERED: "Delivered",
+    Answer.FAILED: "Failed",
+}
+
+
+class WhyNot(OwnerView):
+    def get(self, request: HttpRequest) -> HttpResponse:
+        event_id = request.GET.get("event_id", "").strip()[:64]
+        endpoints = list(self.owner.subscriptions.all())
+        answers = [
+            (endpoint, why.explain(endpoint, event_id))
+            for endpoint in endpoints
+            if event_id
+        ]
+        lines = [
+            (endpoint, each, WORDS[each.answer], TONES.get(each.answer, "neutral"))
+            for endpoint, each in answers
+        ]
+        event = next((each.event for _, each in answers if each.event), None)
+        context = {"event_id": event_id, "lines": lines, "event": event}
+        return self.render("why", context | {"has_endpoints": bool(endpoints)})
