@@ -293,7 +293,7 @@ def _remedy(state: Health, endpoint: Endpoint) -> str:
 
 _NEXT = {
     Health.DISABLED: (
-        "Then change its url, or ask an operator to enable it, and replay what was missed."
+        "Then enable it on its page, or change its url, and replay what was missed."
     ),
     Health.INACTIVE: "Switch it on, and replay what was missed.",
     Health.PAUSED: "Resume it: what waits is sent then.",

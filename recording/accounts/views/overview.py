@@ -8,13 +8,13 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from webhooks_core.endpoint_state import Health
 
 from recording.accounts import devices, second_factors
 from recording.models import PersonalToken, SecurityEvent
 from recording.oauth import grants
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE
+from webhooks_core.endpoint_state import Health
 from webhooks_core.models import Endpoint
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from webhooks_core.changes import Actor
 
 from tests.factories import UserFactory
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import changes, endpoints
+from webhooks_core.changes import Actor
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.publishing import publish
 

@@ -9,7 +9,6 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern
 from django.utils import timezone
-from webhooks_core.replay_jobs import Kind, Selection
 
 from gateway.webhooks import INGEST_COMPLETED as INGEST
 from recording.webhook_pages import AccountDoor
@@ -19,10 +18,11 @@ from webhooks_core import changes, endpoints, replay_jobs
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.pages.urls import urls
 from webhooks_core.publishing import publish
+from webhooks_core.replay_jobs import Kind, Selection
 
 PATTERNS: list[URLPattern] = urls(AccountDoor())[0]
-FORGED = tuple(f"{prefix}_{'0' * 26}" for prefix in ("ep", "dlv", "rpl"))
 Ids = tuple[str, str, str]
+FORGED: Ids = (f"ep_{'0' * 26}", f"dlv_{'0' * 26}", f"rpl_{'0' * 26}")
 
 
 def addresses(ids: Ids) -> list[str]:
