@@ -45,7 +45,8 @@ OWN = [
     *("/accounts/clients", "/accounts/tokens", "/accounts/password"),
     *("/accounts/sessions", "/accounts/two-step", "/accounts/confirm"),
     *("/accounts/webhooks", "/accounts/webhooks/event-types"),
-    "/accounts/webhooks/check-signature",
+    *("/accounts/webhooks/check-signature", "/accounts/webhooks/deliveries"),
+    *("/accounts/webhooks/why", "/accounts/webhooks/changes"),
 ]
 
 
