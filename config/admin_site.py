@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from allauth.account.decorators import secure_admin_login
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
@@ -15,8 +17,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.text import smart_split
 
-from recording.accounts import logins, second_factors
-from recording.accounts.forms import AdminLoginForm
+from recording.accounts import second_factors
 
 # django-oauth-toolkit's app, and recording's app that extends it and names the group.
 TOOLKIT, OWN = "oauth2_provider", "recording_oauth"
@@ -38,7 +39,6 @@ View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 class Site(AdminSite):
     """Django's admin with limited logins, capped lists and one group for both OAuth apps."""
 
-    login_form = AdminLoginForm
     index_title = "Administration"
 
     def login(
@@ -46,8 +46,14 @@ class Site(AdminSite):
     ) -> HttpResponse:
         if super().has_permission(request) and not self.has_permission(request):
             messages.warning(request, NEEDS_TWO_STEPS)
-            return redirect("account-second-factor")
-        return logins.limited(super().login)(request, extra_context)
+            return redirect("mfa_index")
+        if request.user.is_authenticated and not super().has_permission(request):
+            messages.warning(request, "This account has no rights in the admin.")
+            return redirect(settings.LOGIN_REDIRECT_URL)
+        response: HttpResponse = secure_admin_login(super().login)(
+            request, extra_context
+        )
+        return response
 
     def has_permission(self, request: HttpRequest) -> bool:
         return super().has_permission(request) and second_factors.suffices(request)

@@ -194,6 +194,9 @@ INSTALLED_APPS = [
     "django_q",
     "rest_framework",
     "graphene_django",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
     "recording.oauth.apps.OAuthConfig",
     "oauth2_provider",
     "axes",
@@ -220,6 +223,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -344,6 +348,8 @@ X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
 CONTENT_SECURITY_POLICY = third_party.CONTENT_SECURITY_POLICY
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
+
+vars().update(third_party.ALLAUTH)
 
 # Ten wrong passwords lock one user name for one address, so that no client can lock out others.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

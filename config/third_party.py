@@ -95,6 +95,31 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
 }
 
+ALLAUTH: dict[str, Any] = {
+    "ACCOUNT_ADAPTER": "recording.accounts.adapters.AccountAdapter",
+    "ACCOUNT_AUTHENTICATED_LOGIN_REDIRECTS": False,  # another account may log in
+    "ACCOUNT_EMAIL_VERIFICATION": "none",
+    "ACCOUNT_FORMS": {"login": "recording.accounts.forms.LoginForm"},
+    "ACCOUNT_LOGIN_METHODS": {"username"},
+    "ACCOUNT_LOGIN_TIMEOUT": 600,
+    # Ours are by address and by name, and work without the cache: recording/accounts/logins.py.
+    "ACCOUNT_RATE_LIMITS": False,
+    "ACCOUNT_SESSION_REMEMBER": True,
+    "MFA_ADAPTER": "recording.accounts.adapters.MFAAdapter",
+    "MFA_ALLOW_UNVERIFIED_EMAIL": True,
+    "MFA_FORMS": {
+        "authenticate": "recording.accounts.forms.CodeForm",
+        "authenticate_webauthn": "recording.accounts.forms.UsePasskeyForm",
+        "activate_totp": "recording.accounts.forms.ActivateForm",
+        "add_webauthn": "recording.accounts.forms.AddPasskeyForm",
+        "edit_webauthn": "recording.accounts.forms.RenamePasskeyForm",
+    },
+    # Without recovery codes: ours are stored as hashes, recording/accounts/second_factors.py.
+    "MFA_SUPPORTED_TYPES": ["totp", "webauthn"],
+    "MFA_TOTP_ISSUER": "Signpost",
+    "MFA_TOTP_TOLERANCE": 1,
+}
+
 SILENCED_SYSTEM_CHECKS = [
     # http redirect addresses: recording's own policy allows them for loopback only.
     "oauth2_provider.W008",

@@ -8,20 +8,8 @@ from django.views.generic import RedirectView
 
 from catalog.views import graphql
 from config.operations import api_docs, guides, health, home, metrics, stream_probe
-from recording.accounts.views import (
-    confirm,
-    overview,
-    pages,
-    passwords,
-    second_factor,
-    second_step,
-    security_log,
-    sessions,
-    tokens,
-)
+from recording.accounts.views import overview
 from recording.oauth.views import api, authorize
-from recording.webhook_pages import AccountDoor
-from webhooks_core.pages.urls import urls as webhook_pages
 
 handler400 = "config.errors.bad_request"
 handler404 = "config.errors.not_found"
@@ -42,44 +30,7 @@ urlpatterns = [
     path("oauth/revoke", api.revoke),
     path("accounts", overview.overview, name="account-overview"),
     path("accounts/", RedirectView.as_view(pattern_name="account-overview")),
-    path("accounts/login", pages.Login.as_view(), name="login"),
-    path(
-        "accounts/login/code",
-        second_step.SecondStep.as_view(),
-        name="login-second-step",
-    ),
-    path("accounts/logout", pages.Logout.as_view(), name="logout"),
-    path("accounts/confirm", confirm.confirm, name="account-confirm"),
-    path(
-        "accounts/webhooks",
-        include(webhook_pages(AccountDoor()), namespace="account-webhooks"),
-    ),
-    path("accounts/clients", pages.clients, name="account-clients"),
-    path("accounts/tokens", tokens.tokens_page, name="account-tokens"),
-    path("accounts/tokens/revoke", tokens.revoke, name="account-token-revoke"),
-    path("accounts/password", passwords.Change.as_view(), name="account-password"),
-    path("accounts/password/reset", passwords.Reset.as_view(), name="password-reset"),
-    path(
-        "accounts/password/reset/sent",
-        passwords.ResetSent.as_view(),
-        name="password-reset-sent",
-    ),
-    path(
-        "accounts/password/reset/<uidb64>/<token>",
-        passwords.ResetConfirm.as_view(),
-        name="password-reset-confirm",
-    ),
-    path(
-        "accounts/security-log",
-        security_log.security_log,
-        name="account-security-log",
-    ),
-    path("accounts/sessions", sessions.sessions, name="account-sessions"),
-    path(
-        "accounts/two-step",
-        second_factor.second_factor,
-        name="account-second-factor",
-    ),
+    path("accounts/", include("recording.accounts.urls")),
     path("graphql", graphql),
     # Before recording's {endpoint_id}, which would match the gateway's too.
     path("", include("gateway.urls")),

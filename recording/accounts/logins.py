@@ -1,4 +1,4 @@
-"""What all login views share: limits of rate and of simultaneous hashes, and the second step."""
+"""What all login views share: limits of rate and of simultaneous hashes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, wraps
 from threading import BoundedSemaphore
-from typing import Any
 
 import structlog
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from redis.exceptions import RedisError
 
-from recording.accounts import pending_logins
 from recording.oauth import throttles
 from recording.oauth.errors import OAuthError, error_page
 
@@ -25,14 +22,6 @@ WAITING = 2
 WAIT_S = 2.0
 
 View = Callable[..., HttpResponse]
-
-
-class SecondStepRequiredError(Exception):
-    """The password is right, and the account wants a second step. No form catches it."""
-
-    def __init__(self, account: Any) -> None:
-        super().__init__()
-        self.account = account
 
 
 class LoginBusyError(OAuthError):
@@ -85,9 +74,6 @@ def limited(view: View) -> View:
             count(request)
             with login_slots().slot():
                 return view(request, *args, **kwargs)
-        except SecondStepRequiredError as required:
-            pending_logins.begin(request, required.account)
-            return redirect("login-second-step")
         except OAuthError as error:
             return refused(request, error)
 

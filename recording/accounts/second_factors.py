@@ -1,26 +1,42 @@
-"""The second step of a login: an authenticator app, passkeys, and recovery codes for both."""
+"""The second step of a login: what django-allauth's factors must fulfil besides."""
 
 from __future__ import annotations
 
+import base64
 import secrets
+import time
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import structlog
+from allauth.mfa.models import Authenticator
+from allauth.mfa.stages import AuthenticateStage
+from allauth.mfa.utils import is_mfa_enabled
+from cryptography.hazmat.primitives.constant_time import bytes_eq
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.conf import settings
+from django.db import transaction
 from django.http import HttpRequest
-from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 
-from recording.accounts import security_log, totp
-from recording.accounts.locks import locked_account
+from recording.accounts import security_log
 from recording.oauth.errors import TooManyRequestsError
-from recording.oauth.models import AuthenticatorApp, Passkey, RecoveryCode
-from webhooks_core.secrets import SecretUnreadableError
+from webhooks_core.models.reencryption import StoredText
+from webhooks_core.secrets import EncryptedText, SecretUnreadableError
 from webhooks_core.web import bearer
 
 log = structlog.stdlib.get_logger("signpost.oauth")
 
+Type = Authenticator.Type
+FACTORS = (Type.TOTP, Type.WEBAUTHN)
 # In the session: the login had a second step.
 VERIFIED = "second_factor"
+DIGITS, STEP_S = 6, 30
+# Clocks differ, and people type slowly (RFC 6238 section 5.2).
+DRIFT_STEPS = 1
+MAX_WRONG_CODES = 10
 RECOVERY_CODES = 10
 # 32 characters that look different. A code has 16 of them: 80 bits, so a fast hash suffices.
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
@@ -33,17 +49,22 @@ class CodesLockedError(TooManyRequestsError):
     description = "Too many wrong codes for this account. Use a recovery code, or wait."
 
 
-def app_of(account: Any) -> AuthenticatorApp | None:
-    """Return the app that a login of this account must show a code of."""
-    return AuthenticatorApp.objects.filter(
-        user=account.pk, confirmed_at__isnull=False
-    ).first()
+class Stage(AuthenticateStage):
+    """The second step of a login, which ends when the account or its password changes."""
+
+    def handle(self) -> Any:
+        self.state["password"] = self.login.user.get_session_auth_hash()
+        return super().handle()
+
+    def exit(self) -> Any:
+        account, password = self.login.user, self.state["password"]
+        is_same = constant_time_compare(password, account.get_session_auth_hash())
+        return super().exit() if account.is_active and is_same else self.abort()
 
 
 def are_asked_for(account: Any) -> bool:
     """Return True if a login of this account has a second step."""
-    has_passkey = Passkey.objects.filter(user=account.pk).exists()
-    return has_passkey or app_of(account) is not None
+    return bool(is_mfa_enabled(account, FACTORS))
 
 
 def suffices(request: HttpRequest) -> bool:
@@ -51,80 +72,86 @@ def suffices(request: HttpRequest) -> bool:
     return not settings.REQUIRE_STAFF_SECOND_FACTOR or VERIFIED in request.session
 
 
-def use(account: Any, code: str, *, request: HttpRequest | None = None) -> bool:
-    """Use a code of the app or a recovery code, each once. Raises CodesLockedError."""
+def use(account: Any, code: str) -> Authenticator | None:
+    """Use a code of the app or a recovery code, each once. Raises CodesLockedError.
+
+    Returns the factor. allauth would remember codes for 30 seconds, and in the cache, which each
+    process has of its own without a Redis.
+    """
     code = "".join(code.split()).replace("-", "").lower()
-    if code.isascii() and code.isdigit() and len(code) == totp.DIGITS:
-        app = app_of(account)
-        return app is not None and _use_app(app, code)
-    if not _use_recovery_code(account, code):
-        return False
-    kind = security_log.Kind.RECOVERY_CODE_USED
-    security_log.record(kind, account=account, request=request)
-    return True
+    if code.isascii() and code.isdigit() and len(code) == DIGITS:
+        return _use_app(account, code)
+    codes = _rows(account, Type.RECOVERY_CODES).first()
+    is_right = codes and codes.wrap().validate_code(bearer.digest(code))
+    return codes if is_right else None
 
 
-def _use_app(app: AuthenticatorApp, code: str) -> bool:
-    now = timezone.now()
-    # Counted first, so that simultaneous guesses are as few as successive ones.
-    if not app.claim_try(now):
-        cool_off = int(settings.AXES_COOLOFF_TIME.total_seconds())
-        raise CodesLockedError(retry_after=cool_off)
-    step = _step(app, code, now.timestamp())
-    return step is not None and app.use_step(step)
+@transaction.atomic
+def _use_app(account: Any, code: str) -> Authenticator | None:
+    app = _rows(account, Type.TOTP).select_for_update().first()
+    if app is None:
+        return None
+    now, pause = time.time(), settings.AXES_COOLOFF_TIME.total_seconds()
+    is_pause_over = now - app.data.get("failed_at", 0) >= pause
+    failures = 0 if is_pause_over else app.data["failures"]
+    if failures >= MAX_WRONG_CODES:
+        raise CodesLockedError(retry_after=int(pause))
+    step = _step(app, code)
+    is_new = step > app.data.get("last_step", 0)
+    app.data |= (
+        {"last_step": step, "failures": 0}
+        if is_new
+        else {"failures": failures + 1, "failed_at": now}
+    )
+    app.save(update_fields=["data"])
+    return app if is_new else None
 
 
-def _step(app: AuthenticatorApp, code: str, now: float) -> int | None:
+def _step(app: Authenticator, code: str) -> int:
+    """Return the number of the 30 seconds that a code belongs to; 0 if it is not valid now."""
     try:
-        return totp.matching_step(app.secret.decrypt(), code, now=now)
+        key = base64.b32decode(EncryptedText(app.data["secret"]).decrypt())
     except SecretUnreadableError:
         log.error("secret of an authenticator app unreadable", app=app.pk)  # noqa: TRY400
-        return None
+        return 0
+    codes = TOTP(key, DIGITS, SHA1(), STEP_S)  # noqa: S303 - RFC 6238
+    current = int(time.time()) // STEP_S
+    for step in range(current + DRIFT_STEPS, current - DRIFT_STEPS - 1, -1):
+        if bytes_eq(codes.generate(step * STEP_S), code.encode()):
+            return step
+    return 0
 
 
-def _use_recovery_code(account: Any, code: str) -> bool:
-    unused = RecoveryCode.objects.filter(
-        user=account.pk, digest=bearer.digest(code), used_at=None
-    )
-    return unused.update(used_at=timezone.now()) == 1
+@transaction.atomic
+def count_use(passkey: Authenticator, counter: int) -> bool:
+    """Store the counter of a passkey; False if it did not grow, as that of a copied key.
 
-
-def start_app(account: Any) -> AuthenticatorApp | None:
-    """Store the key of an app that is not confirmed yet; None if there is a confirmed one."""
-    with locked_account(account.pk):
-        if app_of(account):
-            return None
-        app, _ = AuthenticatorApp.objects.update_or_create(
-            user=account, defaults={"secret": totp.new_secret(), "last_step": 0}
-        )
-        app.refresh_from_db()
-    return app
-
-
-def confirm_app(account: Any, code: str) -> bool:
-    """Require codes of the app from now on; False for a wrong code."""
-    with locked_account(account.pk):
-        app = AuthenticatorApp.objects.filter(user=account, confirmed_at=None).first()
-        step = _step(app, code, timezone.now().timestamp()) if app else None
-        if app is None or step is None:
-            return False
-        AuthenticatorApp.objects.filter(pk=app.pk).update(
-            confirmed_at=timezone.now(), last_step=step, failures=0
-        )
+    Many devices do not count: then it is always 0 (WebAuthn section 6.1.1).
+    """
+    row = Authenticator.objects.select_for_update().get(pk=passkey.pk)
+    before = row.data.get("counter", 0)
+    if counter <= before and (counter or before):
+        return False
+    row.data["counter"] = counter
+    row.save(update_fields=["data"])
     return True
 
 
 def renew_recovery_codes(account: Any) -> list[str]:
-    """Replace the recovery codes; only their hashes are stored. Empty without a second step."""
+    """Replace the recovery codes; only their hashes are stored. Empty without a second step.
+
+    allauth would derive them from a stored seed. It uses up stored ones of another library, too:
+    ours are stored as such.
+    """
+    if not are_asked_for(account):
+        return []
     codes = [_new_recovery_code() for _ in range(RECOVERY_CODES)]
-    with locked_account(account.pk):
-        if not are_asked_for(account):
-            return []
-        RecoveryCode.objects.filter(user=account.pk).delete()
-        RecoveryCode.objects.bulk_create(
-            RecoveryCode(user=account, digest=bearer.digest(code.replace("-", "")))
-            for code in codes
-        )
+    digests = [bearer.digest(code.replace("-", "")) for code in codes]
+    Authenticator.objects.update_or_create(
+        user=account,
+        type=Type.RECOVERY_CODES,
+        defaults={"data": {"migrated_codes": digests}},
+    )
     return codes
 
 
@@ -134,36 +161,36 @@ def _new_recovery_code() -> str:
 
 
 def unused_recovery_codes(account: Any) -> int:
-    return RecoveryCode.objects.filter(user=account.pk, used_at=None).count()
+    codes = _rows(account, Type.RECOVERY_CODES).first()
+    return len(codes.data["migrated_codes"]) if codes else 0
 
 
-def remove(account: Any, *, request: HttpRequest | None = None) -> bool:
+def remove(account: Any) -> bool:
     """Let the account log in by its password alone; False if it did so already."""
-    factors = (AuthenticatorApp.objects, Passkey.objects)
-    with locked_account(account.pk):
-        RecoveryCode.objects.filter(user=account.pk).delete()
-        deleted = sum(rows.filter(user=account.pk).delete()[0] for rows in factors)
+    with transaction.atomic():
+        deleted, _ = Authenticator.objects.filter(user=account.pk).delete()
         if deleted:
             kind = security_log.Kind.SECOND_STEP_REMOVED
-            security_log.record(kind, account=account, request=request)
+            security_log.record(kind, account=account)
     return bool(deleted)
 
 
-def remove_passkey(account: Any, pk: str, *, request: HttpRequest) -> bool:
-    """Remove a passkey, the last factor with its recovery codes; False if it is not there.
+def _rows(account: Any, kind: str) -> Any:
+    return Authenticator.objects.filter(user=account.pk, type=kind)
 
-    `pk` may be any text from a request.
-    """
-    with locked_account(account.pk):
-        own = Passkey.objects.filter(user=account.pk)
-        passkey = next((row for row in own if str(row.pk) == pk), None)
-        if passkey is None:
-            return False
-        if len(own) == 1 and app_of(account) is None:
-            return remove(account, request=request)
-        passkey.delete()
-        kind = security_log.Kind.PASSKEY_REMOVED
-        security_log.record(
-            kind, account=account, request=request, subject=passkey.name
-        )
-    return True
+
+def stored_keys() -> Iterator[StoredText]:
+    """Yield the keys of all apps, for a change of the keys that encrypt them."""
+    for app in Authenticator.objects.filter(type=Type.TOTP).order_by("pk").iterator():
+        yield StoredText(EncryptedText(app.data["secret"]), partial(_replace, app.pk))
+
+
+@transaction.atomic
+def _replace(pk: int, old: EncryptedText, new: EncryptedText) -> int:
+    rows = Authenticator.objects.select_for_update().filter(pk=pk)
+    app = rows.first()
+    if app is None or app.data["secret"] != old.ciphertext:
+        return 0
+    app.data["secret"] = new.ciphertext
+    app.save(update_fields=["data"])
+    return 1

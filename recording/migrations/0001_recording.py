@@ -195,6 +195,7 @@ class Migration(migrations.Migration):
                             ("sessions_ended", "Sessions were ended"),
                             ("password_changed", "The password was changed"),
                             ("app_added", "An authenticator app was added"),
+                            ("app_removed", "An authenticator app was removed"),
                             ("passkey_added", "A passkey was added"),
                             ("passkey_removed", "A passkey was removed"),
                             ("second_step_removed", "The second step was removed"),

@@ -21,6 +21,7 @@ class SecurityEventKind(models.TextChoices):
     SESSIONS_ENDED = "sessions_ended", "Sessions were ended"
     PASSWORD_CHANGED = "password_changed", "The password was changed"
     APP_ADDED = "app_added", "An authenticator app was added"
+    APP_REMOVED = "app_removed", "An authenticator app was removed"
     PASSKEY_ADDED = "passkey_added", "A passkey was added"
     PASSKEY_REMOVED = "passkey_removed", "A passkey was removed"
     SECOND_STEP_REMOVED = "second_step_removed", "The second step was removed"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db.models import QuerySet
@@ -145,3 +147,8 @@ class GrantAdmin(ReadOnlyAdmin[Any]):
     empty_hint = "A code lives for a minute, from the consent to the token."
     list_select_related = ("application", "user")
     search_fields = ("application__name", "application__client_id", "user__username")
+
+
+# Addresses are not used, and operators must not add factors to accounts.
+for model in (EmailAddress, Authenticator):
+    admin.site.unregister(model)

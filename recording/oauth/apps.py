@@ -12,8 +12,9 @@ class OAuthConfig(AppConfig):
 
     def ready(self) -> None:
         from recording import authentication
-        from recording.accounts import lifecycle, web_sessions
+        from recording.accounts import lifecycle, second_factors, web_sessions
         from recording.oauth import access, grants, metadata
+        from webhooks_core.models import reencryption
         from webhooks_core.upkeep import bootstrap
 
         authentication.register(
@@ -21,6 +22,8 @@ class OAuthConfig(AppConfig):
         )
         lifecycle.on_deactivation(grants.disconnect)
         lifecycle.on_deactivation(web_sessions.end_others)
+
+        reencryption.sources.append(second_factors.stored_keys)
 
         # The admin shows the toolkit's tables in the same group.
         apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name

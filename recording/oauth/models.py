@@ -1,4 +1,4 @@
-"""Applications, codes stored as hashes, rotations, web sessions and second factors."""
+"""Applications, codes stored as hashes, rotations and web sessions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from django.utils import timezone
 from oauth2_provider.models import AbstractApplication, AbstractGrant, RefreshToken
 
 from recording.oauth import client_names, redirects
-from webhooks_core.secrets import EncryptedTextField
 
 if TYPE_CHECKING:
     from recording.accounts.web_sessions import SessionStore
@@ -27,7 +26,6 @@ USE_RESOLUTION = timedelta(hours=1)
 # How long a metadata document is used that has expired and cannot be fetched again.
 DOCUMENT_GRACE = timedelta(days=1)
 REFRESH_LIFETIME = timedelta(days=90)
-MAX_WRONG_CODES = 10
 
 
 class AuthMethod(models.TextChoices):
@@ -218,66 +216,3 @@ class WebSession(AbstractBaseSession):
         from recording.accounts.web_sessions import SessionStore
 
         return SessionStore
-
-
-class AuthenticatorApp(models.Model):
-    """An account's app for one-time codes. Logins ask for it once it is confirmed."""
-
-    user = models.OneToOneField(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+"
-    )
-    secret = EncryptedTextField()
-    confirmed_at = models.DateTimeField(null=True)
-    last_step = models.BigIntegerField(default=0)
-    failures = models.PositiveSmallIntegerField(default=0)
-    failed_at = models.DateTimeField(null=True)
-
-    def __str__(self) -> str:
-        return "authenticator app"
-
-    def claim_try(self, now: datetime) -> bool:
-        """Count a try; False if there were too many since the last success or the pause."""
-        row = AuthenticatorApp.objects.filter(pk=self.pk)
-        row.filter(failed_at__lt=now - settings.AXES_COOLOFF_TIME).update(failures=0)
-        below = row.filter(failures__lt=MAX_WRONG_CODES)
-        return below.update(failures=F("failures") + 1, failed_at=now) == 1
-
-    def use_step(self, step: int) -> bool:
-        """Use the code of a step; False if it, or a later one, was used before."""
-        earlier = AuthenticatorApp.objects.filter(pk=self.pk, last_step__lt=step)
-        return earlier.update(last_step=step, failures=0) == 1
-
-
-class RecoveryCode(models.Model):
-    """A code that is used once, in place of the app's."""
-
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    digest = models.CharField(max_length=64, unique=True)
-    used_at = models.DateTimeField(null=True)
-
-    def __str__(self) -> str:
-        return "recovery code"
-
-
-class Passkey(models.Model):
-    """A passkey of an account. `credential` holds its id and its public key."""
-
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    name = models.CharField(max_length=100)
-    credential = models.BinaryField()
-    digest = models.CharField(max_length=64, unique=True)  # of the credential's id
-    counter = models.BigIntegerField(default=0)
-    created_at = models.DateTimeField(default=timezone.now)
-    last_used_at = models.DateTimeField(null=True)
-
-    def __str__(self) -> str:
-        return self.name
-
-    def count_use(self, counter: int) -> bool:
-        """Record a use; False if the counter did not grow, as that of a copied key.
-
-        Many devices do not count: then it is always 0 (WebAuthn section 6.1.1).
-        """
-        grows = Q(counter__lt=counter) if counter else Q(counter=0)
-        row = Passkey.objects.filter(grows, pk=self.pk)
-        return row.update(counter=counter, last_used_at=timezone.now()) == 1

@@ -6,7 +6,7 @@ import time
 
 from playwright.sync_api import Page, expect
 
-from recording.accounts import totp
+from recording.accounts.second_factors import STEP_S
 from tests.factories import UserFactory
 from tests.recording.accounts.two_step import code_at
 
@@ -29,8 +29,7 @@ def test_a_two_step_login_is_set_up_and_used_and_the_password_changed(
     UserFactory.create(username="ada", password=OLD)
     page.goto(f"{live_server.url}/accounts/two-step")
     log_in(page, OLD)
-    page.get_by_label("Password").fill(OLD)
-    page.get_by_role("button", name="Set up an authenticator app").press("Enter")
+    page.get_by_role("link", name="Set up an authenticator app").press("Enter")
     expect(page.get_by_role("img", name="QR code")).to_be_visible()
     key = page.locator("code.token").inner_text().replace(" ", "")
     expect(page.get_by_label("Code", exact=True)).to_be_focused()
@@ -47,7 +46,7 @@ def test_a_two_step_login_is_set_up_and_used_and_the_password_changed(
     page.goto(f"{live_server.url}/accounts/password")
     log_in(page, OLD)
     expect(page.get_by_label("Code", exact=True)).to_be_focused()
-    page.keyboard.type(code_of(key, later=totp.STEP_S))
+    page.keyboard.type(code_of(key, later=STEP_S))
     page.keyboard.press("Enter")
     page.get_by_label("Current password").fill(OLD)
     page.get_by_label("New password", exact=True).fill(NEW)
@@ -78,12 +77,17 @@ def test_a_passkey_is_added_and_used(live_server, page, complaints, settings, db
     devices.send("WebAuthn.addVirtualAuthenticator", {"options": options})
     page.goto(f"{live_server.url}/accounts/two-step")
     log_in(page, OLD)
-    page.get_by_label("Password").fill(OLD)
-    page.get_by_role("button", name="Add a passkey").press("Enter")
+    page.get_by_role("link", name="Add a passkey").press("Enter")
     expect(page.get_by_label("Name of the passkey")).to_be_focused()
     expect(page.get_by_role("button", name="Add the passkey")).to_be_enabled()
     page.keyboard.press("Enter")
+    expect(page.get_by_role("status").locator("li")).to_have_count(10)
+    page.get_by_role("link", name="Back to the two-step login").press("Enter")
     expect(page.get_by_role("heading", name="Passkey Chrome on Linux")).to_be_visible()
+    page.get_by_role("link", name="Rename").press("Enter")
+    page.get_by_label("Name of the passkey").fill("My laptop")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Passkey My laptop")).to_be_visible()
     page.get_by_role("button", name="Log out").press("Enter")
     log_in(page, OLD)
     expect(page.get_by_role("button", name="Use a passkey")).to_be_enabled()

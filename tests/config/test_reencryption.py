@@ -6,12 +6,14 @@ import json
 from io import StringIO
 
 import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import TOTP
+from allauth.mfa.utils import decrypt, encrypt
 from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from gateway.chat.models import ModelTarget
-from recording.oauth.models import AuthenticatorApp
 from tests.factories import UserFactory
 from tests.gateway.chat.factories import ModelEndpointFactory
 from tests.webhooks_core.factories import EndpointFactory
@@ -29,7 +31,7 @@ def encrypted(plain, settings):
     settings.WEBHOOK_SECRET_KEYS = [OLD]
     endpoint = EndpointFactory.create(custom_headers=HEADERS)
     ModelEndpointFactory.create()
-    AuthenticatorApp.objects.create(user=UserFactory.create(), secret="JBSWY3DP")
+    TOTP.activate(UserFactory.create(), "JBSWY3DP")
     settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]
     return endpoint
 
@@ -45,7 +47,6 @@ def test_every_encrypted_column_is_known():
         (Endpoint, "custom_headers"),
         (EndpointSecret, "value"),
         (ModelTarget, "api_key"),
-        (AuthenticatorApp, "secret"),
     }
 
 
@@ -57,7 +58,7 @@ def test_the_old_key_can_be_removed_after_reencryption(encrypted, settings):
     assert EndpointSecret.objects.get().value.decrypt() == secret
     assert Endpoint.objects.get().custom_headers.decrypt() == HEADERS
     assert ModelTarget.objects.get().api_key.decrypt() == "sk-1"
-    assert AuthenticatorApp.objects.get().secret.decrypt() == "JBSWY3DP"
+    assert decrypt(Authenticator.objects.get().data["secret"]) == "JBSWY3DP"
 
 
 def test_without_reencryption_no_column_can_be_decrypted(encrypted, settings):
@@ -82,8 +83,12 @@ def test_secrets_of_a_deleted_endpoint_do_not_count_as_unreadable(encrypted, set
 def test_a_secret_that_changes_during_reencryption_keeps_its_new_value(
     encrypted, monkeypatch
 ):
-    rows = list(reencryption.rows())
+    texts = list(reencryption.texts())
     EndpointSecret.objects.update(value="whsec_newer")
-    monkeypatch.setattr(reencryption, "rows", lambda: iter(rows))
-    assert reencryption.reencrypt() == (3, 0)
+    app = Authenticator.objects.get()
+    app.data["secret"] = encrypt("JBSWY3DQ")
+    app.save()
+    monkeypatch.setattr(reencryption, "texts", lambda: iter(texts))
+    assert reencryption.reencrypt() == (2, 0)
     assert EndpointSecret.objects.get().value.decrypt() == "whsec_newer"
+    assert decrypt(Authenticator.objects.get().data["secret"]) == "JBSWY3DQ"

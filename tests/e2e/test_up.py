@@ -55,7 +55,7 @@ def copy_of_the_project(folder: Path) -> Path:
 
 
 def log_in(url: str, password: str) -> requests.Response:
-    session, login = requests.Session(), f"{url}/admin/login/"
+    session, login = requests.Session(), f"{url}/accounts/login"
     session.get(login, timeout=60)
     form = {
         "username": "demo",

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.db.models import Model, QuerySet
 
 from webhooks_core.models import Endpoint, EndpointSecret
-from webhooks_core.secrets import EncryptedTextField, SecretUnreadableError
+from webhooks_core.secrets import (
+    EncryptedText,
+    EncryptedTextField,
+    SecretUnreadableError,
+)
 
 # A deleted endpoint is never sent to again: its secrets need not be readable.
 READABLE: dict[type[Model], dict[str, Any]] = {
     Endpoint: {"deleted_at": None},
     EndpointSecret: {"endpoint__deleted_at": None},
 }
+
+
+class StoredText(NamedTuple):
+    """An encrypted text; `replace(old, new)` returns 0 if another text is stored meanwhile."""
+
+    text: EncryptedText
+    replace: Callable[[EncryptedText, EncryptedText], int]
 
 
 class Reencrypted(NamedTuple):
@@ -33,39 +45,48 @@ def columns() -> Iterator[tuple[type[Model], str]]:
                 yield model, field.name
 
 
-def rows() -> Iterator[tuple[Model, str]]:
-    """Yield every row that holds an encrypted text, and the field's name."""
+def rows() -> Iterator[StoredText]:
+    """Yield every text of an encrypted field."""
     for model, name in columns():
         stored: QuerySet[Model] = QuerySet(model).filter(**READABLE.get(model, {}))
         for row in stored.exclude(**{name: None}).only(name).order_by("pk").iterator():
-            yield row, name
+            yield StoredText(getattr(row, name), partial(_replace, row, name))
+
+
+# What yields encrypted texts; apps add theirs that are in no encrypted field.
+sources: list[Callable[[], Iterator[StoredText]]] = [rows]
+
+
+def texts() -> Iterator[StoredText]:
+    """Yield every encrypted text."""
+    for source in sources:
+        yield from source()
 
 
 def unreadable() -> int:
     """Count the encrypted texts that no key of WEBHOOK_SECRET_KEYS decrypts."""
-    return sum(not _is_readable(row, name) for row, name in rows())
+    return sum(not _is_readable(stored.text) for stored in texts())
 
 
 def reencrypt() -> Reencrypted:
     """Encrypt everything with the first key, except rows that change at the same time."""
     reencrypted = unreadable = 0
-    for row, name in rows():
-        if _is_readable(row, name):
-            reencrypted += _reencrypt(row, name)
+    for stored in texts():
+        if _is_readable(stored.text):
+            reencrypted += stored.replace(stored.text, stored.text.reencrypted())
         else:
             unreadable += 1
     return Reencrypted(reencrypted, unreadable)
 
 
-def _is_readable(row: Model, name: str) -> bool:
+def _is_readable(text: EncryptedText) -> bool:
     try:
-        getattr(row, name).decrypt()
+        text.decrypt()
     except SecretUnreadableError:
         return False
     return True
 
 
-def _reencrypt(row: Model, name: str) -> int:
-    old = getattr(row, name)
+def _replace(row: Model, name: str, old: EncryptedText, new: EncryptedText) -> int:
     same: QuerySet[Model] = QuerySet(type(row)).filter(**{"pk": row.pk, name: old})
-    return same.update(**{name: old.reencrypted()})
+    return same.update(**{name: new})

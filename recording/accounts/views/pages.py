@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
+from allauth.account.views import LoginView
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.views import LoginView, LogoutView, RedirectURLMixin
+from django.contrib.auth.views import LogoutView, RedirectURLMixin
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -17,7 +18,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from recording.accounts import logins, security_log
-from recording.accounts.forms import LoginForm
 from recording.oauth import grants, parameters
 from recording.oauth.authorization import Authorization
 from recording.oauth.errors import InvalidRequestError, TooManyRequestsError
@@ -43,16 +43,21 @@ class NextAddressMixin(RedirectURLMixin):
             allowed_hosts=self.get_success_url_allowed_hosts(),
             require_https=self.request.is_secure(),
         )
-        own = {reverse(name) for name in ("login", "logout", "login-second-step")}
+        names = ("account_login", "logout", "mfa_authenticate")
+        own = {reverse(name) for name in names}
         return address if is_safe and urlsplit(address).path not in own else ""
 
 
 class LoginPageMixin(NextAddressMixin):
     """Shows which application the login is for; afterwards its request continues."""
 
+    next_page = settings.LOGIN_REDIRECT_URL
+
     def render_to_response(self, context: Any, **kwargs: Any) -> HttpResponse:
-        authorization = _authorization(self.get_redirect_url())
-        context |= {"authorization": authorization, "sends_email": settings.SENDS_EMAIL}
+        address = self.get_redirect_url()
+        authorization = _authorization(address)
+        context |= {"authorization": authorization, "next": address}
+        context["sends_email"] = settings.SENDS_EMAIL
         page = super().render_to_response  # type: ignore[misc] # of the view beside it
         response: HttpResponse = page(context, **kwargs)
         if authorization is None:
@@ -65,12 +70,12 @@ class Login(LoginPageMixin, LoginView):
     """The first page of a login, or its only one."""
 
     template_name = "accounts/login.html"
-    authentication_form = LoginForm
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.user.is_authenticated:
             return redirect(self.get_success_url())
-        return super().get(request, *args, **kwargs)
+        response: HttpResponse = super().get(request, *args, **kwargs)
+        return response
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         return logins.limited(super().post)(request, *args, **kwargs)

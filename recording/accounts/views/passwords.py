@@ -75,7 +75,7 @@ class ResetConfirm(WhereEmailIsSentMixin, LimitedMixin, PasswordResetConfirmView
 
     template_name = "accounts/reset_confirm.html"
     form_class = passwords.ResetForm
-    success_url = reverse_lazy("login")
+    success_url = reverse_lazy("account_login")
 
     def form_valid(self, form: Any) -> HttpResponse:
         form.change(self.request)

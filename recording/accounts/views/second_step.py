@@ -2,57 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from allauth.mfa.base.views import AuthenticateView
+from allauth.mfa.webauthn.internal import auth as webauthn
 from axes.handlers.proxy import AxesProxyHandler
-from django import forms
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.utils.decorators import method_decorator
-from django.views.decorators.cache import never_cache
-from django.views.generic import FormView
 
-from recording.accounts import (
-    logins,
-    passkeys,
-    pending_logins,
-    second_factors,
-    security_log,
-)
+from recording.accounts import logins, second_factors, security_log
+from recording.accounts.second_factors import VERIFIED
 from recording.accounts.views.pages import LoginPageMixin, locked_out
 from recording.oauth.errors import OAuthError
 
-
-class CodeForm(forms.Form):
-    """A code of the app."""
-
-    code = forms.CharField(max_length=40)
+Kind = security_log.Kind
 
 
-class StepForm(forms.Form):
-    """A code of the app, a recovery code, or what the browser says of a passkey."""
-
-    code = forms.CharField(max_length=40, required=False)
-    credential = forms.CharField(required=False)
-
-
-@method_decorator(never_cache, name="dispatch")
-class SecondStep(LoginPageMixin, FormView[StepForm]):
+class SecondStep(LoginPageMixin, AuthenticateView):
     """Log in an account whose password was right and whose second factor is valid."""
 
     template_name = "accounts/second_step.html"
-    form_class = StepForm
-    next_page = settings.LOGIN_REDIRECT_URL
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        self.account = pending_logins.account_of(request)
-        if self.account is None:
-            return redirect("login")
-        return super().dispatch(request, *args, **kwargs)
+    @property
+    def account(self) -> Any:
+        return self.stage.login.user
 
     def given_address(self) -> str:
-        return pending_logins.address_of(self.request)
+        return str(self.stage.login.redirect_url)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         credentials = {"username": self.account.get_username()}
@@ -60,30 +36,38 @@ class SecondStep(LoginPageMixin, FormView[StepForm]):
             return locked_out(request, None, credentials)
         try:
             logins.count(request)
-            return super().post(request, *args, **kwargs)
+            response: HttpResponse = super().post(request, *args, **kwargs)
         except OAuthError as error:
             return logins.refused(request, error)
+        return response
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        options = passkeys.request_options(self.request, self.account)
-        return super().get_context_data(**context, passkey_options=options)
+        context = super().get_context_data(**context)
+        options = context["js_data"]["request_options"]["publicKey"]
+        context["form"] = self.form or context["form"]
+        context["passkey_options"] = (
+            json.dumps(options) if options["allowCredentials"] else ""
+        )
+        return context
 
-    def form_valid(self, form: StepForm) -> HttpResponse:
-        if self._is_right(**form.cleaned_data):
-            address = self.get_success_url()
-            pending_logins.finish(self.request, self.account)
-            return redirect(address)
+    def form_valid(self, form: Any) -> HttpResponse:
+        if "code" in form.cleaned_data:
+            used = form.authenticator.type
+            if used == second_factors.Type.RECOVERY_CODES:
+                self._record(Kind.RECOVERY_CODE_USED)
+        webauthn.clear_state()  # a challenge is for one purpose
+        self.request.session[VERIFIED] = True
+        response: HttpResponse = super().form_valid(form)
+        return response
+
+    def form_invalid(self, form: Any) -> HttpResponse:
         # As a wrong password does: it counts towards the lock.
         AxesProxyHandler.user_login_failed(
             __name__, {"username": self.account.get_username()}, self.request
         )
-        security_log.record(
-            security_log.Kind.LOGIN_FAILED, account=self.account, request=self.request
-        )
-        form.add_error(None, "This is not valid. Each code works once.")
-        return self.form_invalid(form)
+        self._record(Kind.LOGIN_FAILED)
+        response: HttpResponse = super().form_invalid(form)
+        return response
 
-    def _is_right(self, *, code: str, credential: str) -> bool:
-        if credential:
-            return passkeys.use(self.request, self.account, credential)
-        return second_factors.use(self.account, code, request=self.request)
+    def _record(self, kind: Kind) -> None:
+        security_log.record(kind, account=self.account, request=self.request)

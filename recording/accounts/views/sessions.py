@@ -30,7 +30,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
     public_id = request.POST.get("session", "")
     if any(one.is_current and one.id == public_id for one in listed):
         logout(request)
-        return redirect("login")
+        return redirect("account_login")
     if not web_sessions.end(request.user, public_id):
         raise Http404
     _record(request)

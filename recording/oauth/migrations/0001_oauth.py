@@ -5,8 +5,6 @@ import oauth2_provider.models
 from django.conf import settings
 from django.db import migrations, models
 
-import webhooks_core.secrets
-
 
 class Migration(migrations.Migration):
     initial = True
@@ -313,84 +311,5 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "sessions",
                 "abstract": False,
             },
-        ),
-        migrations.CreateModel(
-            name="AuthenticatorApp",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("secret", webhooks_core.secrets.EncryptedTextField()),
-                ("confirmed_at", models.DateTimeField(null=True)),
-                ("last_step", models.BigIntegerField(default=0)),
-                ("failures", models.PositiveSmallIntegerField(default=0)),
-                ("failed_at", models.DateTimeField(null=True)),
-                (
-                    "user",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
-            name="RecoveryCode",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("digest", models.CharField(max_length=64, unique=True)),
-                ("used_at", models.DateTimeField(null=True)),
-                (
-                    "user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
-            name="Passkey",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("name", models.CharField(max_length=100)),
-                ("credential", models.BinaryField()),
-                ("digest", models.CharField(max_length=64, unique=True)),
-                ("counter", models.BigIntegerField(default=0)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("last_used_at", models.DateTimeField(null=True)),
-                (
-                    "user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
         ),
     ]

@@ -12,18 +12,19 @@ from html import unescape
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.core.cache import cache
 from django.test import Client
 from fido2.server import Fido2Server
 
 from recording.accounts import second_factors
 from recording.models import SecurityEvent
-from recording.oauth.models import Passkey, RecoveryCode
 from tests.factories import UserFactory
 from tests.recording.accounts.soft_authenticator import Device
 from tests.threads import together
 
 LOGIN, STEP, PAGE = "/accounts/login", "/accounts/login/code", "/accounts/two-step"
+ADD = f"{PAGE}/passkeys"
 PASSWORD, ORIGIN = "correct horse", "https://signpost.example"
 
 
@@ -54,12 +55,19 @@ def options_of(response: Any) -> dict[str, Any]:
 
 
 def start(visitor: Client) -> dict[str, Any]:
-    form = {"action": "passkey", "password": PASSWORD}
-    return options_of(visitor.post(PAGE, form))
+    return options_of(visitor.get(ADD))
+
+
+def passkeys() -> Any:
+    return Authenticator.objects.filter(type="webauthn")
+
+
+def digests() -> Any:
+    return Authenticator.objects.get(type="recovery_codes").data
 
 
 def add(visitor: Client, answer: str, name: str = "Key") -> Any:
-    return visitor.post(PAGE, {"name": name, "credential": answer})
+    return visitor.post(ADD, {"name": name, "credential": answer})
 
 
 @pytest.fixture
@@ -86,20 +94,20 @@ def is_logged_in(client: Client) -> bool:
 def test_a_passkey_is_added_with_recovery_codes_and_logs_in(visitor, device):
     response = add(visitor, device.make(start(visitor)), "  My   key ")
     page = response.content.decode()
-    assert "<bdi>My key</bdi>" in page
+    assert "<bdi>My key</bdi>" in visitor.get(PAGE).content.decode()
     assert len(re.findall(r"<code>[a-z2-9-]{19}</code>", page)) == 10
     client = password_step()
     answer = device.sign(options_of(client.get(STEP)))
     assert use(client, answer)["Location"] == "/accounts"
     assert is_logged_in(client)
-    assert Passkey.objects.get().last_used_at
+    assert passkeys().get().last_used_at
 
 
 def test_a_second_passkey_leaves_the_recovery_codes(visitor, registered):
-    before = set(RecoveryCode.objects.values_list("digest", flat=True))
+    before = digests()
     add(visitor, Device(ORIGIN, "signpost.example").make(start(visitor)))
-    assert Passkey.objects.count() == 2
-    assert set(RecoveryCode.objects.values_list("digest", flat=True)) == before
+    assert passkeys().count() == 2
+    assert digests() == before
 
 
 def test_an_answer_is_used_once(registered):
@@ -122,11 +130,13 @@ def test_the_answer_to_an_earlier_challenge_is_refused(registered):
 
 @pytest.mark.parametrize("lie", ["origin", "host", "key", "credential_id", "counter"])
 def test_an_answer_that_is_not_genuine_is_refused(registered, lie):
-    Passkey.objects.update(counter=5)
+    passkey = passkeys().get()
+    passkey.data["counter"] = 5
+    passkey.save()
     registered.counter = 5
     stranger = Device(ORIGIN, "signpost.example")
     lies = {
-        "origin": "https://signpost.example.evil",
+        "origin": "https://evil.signpost.example",
         "host": "evil.example",
         "key": stranger.key,
         "credential_id": stranger.credential_id,
@@ -140,7 +150,7 @@ def test_an_answer_that_is_not_genuine_is_refused(registered, lie):
 
 def test_a_passkey_of_another_account_is_refused(registered, ada):
     eve = UserFactory.create(username="eve")
-    Passkey.objects.update(user=eve)
+    Authenticator.objects.update(user=eve)
     assert not second_factors.are_asked_for(ada)
     mine = Device(ORIGIN, "signpost.example")
     client = Client()
@@ -157,11 +167,11 @@ MALFORMED = ["", "x", "[]", "{}", "null", '{"id": 1}', "[" * 19_000, "9" * 30_00
 @pytest.mark.parametrize("answer", MALFORMED)
 def test_a_malformed_answer_is_refused_and_changes_nothing(visitor, registered, answer):
     start(visitor)
-    assert add(visitor, answer).status_code == 302
-    assert Passkey.objects.count() == 1
+    assert 'role="alert" id="problem"' in add(visitor, answer).content.decode()
+    assert passkeys().count() == 1
     client = password_step()
     client.get(STEP)
-    assert use(client, answer).status_code == 200
+    assert 'role="alert" id="problem"' in use(client, answer).content.decode()
     assert not is_logged_in(client)
 
 
@@ -178,7 +188,7 @@ def test_the_challenge_of_a_login_adds_no_passkey(registered, ada):
     client.post(STEP, {"code": code})
     assert is_logged_in(client)
     add(client, Device(ORIGIN, "signpost.example").make(options))
-    assert Passkey.objects.count() == 1
+    assert passkeys().count() == 1
 
 
 def test_a_passkey_that_is_removed_meanwhile_logs_nobody_in(registered, monkeypatch):
@@ -188,7 +198,7 @@ def test_a_passkey_that_is_removed_meanwhile_logs_nobody_in(registered, monkeypa
 
     def remove_first(*arguments: Any) -> Any:
         credential = complete(*arguments)
-        Passkey.objects.all().delete()
+        passkeys().delete()
         return credential
 
     monkeypatch.setattr(Fido2Server, "authenticate_complete", remove_first)
@@ -201,34 +211,34 @@ def test_of_two_last_passkeys_removed_at_once_the_second_takes_all(
     visitor, registered, monkeypatch
 ):
     add(visitor, Device(ORIGIN, "signpost.example").make(start(visitor)))
-    names = [f"remove-passkey-{passkey.pk}" for passkey in Passkey.objects.all()]
-    clients = [copy(visitor) for _ in names]
-    both, delete = threading.Barrier(2), Passkey.delete
+    addresses = [f"{ADD}/{passkey.pk}/remove" for passkey in passkeys()]
+    clients = [copy(visitor) for _ in addresses]
+    both, delete = threading.Barrier(2), Authenticator.delete
 
-    def wait_and_delete(passkey: Passkey) -> Any:
-        with suppress(threading.BrokenBarrierError):  # one waits for the other's lock
+    def wait_and_delete(passkey: Authenticator) -> Any:
+        with suppress(threading.BrokenBarrierError):
             both.wait(timeout=0.5)
         return delete(passkey)
 
-    monkeypatch.setattr(Passkey, "delete", wait_and_delete)
+    monkeypatch.setattr(Authenticator, "delete", wait_and_delete)
 
-    def remove(client: Client, action: str) -> Any:
-        return client.post(PAGE, {"action": action, "password": PASSWORD})
+    def remove(client: Client, address: str) -> Any:
+        return client.post(address)
 
-    together(*map(partial(partial, remove), clients, names))
-    assert not Passkey.objects.exists()
-    assert not RecoveryCode.objects.exists()
+    together(*map(partial(partial, remove), clients, addresses))
+    assert not Authenticator.objects.exists()
     kinds = SecurityEvent.objects.order_by("-pk").values_list("kind", flat=True)
-    assert list(kinds[:2]) == ["second_step_removed", "passkey_removed"]
+    assert kinds[0] == "second_step_removed"
 
 
-def test_a_passkey_is_added_only_after_the_password(visitor, device):
+def test_a_passkey_is_added_once_and_only_after_a_login(visitor, device):
     options = start(visitor)
     answer = device.make(options)
     assert add(visitor, answer).status_code == 200
-    assert add(visitor, answer).status_code == 302  # its challenge was used
-    assert visitor.post(PAGE, {"action": "passkey", "password": "x"}).status_code == 400
-    assert Passkey.objects.count() == 1
+    assert 'role="alert" id' in add(visitor, answer).content.decode()  # it was used
+    visitor.logout()
+    assert add(visitor, answer).status_code == 302
+    assert passkeys().count() == 1
 
 
 def test_the_device_learns_no_id_of_the_account(visitor, ada):
@@ -237,15 +247,26 @@ def test_the_device_learns_no_id_of_the_account(visitor, ada):
     assert len(user["id"]) > 40
 
 
-def test_removing_the_second_step_removes_passkeys(visitor, registered, ada):
-    visitor.post(PAGE, {"action": "remove", "password": PASSWORD})
-    assert not second_factors.are_asked_for(ada)
-    assert not RecoveryCode.objects.exists()
+@pytest.mark.parametrize(
+    ("given", "shown"), [(" Work  phone ", "Work phone"), ("", "Unknown browser")]
+)
+def test_a_passkey_is_renamed_by_its_owner_only(visitor, registered, given, shown):
+    UserFactory.create(username="eve", password=PASSWORD)
+    address, eve = f"{ADD}/{passkeys().get().pk}", Client()
+    eve.post(LOGIN, {"username": "eve", "password": PASSWORD})
+    for path in (address, f"{address}/remove", f"{ADD}/{10**30}"):
+        assert eve.post(path, {"name": "Hers"}).status_code == 404
+    assert 'value="Key"' in visitor.get(address).content.decode()
+    response = visitor.post(address, {"name": given})
+    if given:
+        assert response["Location"] == PAGE
+        assert str(passkeys().get()) == shown
+    else:
+        assert str(passkeys().get()) == "Key"
 
 
 @pytest.mark.parametrize("base", ["http://127.0.0.1:8000", "https://[::1]"])
 def test_an_address_without_a_name_serves_no_passkeys(visitor, settings, base):
     settings.BASE_URL = base
     assert "Add a passkey" not in visitor.get(PAGE).content.decode()
-    page = visitor.post(PAGE, {"action": "passkey", "password": PASSWORD})
-    assert "data-passkey" not in page.content.decode()
+    assert visitor.get(ADD).status_code == 404

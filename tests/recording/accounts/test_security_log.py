@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import time_machine
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.internal.auth import WebAuthn
 from django.core import mail
 from django.core.management import call_command
 from django.test import Client
@@ -15,7 +17,6 @@ from django.utils import timezone
 from recording.accounts import security_log
 from recording.models import SecurityEvent
 from recording.oauth import prune
-from recording.oauth.models import Passkey
 from tests.factories import UserFactory
 from tests.recording.oauth.flows import App
 
@@ -84,7 +85,8 @@ def test_logins_are_recorded_with_address_and_device(ada, worker):
 
 
 def test_a_login_at_the_admin_is_recorded(ada):
-    Client().post("/admin/login/", {"username": "ada", "password": PASSWORD})
+    form = {"username": "ada", "password": PASSWORD}
+    Client().post("/accounts/login?next=/admin/", form)
     assert kinds(ada) == ["login"]
 
 
@@ -141,7 +143,7 @@ def test_an_alarm_is_recorded_and_mailed_once(ada, worker, settings, kind):
 def test_changes_of_password_tokens_and_second_step_are_recorded(ada, worker):
     client = log_in()
     new = {"new_password1": "battery staple 7", "new_password2": "battery staple 7"}
-    Passkey.objects.create(user=ada, name="Phone", credential=b"", digest="1")
+    WebAuthn.add(ada, "Phone", {})
     with worker:
         client.post("/accounts/tokens", {"name": "CI", "days": "7"})
         call_command("revoke_personal_token", user="ada", all=True)
@@ -162,7 +164,9 @@ def test_changes_of_password_tokens_and_second_step_are_recorded(ada, worker):
     ]
 
 
-@pytest.mark.parametrize("kind", ["app_added", "passkey_added", "passkey_removed"])
+@pytest.mark.parametrize(
+    "kind", ["app_added", "app_removed", "passkey_added", "passkey_removed"]
+)
 def test_a_change_of_the_second_step_is_mailed(ada, worker, kind):
     with worker:
         security_log.record(security_log.Kind(kind), account=ada, request=None)
@@ -172,26 +176,17 @@ def test_a_change_of_the_second_step_is_mailed(ada, worker, kind):
 
 def test_one_passkey_goes_alone_and_the_last_with_all(ada):
     client = log_in()
-    for digest in "12":
-        Passkey.objects.create(
-            user=ada, name=f"Key {digest}", credential=b"", digest=digest
-        )
-    other = Passkey.objects.create(
-        user=UserFactory.create(), name="Other", credential=b"", digest="3"
-    )
+    first, last = [WebAuthn.add(ada, f"Key {number}", {}).instance for number in "12"]
+    other = WebAuthn.add(UserFactory.create(), "Other", {}).instance
 
-    def remove(passkey: Passkey, password: str = PASSWORD) -> None:
-        form = {"password": password, "action": f"remove-passkey-{passkey.pk}"}
-        client.post("/accounts/two-step", form)
+    def remove(passkey: Authenticator) -> int:
+        address = f"/accounts/two-step/passkeys/{passkey.pk}/remove"
+        return client.post(address).status_code
 
-    first, last = Passkey.objects.filter(user=ada).order_by("pk")
-    remove(first, "wrong")
-    remove(other)
-    assert Passkey.objects.count() == 3
-    remove(first)
-    remove(last)
-    assert list(Passkey.objects.all()) == [other]
+    assert [remove(row) for row in (other, first, last)] == [404, 302, 302]
+    assert list(Authenticator.objects.all()) == [other]
     assert kinds(ada)[-2:] == ["passkey_removed", "second_step_removed"]
+    assert SecurityEvent.objects.get(kind="passkey_removed").subject == "Key 1"
 
 
 def test_all_applications_are_disconnected_after_a_question(ada):

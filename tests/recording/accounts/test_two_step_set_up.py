@@ -7,15 +7,18 @@ import time
 from datetime import timedelta
 from io import StringIO
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import time_machine
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal import auth as totp
+from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
 from recording.accounts import second_factors
-from recording.oauth.models import AuthenticatorApp, RecoveryCode
 from tests.recording.accounts.two_step import (
     LOGIN,
     PAGE,
@@ -28,7 +31,6 @@ from tests.recording.accounts.two_step import (
     make_account,
     make_app,
     password_step,
-    post,
 )
 
 
@@ -38,81 +40,92 @@ def ada(db):
 
 
 @pytest.fixture
-def app(ada) -> AuthenticatorApp:
+def app(ada) -> Authenticator:
     return make_app(ada)
 
 
 # ── Setting it up ───────────────────────────────────────────────────────────────────
 
+APP, REMOVE, CODES = f"{PAGE}/app", f"{PAGE}/app/remove", f"{PAGE}/recovery-codes"
+CODE = re.compile("<code>([a-z2-9-]{19})</code>")
+
 
 @pytest.fixture
 def visitor(ada) -> Client:
+    return log_in()
+
+
+def log_in() -> Client:
     client = Client()
     client.post(LOGIN, {"username": "ada", "password": PASSWORD})
     return client
 
 
+def key_of(page: Any) -> str:
+    (key,) = re.findall(r'<code class="token">([A-Z2-7 ]+)</code>', page)
+    return str(key).replace(" ", "")
+
+
 def set_up(visitor: Client) -> Any:
     """Set the app up as the page says; return the last page."""
-    page = post(visitor, action="start", password=PASSWORD).content.decode()
-    (key,) = re.findall(r'<code class="token">([A-Z2-7 ]+)</code>', page)
-    assert page.partition("<main")[2].count("<svg") == 1
-    assert "style=" not in page
-    return post(visitor, code=code_at(key.replace(" ", ""), now=time.time()))
+    page = visitor.get(APP)
+    assert "no-store" in page["Cache-Control"]
+    assert page.content.count(b"data:image/svg+xml;base64,") == 1
+    code = code_at(key_of(page.content.decode()), now=time.time())
+    return visitor.post(APP, {"code": code})
 
 
 def test_setting_up_shows_recovery_codes_once_and_ends_other_sessions(visitor, ada):
-    other = Client()
-    other.post(LOGIN, {"username": "ada", "password": PASSWORD})
+    other = log_in()
     page = set_up(visitor)
-    codes = re.findall(r"<code>([a-z2-9-]{19})</code>", page.content.decode())
+    codes = CODE.findall(page.content.decode())
     assert len(codes) == 10
     assert "no-store" in page["Cache-Control"]
     assert codes[0] not in visitor.get(PAGE).content.decode()
+    assert "Unused recovery codes: 10" in visitor.get(PAGE).content.decode()
     assert not is_logged_in(other)
     assert is_logged_in_by(codes[0])
 
 
-def test_without_the_first_code_nothing_is_asked_for(visitor, ada):
-    post(visitor, action="start", password=PASSWORD)
-    assert post(visitor, code="000000x").status_code == 400
-    client = Client()
-    client.post(LOGIN, {"username": "ada", "password": PASSWORD})
-    assert is_logged_in(client)
+@pytest.mark.parametrize("code", ["", "000000x", "٣٣٣٣٣٣", "0" * 99_999, "\0"])
+def test_without_the_first_code_nothing_is_asked_for(visitor, ada, code):
+    key = key_of(visitor.get(APP).content.decode())
+    page = visitor.post(APP, {"code": code}).content.decode()
+    assert 'role="alert"' in page
+    assert key_of(page) == key
+    assert is_logged_in(log_in())
 
 
-def test_the_key_of_an_app_is_shown_to_the_session_that_gave_the_password_only(
-    visitor, ada
+def test_the_key_of_an_app_is_shown_to_its_session_only_and_kept_encrypted(
+    visitor, ada, settings
 ):
-    other = Client()
-    other.post(LOGIN, {"username": "ada", "password": PASSWORD})
-    post(visitor, action="start", password=PASSWORD)
-    app = AuthenticatorApp.objects.get()
-    response = post(other, code="000000")
-    assert (response.status_code, response.content) == (302, b"")
-    post(other, code=code_of(app))
-    assert second_factors.app_of(ada) is None
-    assert post(visitor, code="000000").status_code == 400
-    with time_machine.travel(timezone.now() + timedelta(minutes=11)):
-        assert post(visitor, code=code_of(app)).status_code == 302
-    assert second_factors.app_of(ada) is None
+    other, key = log_in(), key_of(visitor.get(APP).content.decode())
+    code = code_at(key, now=time.time())
+    assert key not in other.post(APP, {"code": code}).content.decode()
+    assert not second_factors.are_asked_for(ada)
+    assert key not in str(dict(visitor.session.items()))
+    settings.WEBHOOK_SECRET_KEYS = [Fernet.generate_key().decode()]
+    assert visitor.post(APP, {"code": code}).status_code == 200
+    assert not second_factors.are_asked_for(ada)
+
+
+def test_an_app_that_was_added_meanwhile_stays(visitor, ada, monkeypatch):
+    key, activate = key_of(visitor.get(APP).content.decode()), totp.TOTP.activate
+
+    def add_another_first(account: Any, secret: str) -> Any:
+        activate(account, totp.generate_totp_secret())
+        return activate(account, secret)
+
+    monkeypatch.setattr(totp.TOTP, "activate", add_another_first)
+    response = visitor.post(APP, {"code": code_at(key, now=time.time())})
+    assert response["Location"] == PAGE
 
 
 def test_the_code_of_the_set_up_logs_nobody_in(visitor, ada):
     with time_machine.travel(timezone.now(), tick=False):
         set_up(visitor)
-        app = AuthenticatorApp.objects.get()
+        app = Authenticator.objects.get(type="totp")
         assert not is_logged_in_by(code_of(app))
-
-
-@pytest.mark.parametrize("action", ["start", "renew", "remove", "nothing"])
-def test_a_wrong_password_changes_nothing_and_counts(visitor, app, action):
-    for _ in range(9):
-        response = post(visitor, action=action, password="guess")
-        assert response.status_code == 400
-    assert second_factors.app_of(app.user)
-    assert not RecoveryCode.objects.exists()
-    assert post(visitor, action=action, password="guess").status_code == 429
 
 
 @pytest.fixture
@@ -122,28 +135,58 @@ def owner(app) -> Client:
     return client
 
 
+@pytest.mark.parametrize(
+    "path", ["app", "app/remove", "passkeys", "passkeys/1/remove", "recovery-codes"]
+)
+def test_a_change_needs_a_login_of_the_last_ten_minutes(owner, app, path, settings):
+    settings.BASE_URL = "https://signpost.example"
+    path = f"{PAGE}/{path}"
+    with time_machine.travel(timezone.now() + timedelta(minutes=11)):
+        for response in (owner.get(path), owner.post(path)):
+            assert response["Location"] == f"/accounts/confirm?next={quote(path, '')}"
+        stranger = Client().post(path)
+        assert stranger["Location"].startswith("/accounts/login?next=")
+        assert Authenticator.objects.get() == app
+        confirmed = owner.post(response["Location"], {"password": PASSWORD})
+        assert confirmed["Location"] == path
+        assert owner.get(path).headers.get("Location") in {None, REMOVE}
+
+
+def test_guesses_of_the_password_count_towards_the_lock(owner, app):
+    guess = {"password": "guess", "next": REMOVE}
+    statuses = [
+        owner.post("/accounts/confirm", guess).status_code for _ in range(10)
+    ]
+    assert statuses == [400] * 9 + [429]
+    assert Authenticator.objects.get() == app
+
+
 def test_removing_leaves_the_password_alone(owner, app, ada):
     second_factors.renew_recovery_codes(ada)
-    response = post(owner, action="remove", password=PASSWORD)
-    assert response["Location"] == PAGE
-    assert not RecoveryCode.objects.exists()
-    client = Client()
-    client.post(LOGIN, {"username": "ada", "password": PASSWORD})
-    assert is_logged_in(client)
+    assert "Remove it now" in owner.get(REMOVE).content.decode()
+    assert owner.post(REMOVE)["Location"] == PAGE
+    assert not Authenticator.objects.exists()
+    assert is_logged_in(log_in())
+    assert owner.post(REMOVE).status_code == 404
 
 
 def test_new_recovery_codes_replace_the_old_ones(owner, ada):
     old = second_factors.renew_recovery_codes(ada)[0]
-    page = post(owner, action="renew", password=PASSWORD).content.decode()
-    new = re.findall(r"<code>([a-z2-9-]{19})</code>", page)
+    assert "of which 10 are unused" in owner.get(CODES).content.decode()
+    new = CODE.findall(owner.post(CODES).content.decode())
     assert not second_factors.use(ada, old)
     assert second_factors.use(ada, new[0])
 
 
+def test_without_a_second_step_there_are_no_recovery_codes(visitor):
+    assert 'role="alert"' in visitor.post(CODES).content.decode()
+    assert not Authenticator.objects.exists()
+
+
 def test_an_app_in_use_is_not_replaced(owner, app):
     before = code_of(app)
-    assert post(owner, action="start", password=PASSWORD)["Location"] == PAGE
-    assert post(owner, code=before)["Location"] == PAGE
+    assert owner.get(APP)["Location"] == REMOVE
+    assert owner.post(APP, {"code": before})["Location"] == REMOVE
     assert code_of(app) == before
 
 
@@ -159,9 +202,7 @@ def test_an_operator_removes_a_lost_second_step(app, ada):
     call_command("remove_second_factor", "ada", stdout=out)
     call_command("remove_second_factor", "ada", stdout=out)
     assert out.getvalue().splitlines() == ["removed", "there was none"]
-    client = Client()
-    client.post(LOGIN, {"username": "ada", "password": PASSWORD})
-    assert is_logged_in(client)
+    assert is_logged_in(log_in())
     with pytest.raises(CommandError, match="no user named"):
         call_command("remove_second_factor", "nobody")
 
@@ -174,5 +215,5 @@ def test_the_admin_can_be_open_to_two_step_logins_only(visitor, settings):
     assert "needs a two-step login" in page.content.decode()
     set_up(visitor)
     assert visitor.get("/admin/").status_code == 200
-    post(visitor, action="remove", password=PASSWORD)
+    visitor.post(REMOVE)
     assert visitor.get("/admin/").status_code == 302

@@ -5,15 +5,17 @@ from __future__ import annotations
 from base64 import b32decode
 from typing import Any
 
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal import auth as totp
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from recording.accounts import totp
-from recording.oauth.models import AuthenticatorApp
+from recording.accounts.second_factors import STEP_S
 from tests.factories import UserFactory
+from webhooks_core.secrets import EncryptedText
 
 LOGIN, STEP, PAGE = "/accounts/login", "/accounts/login/code", "/accounts/two-step"
 PASSWORD = "correct horse"
@@ -27,26 +29,24 @@ def make_account() -> Any:
     )
 
 
-def make_app(account: Any) -> AuthenticatorApp:
-    """Return an app in use; its first code is of long ago."""
-    return AuthenticatorApp.objects.create(
-        user=account, secret=totp.new_secret(), confirmed_at=timezone.now()
-    )
+def make_app(account: Any) -> Authenticator:
+    """Return an app in use, of which no code was used yet."""
+    return totp.TOTP.activate(account, totp.generate_totp_secret()).instance
 
 
 def code_at(key: str, *, now: float) -> str:
     """Return the code that an app with this key shows at a time."""
-    app = TOTP(b32decode(key), 6, SHA1(), 30)  # noqa: S303 - RFC 6238
+    app = TOTP(b32decode(key), 6, SHA1(), STEP_S)  # noqa: S303 - RFC 6238
     return app.generate(now).decode()
 
 
-def code_of(app: AuthenticatorApp, *, steps: int = 0) -> str:
+def code_of(app: Authenticator, *, steps: int = 0) -> str:
     app.refresh_from_db()
-    now = timezone.now().timestamp() + steps * totp.STEP_S
-    return code_at(app.secret.decrypt(), now=now)
+    now = timezone.now().timestamp() + steps * STEP_S
+    return code_at(EncryptedText(app.data["secret"]).decrypt(), now=now)
 
 
-def wrong_code(app: AuthenticatorApp) -> str:
+def wrong_code(app: Authenticator) -> str:
     valid = {code_of(app, steps=steps) for steps in range(-3, 4)}
     return next(str(n) * 6 for n in range(10) if str(n) * 6 not in valid)
 
@@ -64,10 +64,6 @@ def enter(client: Client, code: str) -> Any:
 
 def is_logged_in(client: Client) -> bool:
     return client.get("/accounts/clients").status_code == 200
-
-
-def post(client: Client, **form: str) -> Any:
-    return client.post(PAGE, form)
 
 
 def is_logged_in_by(code: str) -> bool:
