@@ -44,6 +44,7 @@ OWN = [
     "/accounts",
     *("/accounts/clients", "/accounts/tokens", "/accounts/password"),
     *("/accounts/sessions", "/accounts/two-step", "/accounts/confirm"),
+    *("/accounts/two-step/app", "/accounts/two-step/recovery-codes"),
     *("/accounts/webhooks", "/accounts/webhooks/event-types"),
     *("/accounts/webhooks/check-signature", "/accounts/webhooks/deliveries"),
     *("/accounts/webhooks/why", "/accounts/webhooks/changes"),

@@ -193,7 +193,7 @@ def test_the_admin_has_no_login_of_its_own():
     response = client.post(f"{page}?next=/admin/auth/", form)
     assert response["Location"] == f"{LOGIN}?next=%2Fadmin%2Fauth%2F"
     client.post(LOGIN, form)
-    assert client.get(page)["Location"] == "/accounts/clients"  # is no staff
+    assert client.get(page)["Location"] == "/accounts"  # is no staff
 
 
 @pytest.mark.django_db

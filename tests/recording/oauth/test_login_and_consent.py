@@ -154,7 +154,7 @@ def test_a_login_of_somebody_else_still_counts_beside_a_session(visitor):
 def test_a_person_without_rights_in_the_admin_is_not_sent_in_circles(visitor):
     response = visitor.get(f"{LOGIN}?next=/admin/", follow=True)
     assert "no rights in the admin" in response.content.decode()
-    assert response.wsgi_request.path == "/accounts/clients"
+    assert response.wsgi_request.path == "/accounts"
 
 
 # ── What was wrong ──────────────────────────────────────────────────────────────────
