@@ -25,6 +25,7 @@ OWNERS: dict[str, Responder] = {
     "/mcp": recording.HANDLER.response_for,
     "/v1/webhooks/subscriptions": gateway.HANDLER.response_for,
     "/v1/ingest": gateway.HANDLER.response_for,
+    "/v1/events": gateway.HANDLER.response_for,
     "/v1/usage": gateway.HANDLER.response_for,
     "/v1/chat": chat.response_for,
     "/v1/models": chat.response_for,

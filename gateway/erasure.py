@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from gateway.chat.models import BudgetCounter, UsageDay, UsageRecord
-from gateway.models import Document, GatewayKey, PolicyDecision
+from gateway.models import Document, GatewayKey, IdempotencyKey, PolicyDecision
 from gateway.webhooks import PROFILE
 from webhooks_core.upkeep.erasure import OwnerErasure
 
@@ -17,6 +17,7 @@ def tenant_erasure(tenant: str) -> OwnerErasure:
     rows: dict[str, QuerySet[Any]] = {
         "keys": GatewayKey.objects.filter(tenant=tenant),
         "policy decisions": PolicyDecision.objects.filter(tenant=tenant),
+        "idempotency keys": IdempotencyKey.objects.filter(tenant=tenant),
         "documents": Document.objects.filter(tenant=tenant),
         "chat requests": UsageRecord.objects.filter(tenant=tenant),
         "budget counters": BudgetCounter.objects.filter(tenant=tenant),

@@ -26,6 +26,12 @@ class ConflictError(ApiError):
     status_code = 409
 
 
+class UnprocessableError(ApiError):
+    """The key was used for another request before."""
+
+    status_code = 422
+
+
 class UnsupportedMediaTypeError(ApiError):
     """The body's Content-Type is not supported."""
 
@@ -37,6 +43,7 @@ ERRORS = {
     401: UnauthorizedError,
     409: ConflictError,
     415: UnsupportedMediaTypeError,
+    422: UnprocessableError,
 }
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import uuid4
 
+import orjson
 from django.http import HttpRequest
 from rest_framework.request import Request
 
+from gateway.chat.core import json_numbers
 from gateway.identity import SYSTEM, Caller
 from gateway.models import PolicyDecision
 from gateway.trace_ids import trace_id
@@ -61,6 +63,13 @@ def is_deeper(value: Any, levels: int) -> bool:
         return False
     inner = value.values() if isinstance(value, dict) else value
     return levels == 0 or any(is_deeper(item, levels - 1) for item in inner)
+
+
+def exactly(data: Mapping[str, Any]) -> dict[str, orjson.Fragment]:
+    """Return data as it was given: its integers may be larger than those of orjson."""
+    return {
+        name: orjson.Fragment(json_numbers.dumps(value)) for name, value in data.items()
+    }
 
 
 def publish(*, origin: Origin, event_type: str, data: Mapping[str, Any]) -> Event:

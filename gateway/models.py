@@ -1,4 +1,4 @@
-"""Gateway keys (stored as hashes), decisions of policies, and ingested documents."""
+"""Gateway keys (stored as hashes), policy decisions, documents, and idempotency keys."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core.models.bearer import BearerQuerySet, BearerToken
+from webhooks_core.secrets import EncryptedTextField
 
 
 class GatewayKeyQuerySet(BearerQuerySet["GatewayKey"]):
@@ -113,3 +114,24 @@ class Chunk(models.Model):
 
     def __str__(self) -> str:
         return f"chunk {self.number}"
+
+
+class IdempotencyKey(models.Model):
+    """A request that is not done twice: its key, what it asked for, and its response as JSON."""
+
+    tenant = models.CharField(max_length=128)
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of the request.")
+    response = models.BinaryField(default=b"")
+    secret = EncryptedTextField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "key"], name="idempotency_key_of_tenant"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"idempotency key {self.pk}"

@@ -1,4 +1,4 @@
-"""The removal of old policy decisions and documents: in small batches, oldest first."""
+"""The removal of old decisions, documents and idempotency keys: in small batches, oldest first."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from gateway.models import Document, PolicyDecision
+from gateway.idempotency import KEPT_FOR
+from gateway.models import Document, IdempotencyKey, PolicyDecision
 
 # A writer waits for one batch at most; a document has thousands of chunks.
-DECISIONS, DOCUMENTS = 500, 10
+DECISIONS, DOCUMENTS, KEYS = 500, 10, 500
 # One run ends well within a task's time-out; the next one continues.
 BUDGET_S = 30.0
 
@@ -23,6 +24,7 @@ BUDGET_S = 30.0
 class Removed:
     decisions: int = 0
     documents: int = 0
+    idempotency_keys: int = 0
 
 
 def remove_old(*, budget_s: float = BUDGET_S) -> Removed:
@@ -32,6 +34,7 @@ def remove_old(*, budget_s: float = BUDGET_S) -> Removed:
     return Removed(
         _remove(decisions, DECISIONS, settings.GATEWAY_DECISION_RETENTION_DAYS, until),
         _remove(documents, DOCUMENTS, settings.GATEWAY_DOCUMENT_RETENTION_DAYS, until),
+        _remove(IdempotencyKey.objects.all(), KEYS, KEPT_FOR.days, until),
     )
 
 

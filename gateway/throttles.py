@@ -50,3 +50,7 @@ class PingThrottle(CallerThrottle):
 
 class IngestThrottle(CallerThrottle):
     scope = "ingest"
+
+
+class PublishThrottle(CallerThrottle):
+    scope = "publish"

@@ -1,15 +1,19 @@
-"""The addresses of webhook subscriptions and of the ingest route."""
+"""The addresses of webhook subscriptions, of the ingest route, and of published events."""
 
 from __future__ import annotations
 
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from gateway.viewsets import IngestView, SubscriptionViewSet
+from gateway.viewsets import IngestView, PublishView, SubscriptionViewSet
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)
 router.register(
     "v1/webhooks/subscriptions", SubscriptionViewSet, basename="gateway-subscription"
 )
 
-urlpatterns = [*router.urls, path("v1/ingest", IngestView.as_view())]
+urlpatterns = [
+    *router.urls,
+    path("v1/ingest", IngestView.as_view()),
+    path("v1/events", PublishView.as_view()),
+]

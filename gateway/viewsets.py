@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import (
+    PolymorphicProxySerializer,
+    extend_schema,
+    extend_schema_view,
+)
 from rest_framework.mixins import RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from gateway import errors, ingest
+from gateway import errors, idempotency, ingest, publishing
 from gateway.authentication import GatewayAuthentication
+from gateway.event_serializers import (
+    EventsParser,
+    NewEventListSerializer,
+    NewEventSerializer,
+    PublishedListSerializer,
+    PublishedSerializer,
+    PublishQuery,
+    read_events,
+)
 from gateway.events import Origin
 from gateway.identity import Caller
 from gateway.ingest_parsers import DocumentFormParser, DocumentJSONParser
@@ -32,11 +45,17 @@ from gateway.serializers import (
     response_example,
 )
 from gateway.subscriptions import Subscriptions
-from gateway.throttles import CreateThrottle, IngestThrottle, PingThrottle
-from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED
+from gateway.throttles import (
+    CreateThrottle,
+    IngestThrottle,
+    PingThrottle,
+    PublishThrottle,
+)
+from gateway.webhooks import DRIFT_DETECTED, EVENT_TYPES, INGEST_COMPLETED
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
 from webhooks_core.web.json_schema import BOOLEAN, described, object_of
+from webhooks_core.web.pages import read_query
 from webhooks_core.web.subscriptions import (
     SubscriptionViewSet as BaseSubscriptionViewSet,
 )
@@ -66,6 +85,8 @@ class GatewayView(ProductAPIView):
         summary="List the tenant's subscriptions, newest first", parameters=[ListQuery]
     ),
     create=extend_schema(
+        summary="Create a subscription; its secret is returned only here",
+        parameters=[idempotency.PARAMETER],
         request=CreationSerializer,
         responses={201: SubscriptionCreatedSerializer},
     ),
@@ -123,8 +144,28 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, BaseSubscriptionViewS
             )
         return subscription
 
+    def create(self, request: Request, **_: str) -> Response:
+        """Create a subscription, once for an Idempotency-Key."""
+        serializer = self.get_valid_serializer()
+        repeatable = idempotency.repeatable(request, self.caller, request.data)
+        if repeatable is None:
+            return self.respond(self.perform_create(serializer), 201)
+        if not repeatable.known():
+            # Not in the transaction: it asks the resolver.
+            self.subscriptions.check_url(serializer.validated_data["url"])
+        outcome = repeatable.once(
+            lambda: self.respond(self.insert(serializer.validated_data)).data
+        )
+        headers = idempotency.REPLAYED if outcome.is_replayed else None
+        return Response(outcome.body, 201, headers=headers)
+
     def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
         created = super().perform_create(serializer)
+        CreateThrottle().count(self.request, self)
+        return created
+
+    def insert(self, fields: dict[str, Any]) -> Created:
+        created = self.subscriptions.insert(**fields)
         CreateThrottle().count(self.request, self)
         return created
 
@@ -164,3 +205,54 @@ class IngestView(GatewayView):
         ingested = ingest.ingest(origin=self.origin, **serializer.validated_data)
         status = 201 if ingested.is_new else 200
         return Response(ingest.result(ingested.document), status=status)
+
+
+PUBLISHED = {
+    "id": EVENT_ID,
+    "duplicate": False,
+    "subscriptions": [SUBSCRIPTION["id"]],
+}
+DRIFT = {"type": DRIFT_DETECTED, "data": EVENT_TYPES[DRIFT_DETECTED].sample}
+
+PUBLISH_RESPONSE = PolymorphicProxySerializer(
+    "GatewayPublishResponse",
+    [PublishedSerializer, PublishedListSerializer],
+    resource_type_field_name=None,
+)
+
+
+class PublishView(GatewayView):
+    """/v1/events: events of the caller."""
+
+    parser_classes = (EventsParser,)
+    throttle_classes = (PublishThrottle,)
+
+    @extend_schema(
+        operation_id="gateway_publish",
+        summary="Publish an event, or several, all or nothing",
+        parameters=[PublishQuery, idempotency.PARAMETER],
+        request=PolymorphicProxySerializer(
+            "GatewayPublish",
+            [NewEventSerializer, NewEventListSerializer],
+            resource_type_field_name=None,
+        ),
+        responses={202: PUBLISH_RESPONSE, 200: PUBLISH_RESPONSE},
+        examples=[
+            request_example(DRIFT),
+            response_example(PUBLISHED),
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        is_dry_run = read_query(PublishQuery, request)["dry_run"]
+        body = self.get_body()
+        new = read_events(body)
+        repeatable = idempotency.repeatable(request, self.caller, body)
+        published = publishing.publish_once(
+            origin=self.origin, new=new, request=repeatable, dry_run=is_dry_run
+        )
+        results = PublishedSerializer(published, many=True).data
+        is_batch = "events" in body
+        return Response(
+            {"events": results} if is_batch else results[0],
+            200 if is_dry_run else 202,
+        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.identity import SYSTEM
 from gateway.trace_ids import trace_id
+from webhooks_core import profiles
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
     EventContext,
@@ -26,7 +27,7 @@ from webhooks_core.web.json_schema import (
 )
 
 if TYPE_CHECKING:  # the configuration needs the event types
-    from gateway.configuration.shapes import WebhookSettings
+    from gateway.configuration.shapes import DeclaredEventType, WebhookSettings
 
 PROFILE = "gateway"
 INGEST_COMPLETED = "ingest.completed"
@@ -128,8 +129,26 @@ _EVENT_TYPES = (
     ),
 )
 EVENT_TYPES = {event_type.name: event_type for event_type in _EVENT_TYPES}
-# The event types that subscriptions may name.
+# Those of the contract that subscriptions may name.
 SUBSCRIBABLE = [name for name, kind in EVENT_TYPES.items() if kind.subscribable]
+
+
+def subscribable() -> list[str]:
+    """Return the event types that subscriptions may name: the contract's and the declared ones."""
+    known = profiles.find(PROFILE)
+    kinds = known.event_types.values() if known else EVENT_TYPES.values()
+    return [kind.name for kind in kinds if kind.subscribable]
+
+
+def declared(event_type: DeclaredEventType) -> EventType:
+    """Return an event type of the configuration file.
+
+    Its schema has an id: in the OpenAPI document, `#/$defs` would otherwise lead out of it.
+    """
+    schema = event_type.schema
+    if schema:
+        schema = {"$id": f"urn:signpost:event-type:{event_type.name}"} | schema
+    return EventType(event_type.name, event_type.description, event_type.sample, schema)
 
 
 def matches(event_types: Sequence[str], event_type: str) -> bool:
@@ -186,7 +205,8 @@ def profile(
     """Return the profile that AppConfig.ready registers; `source` is the configuration's path."""
     return WebhookProfile(
         name=PROFILE,
-        event_types=EVENT_TYPES,
+        event_types=EVENT_TYPES
+        | {kind.name: declared(kind) for kind in configured.event_types},
         matches=matches,
         envelope=envelope,
         signature_scheme="timestamped",

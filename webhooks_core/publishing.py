@@ -37,6 +37,38 @@ def publish(
 ) -> Event:
     """Store an event and a delivery for every endpoint that receives it; return the event.
 
+    As `publish_to`.
+    """
+    published = publish_to(
+        profile=profile,
+        owner=owner,
+        event_type=event_type,
+        data=data,
+        metadata=metadata,
+        dedupe_key=dedupe_key,
+    )
+    return published.event
+
+
+class Published(NamedTuple):
+    """An event and, if it is new, the ids of the endpoints that receive it, ascending."""
+
+    event: Event
+    is_new: bool
+    endpoint_ids: Sequence[int]
+
+
+def publish_to(
+    *,
+    profile: str,
+    owner: str,
+    event_type: str,
+    data: Mapping[str, Any],
+    metadata: Mapping[str, str] | None = None,
+    dedupe_key: str | None = None,
+) -> Published:
+    """Store an event and a delivery for every endpoint that receives it; return both.
+
     Joins the caller's transaction: both commit or neither does. Nothing is sent before the
     commit, and a failure to notify the dispatcher does not fail the caller. A second event with
     the same `dedupe_key` (per profile and owner) is the first one, returned again.
@@ -48,7 +80,7 @@ def publish(
         raise UnknownEventTypeError(event_type)
     with tracing.publishing(profile, event_type), transaction.atomic():
         if existing := _existing(profile, owner, dedupe_key):
-            return existing
+            return Published(existing, is_new=False, endpoint_ids=())
         matching = Matching([], [], {})
         if webhook_profile.enabled:
             matching = _matching(webhook_profile, owner, event_type)
@@ -63,7 +95,22 @@ def publish(
         )
         if is_new:
             _fan_out(event, matching)
-    return event
+    return Published(event, is_new, matching.endpoint_ids if is_new else ())
+
+
+def lock_owner(*, profile: str, owner: str) -> None:
+    """Let one transaction at a time publish several events of an owner.
+
+    Two of them would otherwise wait for each other, if their events come in different orders.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(_LOCK_OWNER, [f"webhooks_core_owner {profile} {owner}"])
+    in_order = Endpoint.objects.of(profile, owner).filter(in_order=True)
+    _serialise(list(in_order.values_list("pk", flat=True)))
+
+
+_LOCK_OWNER = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
 
 def publish_test(

@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
+from gateway import event_schemas
 from gateway.identity import NAME
 from gateway.webhooks import url_policy
 from webhooks_core.signing.schemes import is_empty
@@ -136,14 +137,11 @@ def all_different(*keys: str) -> AfterValidator:
     def check(items: Sequence[Any]) -> Sequence[Any]:
         values = [[getattr(item, key) for key in keys] for item in items]
         text = f"has the same {' and '.join(keys)} as an earlier one"
-        error = PydanticCustomError("repeated", text)
-        faults = [
-            InitErrorDetails(type=error, loc=(number,), input=None)
+        raise_all(
+            ((number,), text)
             for number, value in enumerate(values)
             if value in values[:number]
-        ]
-        if faults:
-            raise ValidationError.from_exception_data("", faults)
+        )
         return items
 
     return AfterValidator(check)
@@ -183,17 +181,33 @@ def flag_or_names(value: Any, read: Callable[[Any], Any]) -> Any:
 def check_fallbacks(entries: Sequence[Any]) -> Sequence[Any]:
     """Refuse a fallback that is no other entry of the file."""
     names = {entry.name for entry in entries}
-    error = PydanticCustomError("fallback", "must be the name of another entry")
-    faults = [
-        InitErrorDetails(type=error, loc=(number, key, place), input=None)
+    text = "must be the name of another entry"
+    raise_all(
+        ((number, key, place), text)
         for number, entry in enumerate(entries)
         for key in ("fallbacks", "context_fallbacks")
         for place, name in enumerate(getattr(entry, key))
         if name not in names - {entry.name}
-    ]
-    if faults:
-        raise ValidationError.from_exception_data("", faults)
+    )
     return entries
+
+
+Fault = tuple[tuple[str | int, ...], str]
+
+
+def raise_all(faults: Iterable[Fault]) -> None:
+    """Raise the faults of a value, each with its place, if there is one."""
+    details = [
+        InitErrorDetails(type=PydanticCustomError("fault", text), loc=place, input=None)
+        for place, text in faults
+    ]
+    if details:
+        raise ValidationError.from_exception_data("", details)
+
+
+def json_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    event_schemas.compiled(schema)
+    return schema
 
 
 def not_empty(targets: tuple[Any, ...]) -> tuple[Any, ...]:

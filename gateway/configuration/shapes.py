@@ -5,16 +5,19 @@ Code that makes one itself, as from a row of the admin, is not checked.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, ConfigDict, Field, GetPydanticSchema, StrictBool
 from pydantic_core import core_schema
 
+from gateway import event_schemas, webhooks
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration import rules
 from gateway.configuration.rules import ApiKey, BaseURL, Name, OneOf, Text
-from gateway.webhooks import SUBSCRIBABLE
+from gateway.webhooks import EVENT_TYPES, SUBSCRIBABLE
 
 INFERENCE_TYPES = ("chat", "embedding")
 SUPPORTS = (
@@ -52,16 +55,60 @@ class StaticSubscription(FromFile):
     tenant_id: Name
     url: rules.SubscribableURL
     secret: rules.Secret = field(repr=False)
-    event_types: Annotated[
-        tuple[Annotated[str, OneOf(SUBSCRIBABLE)], ...], AfterValidator(rules.each_once)
-    ] = ()
+    event_types: Annotated[tuple[Text, ...], AfterValidator(rules.each_once)] = ()
     description: Annotated[Text, Field(max_length=1000)] = ""
 
 
-def _in_order(webhooks: WebhookSettings) -> WebhookSettings:
-    if webhooks.max_backoff_s < webhooks.base_backoff_s:
+# Letters, digits and _ in parts that dots join.
+EVENT_TYPE_NAME = r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$"
+# Signpost's own names, now and later.
+RESERVED = re.compile(r"(webhook|endpoint|budget)\.")
+
+
+def _free_name(name: str) -> str:
+    if name in EVENT_TYPES or RESERVED.match(name):
+        raise ValueError("is a name of Signpost's own event types")
+    return name
+
+
+def _fitting(event_type: DeclaredEventType) -> DeclaredEventType:
+    kind = webhooks.declared(event_type)
+    if event_type.sample and (fault := event_schemas.first_fault(kind, kind.sample)):
+        raise ValueError(f"has a sample that its schema refuses: {fault}")
+    return event_type
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredEventType(FromFile):
+    """An event type that callers publish; its `data` fits the schema, a JSON Schema."""
+
+    name: Annotated[
+        str,
+        Field(strict=True, max_length=128, pattern=EVENT_TYPE_NAME),
+        AfterValidator(_free_name),
+    ]
+    description: Annotated[Text, Field(max_length=1000)]
+    schema: Annotated[dict[str, Any], AfterValidator(rules.json_schema)] = field(
+        default_factory=dict
+    )
+    sample: dict[str, Any] = field(default_factory=dict)
+
+
+def _consistent(settings: WebhookSettings) -> WebhookSettings:
+    if settings.max_backoff_s < settings.base_backoff_s:
         raise ValueError("max_backoff_s is below base_backoff_s")
-    return webhooks
+    rules.raise_all(_unknown_event_types(settings))
+    return settings
+
+
+def _unknown_event_types(settings: WebhookSettings) -> Iterator[rules.Fault]:
+    """Yield each event type of a static subscription that nothing declares."""
+    known = [*SUBSCRIBABLE, *(kind.name for kind in settings.event_types)]
+    for number, subscription in enumerate(settings.subscriptions):
+        for index, name in enumerate(subscription.event_types):
+            if name not in known:
+                place = ("subscriptions", number, "event_types", index)
+                yield place, f"must be one of {', '.join(known)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +123,13 @@ class WebhookSettings(FromFile):
     timeout_s: Annotated[float, Field(strict=True, ge=0.1, le=60)] = 10.0
     subscriptions: Annotated[
         tuple[StaticSubscription, ...], rules.all_different("tenant_id", "url")
+    ] = ()
+    event_types: Annotated[
+        tuple[Annotated[DeclaredEventType, AfterValidator(_fitting)], ...],
+        rules.all_different("name"),
+    ] = ()
+    publishable: Annotated[
+        tuple[Annotated[str, OneOf(SUBSCRIBABLE)], ...], AfterValidator(rules.each_once)
     ] = ()
 
 
@@ -244,7 +298,9 @@ def _whole(budgets: tuple[BudgetEntry, ...]) -> tuple[BudgetEntry, ...]:
 class Configuration(FromFile):
     """The content of the file."""
 
-    webhooks: Annotated[WebhookSettings, AfterValidator(_in_order)] = WebhookSettings()
+    webhooks: Annotated[WebhookSettings, AfterValidator(_consistent)] = (
+        WebhookSettings()
+    )
     models: Annotated[
         tuple[Declared, ...],
         rules.all_different("name"),

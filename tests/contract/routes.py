@@ -86,6 +86,19 @@ INGEST_FIELDS = as_json(
     other_type={"text": "A", "content_type": "application/pdf"},
     null_type={"text": "A", "content_type": None},
 )
+DRIFT = {"subject": "s", "metric": "m", "value": 1, "threshold": 0.5}
+EVENT_FIELDS = as_json(
+    empty={},
+    right={"type": "drift.detected", "data": DRIFT},
+    batch={"events": [{"type": "drift.detected", "data": DRIFT, "id": "one"}]},
+    unknown_type={"type": "no.such", "data": {}},
+    contract_type={"type": "ingest.completed", "data": {}},
+    no_data={"type": "drift.detected"},
+    bad_data={"type": "drift.detected", "data": DRIFT | {"value": "1"}},
+    bad_id={"type": "drift.detected", "data": DRIFT, "id": " "},
+    no_events={"events": []},
+    bad_event={"events": [{"type": "drift.detected", "data": DRIFT}, 5]},
+)
 CHAT_FIELDS = as_json(
     empty={},
     right={"model": "echo", "messages": [{"role": "user", "content": "Ahoy"}]},
@@ -145,6 +158,9 @@ DJANGO_ROUTES = (
     Route(f"{SUBSCRIPTIONS}/{{subscription}}/deliveries", TENANTS),
     Route(f"{SUBSCRIPTIONS}/{{subscription}}/deliveries?page=x", ("headers",)),
     Route("/v1/ingest", TENANTS, INGEST_FIELDS),
+    Route("/v1/events", TENANTS, EVENT_FIELDS),
+    Route("/v1/events?dry_run=true", ("headers",), EVENT_FIELDS),
+    Route("/v1/events?x=1", ("headers",)),
     Route("/v1/usage", TENANTS),
     Route("/v1/usage?days=x", ("headers",)),
     Route("/v1/nothing", ACCOUNTS),

@@ -111,6 +111,13 @@ def test_a_document_is_uploaded(newcomer, tmp_path):
     assert json.loads(newcomer.shell(code))["title"]
 
 
+def test_an_event_is_published(newcomer):
+    code = sample("gateway.md", "sh", "publish")
+    first, again = (json.loads(newcomer.shell(code)) for _ in range(2))
+    assert first["id"].startswith("evt_")
+    assert again == first | {"duplicate": True}
+
+
 def test_the_first_webhook_of_the_gateway_is_retried_until_it_arrives(newcomer):
     code = sample("gateway.md", "sh", "deliveries").rstrip()
     exports, subscribe, listen, ingest, look = re.split(r"\n(?=curl|\.venv)", code)

@@ -15,6 +15,7 @@ from webhooks_core.models import Delivery, Endpoint, Event
 
 PATH = "/v1/webhooks/subscriptions"
 INGEST = "/v1/ingest"
+EVENTS = "/v1/events"
 JSON = "application/json"
 
 
@@ -56,6 +57,9 @@ class Api:
 
     def ingest(self, text: str = "A text.", **fields: Any) -> Any:
         return self.call("POST", INGEST, {"text": text} | fields)
+
+    def publish(self, body: Any, query: str = "", **extra: Any) -> Any:
+        return self.call("POST", f"{EVENTS}{query}", body, **extra)
 
 
 def nothing_happened() -> bool:

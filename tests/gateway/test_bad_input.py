@@ -46,7 +46,9 @@ ROWS = [
 def ids(acme, globex, monkeypatch):
     """What the table's names in braces stand for."""
     declared = StaticSubscription("acme", "http://127.0.0.1:9/static", "s" * 16)
-    configured = Configuration(WebhookSettings(subscriptions=(declared,)))
+    publishable = configuration.current().webhooks.publishable
+    webhooks = WebhookSettings(subscriptions=(declared,), publishable=publishable)
+    configured = Configuration(webhooks)
     monkeypatch.setattr(configuration, "current", lambda: configured)
     static_subscriptions.sync(configured)
     return {

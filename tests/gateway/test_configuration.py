@@ -40,7 +40,9 @@ def test_the_shipped_sample_is_what_a_local_instance_runs_with(settings):
     assert Path(settings.GATEWAY_CONFIG) == SAMPLE
     loaded = configuration.load(SAMPLE, environ={})
     assert loaded == configuration.current()
-    assert loaded.webhooks == WebhookSettings()
+    assert loaded.webhooks == WebhookSettings(
+        publishable=("drift.detected", "eval.regression")
+    )
     assert [(model.name, model.upstream) for model in loaded.models] == [
         ("echo", "echo")
     ]
@@ -48,7 +50,7 @@ def test_the_shipped_sample_is_what_a_local_instance_runs_with(settings):
 
 def test_the_examples_in_the_sample_are_sound_too(load):
     text = SAMPLE.read_text()
-    for key in ("  subscriptions", "budgets"):
+    for key in ("  subscriptions", "  event_types", "budgets"):
         text = text.replace(f"{key}: []\n", f"{key}:\n")
     lines = [
         line.replace("# ", "", 1) if line.lstrip().startswith(("# -", "#   ")) else line
@@ -57,6 +59,7 @@ def test_the_examples_in_the_sample_are_sound_too(load):
     loaded = load("\n".join(lines), ACME_WEBHOOK_SECRET="s" * 16, SMALL_API_KEY="key")
     assert len(loaded.webhooks.subscriptions) == 1
     assert loaded.webhooks.subscriptions[0].secret == "s" * 16
+    assert [kind.name for kind in loaded.webhooks.event_types] == ["order.created"]
     assert [model.name for model in loaded.models] == ["echo", "small"]
     assert [budget.name for budget in loaded.budgets] == ["acme-monthly"]
 

@@ -133,24 +133,40 @@ FOREIGN: list[tuple[str, dict[str, Any], list[str]]] = [
         "drift.detected",
         {},
         [
-            "$: 'metric' is a required property",
-            "$: 'subject' is a required property",
-            "$: 'threshold' is a required property",
-            "$: 'value' is a required property",
+            'data: "metric" is',
+            'data: "subject" is',
+            'data: "threshold" is',
+            'data: "value" is',
         ],
     ),
-    ("drift.detected", {"value": "0.3"}, ["$.value: '0.3' is not of type 'number'"]),
-    ("drift.detected", {"value": True}, ["$.value: True is not of type 'number'"]),
-    ("eval.regression", {"run_id": None}, ["$.run_id: None is not of type 'string'"]),
-    ("ingest.completed", {"size_bytes": -1}, ["$.size_bytes: -1 is less than"]),
-    ("ingest.completed", {"created_at": "now"}, ["$.created_at: 'now' is not a 'date"]),
+    ("drift.detected", {"value": "0.3"}, ['data.value: "0.3" is not of type "number"']),
+    ("drift.detected", {"value": True}, ['data.value: true is not of type "number"']),
+    (
+        "eval.regression",
+        {"run_id": None},
+        ['data.run_id: null is not of type "string"'],
+    ),
+    ("ingest.completed", {"size_bytes": -1}, ["data.size_bytes"]),
+    (
+        "ingest.completed",
+        {"created_at": "now"},
+        ['data.created_at: "now" is not a "date'],
+    ),
     (
         "ingest.completed",
         {"created_at": "2026-11-21T03:20:00"},
-        ["$.created_at: '2026-11-21T03:20:00' is not a 'date-time'"],
+        ['data.created_at: "2026-11-21T03:20:00" is not a "date-time"'],
     ),
-    ("ingest.completed", {"created_at": 7}, ["$.created_at: 7 is not of type 'string"]),
-    ("audit.policy_violation", {"decision": "allowed"}, ["$.decision: 'denied' was"]),
+    (
+        "ingest.completed",
+        {"created_at": 7},
+        ['data.created_at: 7 is not of type "string'],
+    ),
+    (
+        "audit.policy_violation",
+        {"decision": "allowed"},
+        ['data.decision: "denied" was'],
+    ),
 ]
 
 

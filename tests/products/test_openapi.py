@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management import get_commands
 
 from gateway import errors as gateway
-from gateway import ingest, keys, splitting
+from gateway import event_serializers, ingest, keys, splitting
 from gateway import serializers as gateway_serializers
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration import shapes
@@ -21,7 +21,7 @@ from recording import serializers as recording_serializers
 from recording.library import event_data
 from tests.documented import assert_valid
 from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
-from tests.gateway.client import INGEST
+from tests.gateway.client import EVENTS, INGEST
 from tests.products.product import GATEWAY, PRODUCTS, RECORDING, of_account
 from webhooks_core import profiles
 from webhooks_core.web.parsers import MAX_BODY_BYTES
@@ -42,13 +42,14 @@ OPERATIONS = {
     },
     "gateway": {
         ("GET", SUBSCRIPTIONS): {200, 400},
-        ("POST", SUBSCRIPTIONS): {201, 429} | BODY,
+        ("POST", SUBSCRIPTIONS): {201, 422, 429} | BODY,
         ("GET", SUBSCRIPTION): {200, 404},
         ("PATCH", SUBSCRIPTION): {200, 404, 409} | BODY,
         ("DELETE", SUBSCRIPTION): {204, 404, 409},
         ("POST", f"{SUBSCRIPTION}/test"): {202, 404, 409, 429},
         ("GET", f"{SUBSCRIPTION}/deliveries"): {200, 400, 404},
         ("POST", INGEST): {200, 201, 429} | BODY,
+        ("POST", EVENTS): {200, 202, 422, 429} | BODY,
     },
 }
 SECURITY: dict[str, Any] = {
@@ -70,7 +71,7 @@ def test_the_operations_are_all_that_there_are():
     described = {
         (method.upper(), path)
         for path, operations in DOCUMENT["paths"].items()
-        if path.startswith(("/v1/webhook", INGEST))
+        if path.startswith(("/v1/webhook", INGEST, EVENTS))
         for method in operations
     }
     assert described == {(method, path) for _, method, path in EACH}
@@ -116,10 +117,13 @@ def test_every_field_event_type_and_key_is_named():
         "gateway": [
             gateway_serializers.SubscriptionSerializer().fields,
             gateway_serializers.DeliverySerializer().fields,
+            event_serializers.NewEventSerializer().fields,
+            event_serializers.PublishedSerializer().fields,
             *(
                 [field.name for field in dataclasses.fields(shape)]
                 for shape in (
                     *(shapes.WebhookSettings, shapes.StaticSubscription),
+                    shapes.DeclaredEventType,
                     *(shapes.DeclaredModel, shapes.Target, shapes.Timeouts),
                 )
             ),

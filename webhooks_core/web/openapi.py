@@ -41,6 +41,8 @@ HEADERS = {
 # Actions whose operations have another name.
 OPERATIONS = {"partial_update": "update", "destroy": "delete", "retrieve": "describe"}
 
+IDEMPOTENCY = "Idempotency-Key"  # the header of requests that are done once
+
 
 class ProductAutoSchema(AutoSchema):
     """Infers a product's operations: their ids from the actions, and their errors.
@@ -84,8 +86,10 @@ class ProductAutoSchema(AutoSchema):
         statuses = {401, 500, 503}
         if self.method in {"POST", "PATCH"} and self.get_request_serializer():
             statuses |= {400, 413, 415}
-        if self.get_override_parameters():
+        if parameters := self.get_override_parameters():
             statuses |= {400}
+            if any(getattr(each, "name", "") == IDEMPOTENCY for each in parameters):
+                statuses |= {422}
         if getattr(self.view, "detail", False):
             statuses |= {404}
         if getattr(self.view, "action", "") in self.view.conflicting_actions:

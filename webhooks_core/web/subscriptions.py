@@ -84,6 +84,12 @@ class SubscriptionService(ABC):
     ) -> Created:
         """Create a subscription. Raises 400 for its URL, 429 for the quota."""
         self.check_url(url)
+        return self.insert(url=url, event_types=event_types, **fields)
+
+    def insert(
+        self, *, url: str, event_types: list[str] | None = None, **fields: Any
+    ) -> Created:
+        """Create a subscription whose URL was checked. Raises 429 for the quota."""
         try:
             with self.creating():
                 return endpoints.create(

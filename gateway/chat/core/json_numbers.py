@@ -96,10 +96,11 @@ def _loads_exactly(raw: bytes) -> Any:
         raise ValueError("nested too deeply") from error
 
 
-def dumps(value: Any) -> bytes:
+def dumps(value: Any, *, sort_keys: bool = False) -> bytes:
     """Return compact JSON. Raises TypeError: nested too deeply."""
+    option = orjson.OPT_SORT_KEYS if sort_keys else None
     try:
-        return orjson.dumps(value, default=_text)
+        return orjson.dumps(value, default=_text, option=option)
     except TypeError:
         # orjson writes no half of a surrogate pair. Such a text is written with a mark in
         # place of the half, and the mark replaced by its escape.
@@ -108,7 +109,7 @@ def dumps(value: Any) -> bytes:
             marked = _mark_half_pairs(value, mark)
         except RecursionError as error:
             raise TypeError("nested too deeply") from error
-        written = orjson.dumps(marked, default=_text)
+        written = orjson.dumps(marked, default=_text, option=option)
         return written.replace(mark.encode(), b"\\u")
 
 

@@ -1,8 +1,9 @@
-"""Remove policy decisions and documents past their retention; a worker also does this hourly."""
+"""Remove decisions, documents and idempotency keys past their retention; a worker does so hourly."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -19,10 +20,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
         # Until nothing is left: a command has no time-out.
-        decisions = documents = 0
+        total = dict.fromkeys(asdict(retention.Removed()), 0)
         while (removed := retention.remove_old()) != retention.Removed():
-            decisions += removed.decisions
-            documents += removed.documents
-        values = {"decisions": decisions, "documents": documents}
-        words = f"removed {decisions} decisions, {documents} documents"
-        self.stdout.write(format_output(values, words, as_json=json))
+            for name, count in asdict(removed).items():
+                total[name] += count
+        counts = (f"{n} {name.replace('_', ' ')}" for name, n in total.items())
+        words = f"removed {', '.join(counts)}"
+        self.stdout.write(format_output(total, words, as_json=json))

@@ -1,0 +1,73 @@
+"""The JSON Schemas of event types: what is wrong with data. A schema is compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import jsonschema_rs
+import orjson
+
+from gateway.chat.core import json_numbers
+from webhooks_core.profiles import EventType
+from webhooks_core.web.faults import path_of
+
+MAX_FAULTS, MAX_FAULT = 20, 200
+# By name, with the type that it was compiled from.
+_compiled: dict[str, tuple[EventType, jsonschema_rs.Validator]] = {}
+
+
+def compiled(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
+    """Return the validator of a schema, by default of draft 2020-12. Raises ValueError.
+
+    A pattern costs in proportion to the text, so it has no look-around and no back-reference. A
+    reference leads into the schema itself: nothing is fetched.
+    """
+    try:
+        return jsonschema_rs.validator_for(
+            dict(schema),
+            validate_formats=True,
+            pattern_options=jsonschema_rs.RegexOptions(),
+            offline=True,
+        )
+    except jsonschema_rs.ValidationError as error:
+        place = path_of(tuple(error.instance_path))
+        text = f"{place}: {error.message}" if place else error.message
+        raise ValueError(f"is no JSON Schema: {text[:MAX_FAULT]}") from error
+
+
+def faults(event_type: EventType, data: Any, *, path: str = "data") -> list[str]:
+    """Return how data differs from the schema of its type: each fault with its place."""
+    return sorted(islice(_faults(event_type, data, path), MAX_FAULTS))
+
+
+def first_fault(event_type: EventType, data: Any, *, path: str = "data") -> str:
+    """Return one difference between data and the schema of its type; "" if it fits."""
+    return next(_faults(event_type, data, path), "")
+
+
+def _faults(event_type: EventType, data: Any, path: str) -> Iterator[str]:
+    if not event_type.schema:
+        return
+    validator, plain = _validator(event_type), _plain(data)
+    # Valid data, which most is, needs no list of errors.
+    if validator.is_valid(plain):
+        return
+    for error in validator.iter_errors(plain):
+        step = path_of(tuple(error.instance_path))
+        dot = "." if step and not step.startswith("[") else ""
+        yield f"{path}{dot}{step}: {error.message}"[:MAX_FAULT]
+
+
+def _validator(event_type: EventType) -> jsonschema_rs.Validator:
+    known = _compiled.get(event_type.name)
+    if known is None or known[0] is not event_type:
+        known = _compiled[event_type.name] = event_type, compiled(event_type.schema)
+    return known[1]
+
+
+def _plain(data: Any) -> Any:
+    """Return data whose numbers the validator knows: it refuses those that keep their text."""
+    written = json_numbers.dumps(data)
+    return orjson.loads(written) if json_numbers.may_round(written) else data
