@@ -117,7 +117,7 @@ def find_the_failure(page: Page, address: str) -> None:
     page.locator("li.row").get_by_role("link").first.click()
     headline = "Not delivered yet: your server answered 500."
     expect(page.get_by_role("heading", name=headline)).to_be_visible()
-    expect(page.get_by_text("It waits: the endpoint is disabled.")).to_be_visible()
+    expect(page.get_by_text("Waits: the endpoint is disabled.")).to_be_visible()
     expect(page.get_by_label("Response text")).to_have_text("no such table: orders")
     expect(page.get_by_role("heading", name="What to do")).to_be_visible()
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
-from webhooks_core import replays
+from webhooks_core import replays, why
 from webhooks_core.admin import display
 from webhooks_core.models import Delivery
 from webhooks_core.pages import timeline, wording
@@ -57,7 +57,11 @@ class DeliveryView(OwnerView):
         ]
         timeout_s = self.owner.profile.timeout_s
         verdict = wording.verdict(
-            delivery, attempts, later=later, timeout_s=timeout_s, now=timezone.now()
+            delivery,
+            attempts,
+            later=later,
+            timeout_s=timeout_s,
+            waiting=waiting_reason(delivery),
         )
         is_pending = delivery.status == Delivery.Status.PENDING
         hides = timeline.hides_responses(delivery.endpoint)
@@ -98,6 +102,15 @@ class DeliveryView(OwnerView):
             "curl": display.curl(delivery, headers, exact) if headers else "",
             "is_cut": exact.is_cut,
         }
+
+
+def waiting_reason(delivery: Delivery) -> str:
+    """Return why a pending delivery is not sent yet; "" for one that has ended."""
+    if delivery.status != Delivery.Status.PENDING:
+        return ""
+    endpoint = delivery.endpoint
+    before = why.position(endpoint, delivery)
+    return why.waiting_reason(endpoint, delivery, before, timezone.now())
 
 
 class BodyView(OwnerView):

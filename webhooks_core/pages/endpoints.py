@@ -126,7 +126,9 @@ class EndpointView(OwnerView):
         context = {
             "endpoint": endpoint,
             "state": states_of([endpoint])[endpoint.pk],
-            "changes": history.lines(changes.of(endpoint)[:RECENT]),
+            "changes": history.lines(
+                changes.of(endpoint).select_related("endpoint")[:RECENT]
+            ),
             "charts": charts.of_endpoint(
                 endpoint,
                 now=timezone.now(),
@@ -136,7 +138,6 @@ class EndpointView(OwnerView):
             "recent": [(row, *wording.state(row)) for row in rows],
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),
             "receives_all": receives_all(self.owner.profile),
-            "suspension": wording.suspension(endpoint),
         }
         return self.render("endpoint", context, status=status)
 

@@ -46,6 +46,17 @@ class Line(NamedTuple):
     words: str
     details: list[tuple[str, str]]
 
+    @property
+    def delivery_id(self) -> str:
+        """The delivery that the change was about; "" if it was about none that can be shown."""
+        is_shown = self.change.endpoint.deleted_at is None
+        by_hand = self.change.action in {
+            Action.RESENT,
+            Action.RETRIED,
+            Action.CANCELLED,
+        }
+        return self.change.subject if is_shown and by_hand else ""
+
 
 def lines(changes: Iterable[EndpointChange]) -> list[Line]:
     return [
@@ -62,7 +73,9 @@ def lines(changes: Iterable[EndpointChange]) -> list[Line]:
 def _details(details: dict[str, Any]) -> Iterable[tuple[str, str]]:
     for name, value in details.items():
         label = name.replace("_", " ")
-        if isinstance(value, list) and len(value) == 2:
+        if name == "overlap_h":
+            yield "the old one signs too for", f"{value:g} h"
+        elif isinstance(value, list) and len(value) == 2:
             yield label, f"{_text(value[0])} → {_text(value[1])}"
         elif value is None:
             yield label, "changed"

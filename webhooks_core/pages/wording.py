@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.models import Attempt, Delivery
 from webhooks_core.network.outcomes import Outcome
 
 UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
@@ -74,15 +74,18 @@ def verdict(
     *,
     later: Sequence[Delivery],
     timeout_s: float,
-    now: datetime,
+    waiting: str,
 ) -> Verdict:
-    """Return the state of a delivery; `later` are replays of the event to the same endpoint."""
+    """Return the state of a delivery; `waiting` says why a pending one is not sent yet.
+
+    `later` are replays of the event to the same endpoint.
+    """
     if delivery.status == Delivery.Status.DELIVERED:
         return Verdict("success", _delivered(attempts))
     failures = _failures(attempts, timeout_s)
     if delivery.status == Delivery.Status.PENDING:
         headline = f"Not delivered yet: {failures}" if failures else "Not sent yet"
-        return Verdict("pending", f"{headline}.", _next_step(delivery, now))
+        return Verdict("pending", f"{headline}.", waiting)
     headline = f"Not delivered: {_end(delivery, failures)}."
     arrived = any(each.status == Delivery.Status.DELIVERED for each in later)
     if arrived:
@@ -121,26 +124,6 @@ def _end(delivery: Delivery, failures: str) -> str:
 
 
 ENDED_BY_PEOPLE = ("cancelled", "endpoint deleted", "endpoint inactive")
-
-
-def _next_step(delivery: Delivery, now: datetime) -> str:
-    if delivery.claimed_by is not None:
-        return "An attempt is in progress."
-    if reason := suspension(delivery.endpoint):
-        return f"It waits: the endpoint is {reason}."
-    at = delivery.next_attempt_at
-    if at is None or at <= now:
-        return "The next attempt is due now."
-    return f"The next attempt is in {in_words(at - now)}."
-
-
-def suspension(endpoint: Endpoint) -> str:
-    """Return why nothing is sent to an endpoint now; "" if it receives."""
-    if endpoint.is_disabled:
-        return "disabled"
-    if not endpoint.active:
-        return "inactive"
-    return "paused" if endpoint.paused_at is not None else ""
 
 
 ORIGINS: dict[str, str] = {

@@ -26,7 +26,7 @@ def test_a_failure_is_told_in_words_with_what_was_sent_and_answered(ada):
         delivery = ada.attempted(ada.endpoint(server.url))
     page = page_of(ada, delivery)
     assert "Not delivered yet: your server answered 500." in page
-    assert "The next attempt is in" in page
+    assert "1 attempt failed, HTTP 500." in page
     assert "Your code raised an error." in page
     sent = server.requests[0]
     assert sent.headers["X-Recording-Signature"] in page
@@ -122,7 +122,7 @@ def test_a_waiting_delivery_is_retried_now_or_cancelled(ada):
     with receiver(500, 204) as server:
         delivery = ada.attempted(ada.endpoint(server.url))
         address = f"/deliveries/{delivery.public_id}"
-        assert "The next attempt is due now." in ada.post(f"{address}/retry-now")
+        assert "Waits: its turn comes next." in ada.post(f"{address}/retry-now")
         dispatch()
         assert len(server.requests) == 2
     refused = "Nothing was changed: it has ended"
@@ -155,4 +155,4 @@ def test_the_number_of_queries_is_the_same_for_any_history(ada, attempts):
             dispatch()
     assert delivery.attempt_set.count() == attempts
     address = f"{BASE}/deliveries/{delivery.public_id}"
-    assert len(queries_of(ada.browser, address)) == 6
+    assert len(queries_of(ada.browser, address)) == 7
