@@ -131,9 +131,9 @@ class ModelRegistry:
                     raise
         return self._known
 
-    def kinds(self) -> Mapping[str, str]:
-        """Return the kind of each known endpoint's upstream."""
-        return {name: entry.upstream for name, entry in self._known.items()}
+    def known(self) -> Mapping[str, ModelEntry]:
+        """Return the endpoints that were loaded last."""
+        return self._known
 
     async def _wait_for(self, loading: asyncio.Task[None]) -> None:
         """Raises what the database raises; TimeoutError after WAIT_S."""

@@ -52,7 +52,7 @@ class Runtime:
         budgets = Budgets(
             configuration.current().budgets,
             _in_thread_of(writers),
-            upstreams=models.kinds,
+            endpoints=models.known,
             default_tokens=settings.CHAT_RESERVED_TOKENS,
         )
         service = Service(

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from django.db import connection
 
+from gateway.chat.metering.price_list import listed
 from gateway.chat.models import ModelPrice
+from gateway.configuration.shapes import ModelEntry
 
 
 class CounterKey(NamedTuple):
@@ -41,6 +43,11 @@ def add(amounts: Mapping[CounterKey, int]) -> dict[CounterKey, int]:
         return {CounterKey(*key): amount for *key, amount in cursor.fetchall()}
 
 
-def prices() -> dict[str, ModelPrice]:
-    """Return the operator's prices by model."""
-    return {price.model: price for price in ModelPrice.objects.all()}
+def prices(endpoints: Mapping[str, ModelEntry]) -> dict[str, ModelPrice]:
+    """Return prices by model: the operator's, and those of the public list for other endpoints."""
+    public = {
+        name: listed(entry.targets[0].base_url, entry.targets[0].model)
+        for name, entry in endpoints.items()
+    }
+    own = {price.model: price for price in ModelPrice.objects.all()}
+    return {name: price for name, price in public.items() if price} | own

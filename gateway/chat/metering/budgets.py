@@ -27,7 +27,7 @@ from gateway.chat.metering.budget_counters import CounterKey
 from gateway.chat.metering.usage import NANO_PER_TOKEN, CompletedRequest
 from gateway.chat.metering.windows import end_of, start_of
 from gateway.chat.models import ModelPrice
-from gateway.configuration.shapes import COST, TOKENS, BudgetEntry
+from gateway.configuration.shapes import COST, TOKENS, BudgetEntry, ModelEntry
 from gateway.identity import Caller
 from webhooks_core.web.errors import TooManyRequestsError
 from webhooks_core.web.thread_pool import InThread
@@ -124,14 +124,14 @@ class Budgets:
 
     entries: Sequence[BudgetEntry]
     in_thread: InThread
-    upstreams: Callable[[], Mapping[str, str]] = (
-        dict  # the kind of each model's upstream
-    )
+    endpoints: Callable[[], Mapping[str, ModelEntry]] = dict
     default_tokens: int = 1024
     add: Callable[[Mapping[CounterKey, int]], Mapping[CounterKey, int]] = (
         budget_counters.add
     )
-    load_prices: Callable[[], Mapping[str, ModelPrice]] = budget_counters.prices
+    load_prices: Callable[[Mapping[str, ModelEntry]], Mapping[str, ModelPrice]] = (
+        budget_counters.prices
+    )
     now: Callable[[], datetime] = _utc_now
     clock: Callable[[], float] = time.monotonic
     synced_at: float = field(init=False)
@@ -229,7 +229,7 @@ class Budgets:
         prices = self._prices or {}
         if model in prices:
             return _nano(prices[model], usage)
-        kinds = self.upstreams()
+        kinds = {name: entry.upstream for name, entry in self.endpoints().items()}
         same = (p for name, p in prices.items() if kinds.get(name) == kinds.get(model))
         return max((_nano(price, usage) for price in same), default=0)
 
@@ -318,7 +318,8 @@ class Budgets:
     async def _renew_prices(self) -> None:
         costs = any(budget.counts == COST for budget in self.entries)
         if costs and self.clock() - self._prices_at > PRICES_S:
-            self._prices = await self.in_thread(self.load_prices)
+            load = partial(self.load_prices, self.endpoints())
+            self._prices = await self.in_thread(load)
             self._prices_at = self.clock()
 
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.metering.price_list import listed
 from gateway.chat.models import BudgetCounter, ModelPrice, UsageRecord
 
 # Upper bounds in seconds; one more bucket counts what is above the last.
@@ -68,6 +69,7 @@ class CompletedRequest:
     duration_s: float
     estimated: bool = False
     ending: str = ""
+    base_url: str = ""
 
     @classmethod
     def of(cls, context: ChatContext) -> CompletedRequest:
@@ -89,6 +91,7 @@ class CompletedRequest:
             duration_s=context.duration_s,
             estimated=is_estimated,
             ending=context.ending,
+            base_url=context.target.base_url if context.target else "",
         )
 
     @property
@@ -102,8 +105,10 @@ class CompletedRequest:
 
     def cost_nano(self, prices: Mapping[str, ModelPrice]) -> int | None:
         """Return the cost in billionths, or None when price or tokens are unknown."""
-        price = prices.get(self.model)
-        if price is None or self.usage is None:
+        if self.usage is None:
+            return None
+        price = prices.get(self.model) or listed(self.base_url, self.upstream_model)
+        if price is None:
             return None
         return min(round(price.cost(self.usage) * NANO_PER_TOKEN), MAX_SUM)
 

@@ -58,11 +58,15 @@ def process(database: Database, *entries: BudgetEntry, **options) -> Budgets:
         entries,
         in_thread,
         add=database.add,
-        load_prices=lambda: {"small": PRICE},
+        load_prices=lambda _: {"small": PRICE},
         now=lambda: database.now,
         clock=lambda: database.now.timestamp(),  # noqa: PLW0108 - `now` changes
         **options,
     )
+
+
+def endpoints(**kinds: str) -> dict[str, ModelEntry]:
+    return {name: ModelEntry(name, kind, ()) for name, kind in kinds.items()}
 
 
 def budget(counts="requests", limit=3, window="hour", **fields) -> BudgetEntry:
@@ -183,7 +187,7 @@ def test_costs_are_counted_at_the_price_of_the_model_that_answered():
     cheap = process(
         database,
         budget("cost", limit=1, per=("model",)),
-        upstreams=lambda: {"small": "openai", "other": "openai"},
+        endpoints=lambda: endpoints(small="openai", other="openai"),
     )
     context = request(model="other")
     run(cheap.reserve(context))
@@ -197,10 +201,10 @@ def test_costs_are_counted_at_the_price_of_the_model_that_answered():
 
 
 def test_a_model_without_a_price_costs_the_highest_of_its_kind():
-    kinds = {"small": "openai", "other": "openai", "third": "anthropic"}
+    known = endpoints(small="openai", other="openai", third="anthropic")
     for model, amount in (("other", 2000), ("third", 0)):
         database = Database()
-        budgets = process(database, budget("cost"), upstreams=lambda: kinds)
+        budgets = process(database, budget("cost"), endpoints=lambda: known)
         run(use(budgets, request(model=model), Usage(1000, 100)), budgets.sync())
         assert list(database.amounts.values()) == [amount * 1000]
 
