@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
-from django.contrib.auth import logout
 from django.contrib.auth.forms import AuthenticationForm
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
@@ -31,14 +30,6 @@ class AccountAdapter(DefaultAccountAdapter):
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
         name = credentials["username"]
         security_log.record_failure(security_log.Kind.LOGIN_FAILED, request, name)
-
-    def pre_login(self, request: HttpRequest, user: Any, **options: Any) -> Any:
-        """Change the key of the session: one that an attacker planted becomes useless."""
-        if request.user.is_authenticated:
-            logout(request)  # another account may log in
-        else:
-            request.session.cycle_key()
-        return super().pre_login(request, user, **options)
 
     def get_login_stages(self) -> list[str]:
         return ["recording.accounts.second_factors.Stage"]

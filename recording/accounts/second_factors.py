@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.constant_time import bytes_eq
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.conf import settings
+from django.contrib.auth import logout
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.crypto import constant_time_compare
@@ -54,7 +55,12 @@ class Stage(AuthenticateStage):
 
     def handle(self) -> Any:
         self.state["password"] = self.login.user.get_session_auth_hash()
-        return super().handle()
+        response, goes_on = super().handle()
+        if response and self.request.user.is_authenticated:
+            logout(self.request)  # another account logs in
+        elif response:  # a session key that an attacker planted becomes useless
+            self.request.session.cycle_key()
+        return response, goes_on
 
     def exit(self) -> Any:
         account, password = self.login.user, self.state["password"]

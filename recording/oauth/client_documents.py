@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import sys
-import time
+import socket
+import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -18,6 +19,9 @@ from oauth2_provider import cimd
 from oauth2_provider.settings import oauth2_settings
 from oauthlib.oauth2 import OAuth2Error
 from prometheus_client import Counter
+from urllib3 import HTTPSConnectionPool
+from urllib3.connection import HTTPSConnection
+from urllib3.exceptions import HTTPError
 
 from recording.oauth import redirects
 from recording.oauth.clients import GRANT_TYPES, RESPONSE_TYPES, Metadata
@@ -149,6 +153,39 @@ def _fields(client_id: str) -> tuple[dict[str, Any], int]:
     return {name: getattr(application, name) for name in STORED}, max_age
 
 
+class Fetch:
+    """A fetch that another thread ends: the toolkit's time limit holds for each read only."""
+
+    def __init__(self) -> None:
+        self._sockets: list[socket.socket] = []
+        self._has_ended = False
+
+    def opened(self, connection: socket.socket) -> None:
+        """Remember a connection. Raises OSError after the end."""
+        self._sockets.append(connection)
+        if self._has_ended:
+            raise OSError("the document took too long")
+
+    def end(self) -> None:
+        self._has_ended = True
+        for connection in self._sockets:
+            with suppress(OSError):  # it has ended itself
+                # Not SSLSocket's, which would take its state from the thread that reads.
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+class _Connection(HTTPSConnection):
+    """urllib3's connection, known to its fetch."""
+
+    def __init__(self, *args: Any, fetch: Fetch, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._fetch = fetch
+
+    def connect(self) -> None:
+        super().connect()
+        self._fetch.opened(self.sock)
+
+
 class DocumentFetcher(cimd.SafeMetadataFetcher):
     """The toolkit's fetcher, with a deadline for all of a fetch, and our rules for a document.
 
@@ -159,15 +196,50 @@ class DocumentFetcher(cimd.SafeMetadataFetcher):
 
     def fetch(self, client_id: str) -> tuple[dict[str, Any], int]:
         """Return the document and for how many seconds it is valid. Raises CIMDError."""
+        fetch = Fetch()
         with _counting_failures("fetch"):
-            future = _threads.submit(_fetch_in_time, super().fetch, client_id)
+            future = _threads.submit(self._fetch, client_id, fetch)
             try:
                 document, max_age = future.result(timeout=FETCH_FOR_S)
             except OSError as error:  # a TimeoutError too
                 future.cancel()
+                fetch.end()
                 raise cimd.CIMDError("no document in time, or no thread") from error
         with _counting_failures("check"):
             return supported(document), max_age
+
+    def _fetch(self, client_id: str, fetch: Fetch) -> tuple[dict[str, Any], int]:
+        """Fetch as the toolkit does, from the first address, which is checked as all others."""
+        url = cimd._validate_client_id_url(client_id)  # noqa: SLF001 - the toolkit's checks
+        port = url.port or 443
+        address, *_ = cimd._resolve_and_validate(url.hostname, port)  # noqa: SLF001
+        pool = HTTPSConnectionPool(
+            address,
+            port,
+            timeout=FETCH_FOR_S,
+            retries=False,
+            ssl_context=ssl.create_default_context(),
+            server_hostname=url.hostname,
+        )
+        pool.ConnectionCls = partial(_Connection, fetch=fetch)  # type: ignore[assignment]
+        headers = {"Host": url.netloc, "Accept": "application/json, application/*+json"}
+        target = url._replace(scheme="", netloc="").geturl()
+        try:
+            with (
+                pool,
+                pool.urlopen(
+                    "GET",
+                    target,
+                    headers=headers,
+                    redirect=False,
+                    preload_content=False,
+                ) as response,
+            ):
+                return self._read_document(response)  # type: ignore[no-any-return]
+        except (HTTPError, ValueError, RecursionError) as error:
+            reason = str(error)
+        # Without the first error's traceback, which would keep the connection open.
+        raise cimd.CIMDError(reason)
 
 
 @contextmanager
@@ -177,26 +249,6 @@ def _counting_failures(step: str) -> Iterator[None]:
     except cimd.CIMDError:
         failures.labels(step).inc()
         raise
-
-
-def _fetch_in_time(fetch: Any, client_id: str) -> Any:
-    """Fetch, and end this thread soon after the deadline: a slow sender is not read to its end."""
-    until = time.monotonic() + FETCH_FOR_S
-
-    def check(*_: object) -> None:
-        if time.monotonic() > until:
-            raise cimd.CIMDError("the document took too long")
-
-    # Python calls it around each read; the sockets belong to the toolkit.
-    sys.setprofile(check)
-    try:
-        return fetch(client_id)
-    except (cimd.CIMDError, OSError, ValueError, RecursionError) as error:
-        reason = str(error)
-    finally:
-        sys.setprofile(None)
-    # Without the first error's traceback, which would keep the connection open.
-    raise cimd.CIMDError(reason)
 
 
 def supported(document: dict[str, Any]) -> dict[str, Any]:

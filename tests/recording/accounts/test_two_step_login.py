@@ -126,6 +126,15 @@ def test_a_planted_session_takes_no_part_in_the_second_step(app):
     assert thief.get(STEP)["Location"] == LOGIN
 
 
+def test_another_account_logs_in_where_one_is_logged_in(app):
+    client = Client()
+    client.force_login(UserFactory.create(username="eve"), BACKEND)
+    client.post(LOGIN, {"username": "ada", "password": PASSWORD})
+    assert not is_logged_in(client)
+    enter(client, code_of(app))
+    assert "<bdi>ada</bdi>" in client.get("/accounts/clients").content.decode()
+
+
 def test_the_forms_need_the_csrf_token(app, ada):
     strict = Client(enforce_csrf_checks=True)
     strict.cookies["sessionid"] = str(password_step().session.session_key)
