@@ -47,6 +47,8 @@ from gateway.chat.operations.base import Operation
 from gateway.chat.operations.chat import CHAT, EMBEDDINGS
 from gateway.chat.operations.messages.operation import COUNT_TOKENS
 from gateway.chat.operations.messages.operation import MESSAGES as CREATE_MESSAGE
+from gateway.chat.operations.responses.format import RESPONSES
+from gateway.chat.operations.responses.operation import RESPOND
 from gateway.chat.streaming.body import events
 from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
@@ -106,6 +108,7 @@ ROUTES: Mapping[str, Route] = {
     "/v1/embeddings": Route("POST", OPENAI, EMBEDDINGS),
     "/v1/messages": Route("POST", MESSAGES, CREATE_MESSAGE),
     "/v1/messages/count_tokens": Route("POST", MESSAGES, COUNT_TOKENS),
+    "/v1/responses": Route("POST", RESPONSES, RESPOND),
     "/v1/models": MODELS,
     "/models": MODELS,
 }

@@ -206,7 +206,8 @@ class ModelEntry(FromFile):
     `supports` None means everything. `strict_end` makes a stream without a finish reason a
     failure. `drop_params` names fields that the upstream does not get; True means those that it
     does not have. `fallbacks` are other entries, called when this one fails, and
-    `context_fallbacks` those for requests that are too long for it.
+    `context_fallbacks` those for requests that are too long for it. `responses`: the upstream
+    has OpenAI's Responses API.
     """
 
     name: Annotated[Text, Field(max_length=128)]
@@ -227,6 +228,7 @@ class ModelEntry(FromFile):
     retries: Annotated[int, Field(strict=True, ge=0, le=10)] = 0
     fallbacks: rules.Names = ()
     context_fallbacks: rules.Names = ()
+    responses: StrictBool = False
     balance: Annotated[str, OneOf(BALANCES)] = WEIGHT
     proxy: rules.Proxy = field(default="", repr=False)
 
@@ -257,6 +259,8 @@ def _entry(declared: DeclaredModel) -> ModelEntry:
         target.base_url for target in targets
     ):
         raise ValueError("needs base_url" + " of each target" * bool(declared.targets))
+    if declared.responses and declared.upstream != "openai":
+        raise ValueError("has responses, which only the upstream openai can have")
     targets = tuple(
         replace(target, model=target.model or declared.name) for target in targets
     )

@@ -30,7 +30,9 @@ HOUR = ("ephemeral_1h_input_tokens",)
 # The limit of an estimate's work.
 MAX_PARTS = 100_000
 # The fields with the text of a request, the last first; and fields without text.
-PROMPT = ("functions", "tools", "system", "input", "prompt", "messages")
+PROMPT = (
+    *("functions", "tools", "system", "instructions", "input", "prompt", "messages"),
+)
 NOT_TEXT = frozenset(
     {
         *("role", "type", "id", "index", "tool_call_id", "cache_control", "signature"),

@@ -26,12 +26,23 @@ class OpenAI:
     async def embed(self, job: Job) -> bytes:
         return await self._post(job, "embeddings")
 
+    async def respond(self, job: Job) -> bytes:
+        """Return a response of the Responses API as JSON, for a request in its shape."""
+        return await self._post(job, "responses")
+
     async def _post(self, job: Job, path: str) -> bytes:
         async with http.post(self._client, job, partial(_call, path=path)) as response:
             return await http.read_body(response)
 
-    async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
-        call = partial(_call, path="chat/completions")
+    def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
+        return self._events(job, "chat/completions")
+
+    def respond_in_parts(self, job: Job) -> AsyncGenerator[list[bytes]]:
+        """Yield the events of a response of the Responses API, as stream() does."""
+        return self._events(job, "responses")
+
+    async def _events(self, job: Job, path: str) -> AsyncGenerator[list[bytes]]:
+        call = partial(_call, path=path)
         posting = http.post(self._client, job, call)
         del job  # a stream may last, and a prompt be long
         async with posting as response:
@@ -44,5 +55,7 @@ def _call(job: Job, path: str) -> http.Call:
     key = job.target.api_key
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     request = adapted(job.request, job.entry)
-    body = request.for_upstream(job.target.model, ask_usage=job.entry.stream_usage)
+    # The Responses API sends its usage unasked, and refuses to be asked.
+    ask_usage = job.entry.stream_usage and path != "responses"
+    body = request.for_upstream(job.target.model, ask_usage=ask_usage)
     return http.Call(f"{base}/{path}", headers, body)

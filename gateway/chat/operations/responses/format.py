@@ -1,0 +1,90 @@
+"""The errors of the Responses API: OpenAI's, and in a stream the event `response.failed`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gateway.chat.core import errors, failures
+from gateway.chat.core.context import ChatContext
+from gateway.chat.core.errors import ChatError
+from gateway.chat.core.formats import TOO_MANY_REQUESTS, ApiFormat
+from gateway.chat.core.http_messages import EVENT_STREAM
+
+UNSUPPORTED = (
+    errors.UnsupportedRequestError,
+    errors.UnsupportedInferenceTypeError,
+    errors.EndpointNotFoundError,
+)
+TOO_LONG = "context_length_exceeded"
+OVERLOADED = frozenset({503, 529})
+
+
+class FailingStream(Protocol):
+    """A stream that can end with a failure at any time."""
+
+    def failed(self, error: Mapping[str, Any]) -> bytes:
+        """Return the events that are ready, and `response.failed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundStream:
+    """The stream of a request."""
+
+    stream: FailingStream
+    context: ChatContext
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsesFormat(ApiFormat):
+    """OpenAI's errors. `bound` is the stream that a failure ends, once there is one."""
+
+    is_openai: bool = True
+    bound: BoundStream | None = None
+
+    def failure(
+        self, table: errors.Table, error: BaseException, request_id: str
+    ) -> tuple[int, Any, dict[str, str]]:
+        """Return status, body and headers for a failed call.
+
+        A request that is too long fails inside its stream, as at OpenAI: Codex then shortens
+        the conversation, but ends at a status.
+        """
+        if isinstance(error, UNSUPPORTED):
+            table = errors.SYNCHRONOUS
+        is_too_long = isinstance(error, ChatError) and failures.is_too_long(error)
+        if is_too_long and self.bound is not None:
+            self.bound.context.error_status, text = 400, str(error)
+            event = self.bound.stream.failed(error_of(error, 400, text))
+            return 200, event, EVENT_STREAM
+        status, body, headers = ApiFormat.failure(self, table, error, request_id)
+        if is_too_long:
+            body["error"]["code"] = TOO_LONG
+        return status, body, headers
+
+    def error_event(self, error: BaseException, request_id: str) -> bytes:
+        """Return the last event of a stream that fails after it began."""
+        status, text = errors.look_up(errors.AFTER_FIRST_CHUNK, error, request_id)
+        if self.bound is None:
+            return ApiFormat.error_event(self, error, request_id)
+        return self.bound.stream.failed(error_of(error, status, text))
+
+
+RESPONSES = ResponsesFormat()
+
+
+def error_of(error: BaseException, status: int, message: str) -> dict[str, Any]:
+    """Return the `error` of a response that failed, with a code that clients know."""
+    upstream = getattr(error, "upstream", ChatError.upstream)
+    if isinstance(error, ChatError) and failures.is_too_long(error):
+        code = TOO_LONG
+    elif given := upstream.fields.get("code"):
+        code = given
+    elif upstream.status == TOO_MANY_REQUESTS:
+        code = "rate_limit_exceeded"
+    elif upstream.status in OVERLOADED:
+        code = "server_is_overloaded"
+    else:
+        code = "invalid_prompt" if status == 400 else "server_error"
+    return {"code": code, "message": message}

@@ -1,0 +1,201 @@
+"""The input of a Responses request as messages of a chat request. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.operations.responses.carried import Carrier
+from gateway.chat.operations.responses.tools import arguments_of, flat_name
+
+Message = dict[str, Any]
+
+# Many servers have templates for these roles alone; OpenAI reads system as developer.
+ROLES = {
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+}
+MAX_TEXT = 500
+
+
+def messages(body: Mapping[str, Any], carrier: Carrier) -> list[Message]:
+    """Return the instructions and the input. Raises InvalidValueError, UnsupportedRequestError."""
+    given = body.get("input")
+    if isinstance(given, str):
+        given = [{"role": "user", "content": given}]
+    if not isinstance(given, list):
+        raise InvalidValueError("input: must be a text or a list of items.")
+    conversation = Conversation(carrier)
+    instructions = body.get("instructions")
+    if isinstance(instructions, str) and instructions:
+        conversation.add({"role": "system", "content": instructions})
+    elif instructions:
+        raise InvalidValueError("instructions: must be a text.")
+    for item in given:
+        conversation.read(item)
+    return conversation.end()
+
+
+class Conversation:
+    """Messages that grow item by item.
+
+    What the assistant says and calls in a row is one message: results of tools must follow
+    their calls. Images that a tool returned follow all results, in a message of the user,
+    since OpenAI's API takes only text in results.
+    """
+
+    def __init__(self, carrier: Carrier) -> None:
+        self._carrier = carrier
+        self._messages: list[Message] = []
+        self._images: list[dict[str, Any]] = []
+        self._reasoning: dict[str, Any] = {}
+
+    def add(self, message: Message) -> None:
+        self._flush()
+        self._messages.append(message)
+
+    def end(self) -> list[Message]:
+        self._flush()
+        return self._messages
+
+    def read(self, item: Any) -> None:
+        """Add an item. Raises InvalidValueError, UnsupportedRequestError."""
+        if not isinstance(item, dict):
+            raise InvalidValueError("input: each item must be an object.")
+        kind = item.get("type") or ("message" if "role" in item else None)
+        if not isinstance(kind, str):
+            raise InvalidValueError("input: each item needs a type or a role.")
+        read = READERS.get(kind)
+        if read is None:
+            raise UnsupportedRequestError(f"input of the type {kind}"[:MAX_TEXT])
+        read(self, item)
+
+    def _flush(self) -> None:
+        """Add the images of the results that came last."""
+        if self._images:
+            images, self._images = self._images, []
+            self._messages.append({"role": "user", "content": images})
+
+    def _assistant(self) -> Message:
+        """Return the assistant's message that items belong to."""
+        self._flush()
+        if not self._messages or self._messages[-1]["role"] != "assistant":
+            self._messages.append({"role": "assistant", "content": None})
+        message = self._messages[-1]
+        _merge(message, self._reasoning)
+        self._reasoning = {}
+        return message
+
+    def _message(self, item: Mapping[str, Any]) -> None:
+        role, content = ROLES.get(str(item.get("role"))), item.get("content")
+        if role is None:
+            raise UnsupportedRequestError(f"the role {item.get('role')}"[:MAX_TEXT])
+        if role == "assistant":
+            self._say(content)
+            return
+        self._reasoning = {}
+        parts = _parts(content)
+        texts = [part["text"] for part in parts if part["type"] == "text"]
+        is_text = len(texts) == len(parts) == 1
+        self.add({"role": role, "content": texts[0] if is_text else parts})
+
+    def _say(self, content: Any) -> None:
+        message = self._assistant()
+        for name, kind in (("content", "text"), ("refusal", "refusal")):
+            texts = [part[kind] for part in _parts(content) if part["type"] == kind]
+            if texts:
+                message[name] = (message.get(name) or "") + "".join(texts)
+
+    def _call(self, item: Mapping[str, Any], arguments: Any) -> None:
+        key, name = item.get("call_id"), item.get("name")
+        if not (isinstance(key, str) and isinstance(name, str)):
+            raise InvalidValueError("input: a call needs call_id and name.")
+        if not isinstance(arguments, str):
+            raise InvalidValueError("input: the arguments of a call must be a text.")
+        namespace = item.get("namespace")
+        flat = flat_name(name, namespace if isinstance(namespace, str) else "")
+        own, extra = self._carrier.split(key)
+        function = {"name": flat, "arguments": arguments}
+        call = {"id": own, "type": "function", "function": function, **extra}
+        self._assistant().setdefault("tool_calls", []).append(call)
+
+    def _function_call(self, item: Mapping[str, Any]) -> None:
+        self._call(item, item.get("arguments"))
+
+    def _custom_call(self, item: Mapping[str, Any]) -> None:
+        text = item.get("input")
+        self._call(item, arguments_of(text) if isinstance(text, str) else None)
+
+    def _result(self, item: Mapping[str, Any]) -> None:
+        key, output = item.get("call_id"), item.get("output")
+        if not isinstance(key, str):
+            raise InvalidValueError("input: a result needs its call_id.")
+        parts = _parts(output)
+        texts = [part["text"] for part in parts if part["type"] == "text"]
+        others = [part for part in parts if part["type"] != "text"]
+        own, _ = self._carrier.split(key)
+        content = "\n".join(texts)
+        self._messages.append({"role": "tool", "tool_call_id": own, "content": content})
+        self._images += others
+
+    def _reason(self, item: Mapping[str, Any]) -> None:
+        """Keep what an upstream wants back. What another server encrypted has no effect."""
+        fields = self._carrier.reasoning_of(item.get("encrypted_content"))
+        _merge(self._reasoning, fields)
+
+
+READERS: Mapping[str, Callable[[Conversation, Mapping[str, Any]], None]] = {
+    "message": Conversation._message,  # noqa: SLF001 - the table belongs to the class
+    "function_call": Conversation._function_call,  # noqa: SLF001
+    "custom_tool_call": Conversation._custom_call,  # noqa: SLF001
+    "function_call_output": Conversation._result,  # noqa: SLF001
+    "custom_tool_call_output": Conversation._result,  # noqa: SLF001
+    "reasoning": Conversation._reason,  # noqa: SLF001
+}
+
+
+def _merge(message: Message, fields: Mapping[str, Any]) -> None:
+    """Add reasoning to a message: lists and texts go on."""
+    for name, value in fields.items():
+        before = message.get(name)
+        goes_on = isinstance(before, str | list) and type(before) is type(value)
+        message[name] = before + value if goes_on else value
+
+
+def _parts(content: Any) -> list[dict[str, Any]]:
+    """Return the parts of a message. Raises InvalidValueError, UnsupportedRequestError."""
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        raise InvalidValueError("input: content must be a text or a list.")
+    return [_part(part) for part in content]
+
+
+def _part(part: Any) -> dict[str, Any]:
+    match part:
+        case {"type": "input_text" | "output_text" | "text", "text": str(text)}:
+            return {"type": "text", "text": text}
+        case {"type": "refusal", "refusal": str(text)}:
+            return {"type": "refusal", "refusal": text}
+        case {"type": "input_image", "image_url": str(url)}:
+            image = {"url": url, **_given(part, ("detail",))}
+            return {"type": "image_url", "image_url": image}
+        case {"type": "input_file"} if isinstance(part.get("file_data"), str):
+            return {"type": "file", "file": _given(part, ("filename", "file_data"))}
+        case {"type": "input_audio", "input_audio": dict(audio)}:
+            return {"type": "input_audio", "input_audio": audio}
+        case {"type": "input_image" | "input_file" as kind}:
+            names = ", ".join(_given(part, ("file_id", "file_url"))) or "no data"
+            raise UnsupportedRequestError(f"{kind}: {names}")
+        case {"type": str(kind)}:
+            raise UnsupportedRequestError(f"content of the type {kind}"[:MAX_TEXT])
+    raise InvalidValueError("input: a part of the content has no type.")
+
+
+def _given(part: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: part[name] for name in names if part.get(name) is not None}

@@ -1,0 +1,125 @@
+"""The stream of an upstream that has the Responses API: its events, with another name of the model. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.chat.core import chunks, failures, json_numbers
+from gateway.chat.core.errors import (
+    ChatError,
+    InvalidRequestError,
+    UpstreamError,
+    UpstreamServiceError,
+)
+from gateway.chat.core.sse import DONE
+from gateway.chat.core.usage_tokens import Usage
+
+# Events before any part of the answer: until it comes, another target can answer.
+OPENING = frozenset({"response.created", "response.queued", "response.in_progress"})
+FINAL = frozenset({"response.completed", "response.incomplete"})
+FAILED = frozenset({"response.failed", "error"})
+# Codes of failures that another target would have, too; others are the upstream's.
+REFUSALS = failures.CONTEXT_CODES | {"invalid_prompt", "invalid_image", "cyber_policy"}
+LIMIT = "rate_limit_exceeded"
+TOO_MANY_REQUESTS = 429
+
+
+class PassedEvents:
+    """A Transformer of the events of a response, as gateway.chat.streaming describes it."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._ready: list[bytes] = []
+        self._number = -1
+        self._response: Mapping[str, Any] = {}
+        self.usage: Usage | None = None
+        self.characters = 0
+        self.is_done = False
+        self.has_finished = False
+        self.chunks = 0
+
+    def feed(self, payloads: list[bytes]) -> None:
+        for payload in payloads:
+            if self.is_done:
+                return
+            if payload == DONE:
+                self.is_done = True
+            else:
+                self._pass(payload)
+
+    def _pass(self, payload: bytes) -> None:
+        event = chunks.parse(payload, json_numbers.read)
+        kind, response = event.get("type"), event.get("response")
+        if kind in FAILED or failures.is_failure(event):
+            raise failure_of(event)
+        if not isinstance(kind, str) or not kind.isprintable():
+            return  # no event of this API
+        number = event.get("sequence_number")
+        self._number = number if isinstance(number, int) else self._number + 1
+        self.chunks += kind not in OPENING
+        if isinstance(delta := event.get("delta"), str):
+            self.characters += len(delta)
+        if isinstance(response, dict):
+            self._response = response
+            payload = self._renamed(payload, response)
+            self.usage = Usage.read(response.get("usage")) or self.usage
+            self.has_finished = self.is_done = kind in FINAL
+        self._add(kind, payload)
+
+    def _renamed(self, payload: bytes, response: Mapping[str, Any]) -> bytes:
+        if response.get("model", self._model) == self._model:
+            return payload
+        if payload.count(chunks.MODEL_KEY) == 1:
+            return chunks.rename(payload, self._model)
+        event = chunks.parse(payload)  # its numbers keep their text
+        event["response"]["model"] = self._model
+        return chunks.dump(event)
+
+    def _add(self, kind: str, payload: bytes) -> None:
+        # An event is one line; JSON has line breaks only between its parts.
+        data = payload.replace(b"\n", b" ")
+        self._ready.append(b"event: " + kind.encode() + b"\ndata: " + data + b"\n\n")
+
+    @property
+    def goes_on(self) -> bool:
+        return not self.has_finished
+
+    @property
+    def is_complete(self) -> bool:
+        return self.has_finished
+
+    def flush(self) -> bytes:
+        events = b"".join(self._ready)
+        self._ready.clear()
+        return events
+
+    flush_all = end = flush
+
+    def failed(self, error: Mapping[str, Any]) -> bytes:
+        """Return the event that ends a response that has failed."""
+        response = {**self._response, "status": "failed", "error": error}
+        if "model" in response:
+            response["model"] = self._model
+        number = self._number + 1
+        kind = "response.failed"
+        event = {"type": kind, "response": response, "sequence_number": number}
+        self._add(kind, chunks.dump(event))
+        return self.flush()
+
+
+def failure_of(event: Mapping[str, Any]) -> ChatError:
+    """Return the failure that an event or a response reports."""
+    response = event.get("response")
+    error = response.get("error") if isinstance(response, dict) else None
+    error = error or event.get("error") or event
+    known = failures.failure_in({"error": error}, refusal=InvalidRequestError)
+    code = known.upstream.fields.get("code")
+    if code in REFUSALS and isinstance(known, UpstreamServiceError):
+        message = error.get("message")
+        known = InvalidRequestError(str(message or failures.REFUSED))
+        known.upstream = UpstreamError(fields={"code": str(code)})
+    elif code == LIMIT:
+        fields = known.upstream.fields
+        known.upstream = UpstreamError(TOO_MANY_REQUESTS, fields)
+    return known

@@ -1,0 +1,262 @@
+"""The Response object: what stays the same while it grows, its items, and its usage. Pure."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from gateway.chat.core import json_numbers
+from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.operations.responses import carried
+from gateway.chat.operations.responses.carried import Carrier
+from gateway.chat.operations.responses.tools import Tool, Tools, input_of
+
+Item = dict[str, Any]
+
+# A stream repeats these in three events; longer ones are left out, so that it stays small.
+MAX_REPEATED_BYTES = 64 * 1024
+REPEATED = ("instructions", "tools")
+# Fields of the request that a response repeats, with their values when they are missing.
+ECHOED: Mapping[str, Any] = {
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "prompt_cache_key": None,
+    "reasoning": {"effort": None, "summary": None},
+    "safety_identifier": None,
+    "service_tier": None,
+    "temperature": None,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_logprobs": None,
+    "top_p": None,
+    "user": None,
+}
+NO_ARGUMENTS = "{}"
+INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+class Skeleton:
+    """The parts of a response that do not depend on its answer."""
+
+    def __init__(self, body: Mapping[str, Any], model: str) -> None:
+        self.key = f"{random.getrandbits(128):032x}"
+        self._head = {
+            "id": f"resp_{self.key}",
+            "object": "response",
+            "created_at": int(time.time()),
+        }
+        echoed = {
+            name: default if body.get(name) is None else body[name]
+            for name, default in ECHOED.items()
+        }
+        self._tail = {
+            "background": False,
+            "model": model,
+            "previous_response_id": None,
+            "store": False,
+            "truncation": "disabled",
+            **echoed,
+        }
+
+    def for_stream(self) -> Skeleton:
+        """Leave out what is too long to be repeated; write the rest once."""
+        for name in REPEATED:
+            if len(json_numbers.dumps(self._tail[name])) > MAX_REPEATED_BYTES:
+                self._tail[name] = ECHOED[name]
+        self._tail = {
+            name: orjson.Fragment(json_numbers.dumps(value))
+            for name, value in self._tail.items()
+        }
+        return self
+
+    def item_id(self, prefix: str, number: int) -> str:
+        return f"{prefix}_{self.key}{number:04x}"
+
+    def response(
+        self,
+        status: str,
+        output: list[Item],
+        usage: Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> dict[str, Any]:
+        done = {"completed_at": int(time.time())} if status == "completed" else {}
+        return {
+            **self._head,
+            "status": status,
+            **done,
+            "error": None,
+            "incomplete_details": None,
+            "output": output,
+            **self._tail,
+            "usage": usage,
+            **fields,
+        }
+
+    def ended(
+        self, reason: str | None, output: list[Item], usage: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """Return the response after a finish reason of a chat completion."""
+        if reason not in INCOMPLETE:
+            return self.response("completed", output, usage)
+        details = {"reason": INCOMPLETE[reason]}
+        return self.response("incomplete", output, usage, incomplete_details=details)
+
+
+def usage_of(usage: Usage | None) -> dict[str, Any] | None:
+    """Return the usage as the Responses API writes it; null if the upstream has not said it."""
+    if usage is None or usage.completion_tokens is None:
+        return None
+    return {
+        "input_tokens": usage.prompt_tokens,
+        "input_tokens_details": {
+            "cached_tokens": usage.cached_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+        },
+        "output_tokens": usage.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+    }
+
+
+def reasoning_item(key: str, text: str, encrypted: str | None) -> Item:
+    summary = [{"type": "summary_text", "text": text}] if text else []
+    item: Item = {"id": key, "type": "reasoning", "summary": summary}
+    return {**item, "encrypted_content": encrypted} if encrypted else item
+
+
+def message_item(key: str, content: list[Item], status: str = "completed") -> Item:
+    return {
+        "id": key,
+        "type": "message",
+        "status": status,
+        "role": "assistant",
+        "content": content,
+    }
+
+
+def text_part(text: str, logprobs: Any = None, annotations: Any = None) -> Item:
+    return {
+        "type": "output_text",
+        "text": text,
+        "annotations": citations(annotations),
+        "logprobs": token_logprobs(logprobs),
+    }
+
+
+def refusal_part(text: str) -> Item:
+    return {"type": "refusal", "refusal": text}
+
+
+def call_item(
+    key: str, call_id: str, tool: Tool, arguments: str, status: str = "completed"
+) -> Item:
+    """Return a call in the form in which the client declared the tool."""
+    if tool.is_custom:
+        named: Item = {"type": "custom_tool_call", "input": input_of(arguments)}
+    else:
+        named = {"type": "function_call", "arguments": arguments}
+    space = {"namespace": tool.namespace} if tool.namespace else {}
+    return {
+        "id": key,
+        "status": status,
+        "call_id": call_id,
+        "name": tool.name,
+        **space,
+        **named,
+    }
+
+
+def reasoning_text(delta: Mapping[str, Any]) -> str:
+    """Return the text of reasoning: DeepSeek's name of it, or that of OpenRouter and vLLM."""
+    texts = (delta.get(name) for name in ("reasoning_content", "reasoning"))
+    return next((text for text in texts if isinstance(text, str) and text), "")
+
+
+def citations(annotations: Any) -> list[Item]:
+    items = annotations if isinstance(annotations, list) else []
+    given = (item.get("url_citation") for item in items if isinstance(item, dict))
+    return [
+        {
+            "type": "url_citation",
+            "url": str(one.get("url", "")),
+            "title": str(one.get("title", "")),
+            "start_index": _integer(one.get("start_index")),
+            "end_index": _integer(one.get("end_index")),
+        }
+        for one in given
+        if isinstance(one, dict)
+    ]
+
+
+def _integer(value: Any) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def token_logprobs(logprobs: Any) -> list[Item]:
+    """Return the log probabilities of a choice of a chat completion."""
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    return [_logprob(token, with_top=True) for token in _objects(content)]
+
+
+def _logprob(token: Mapping[str, Any], *, with_top: bool) -> Item:
+    top = [_logprob(one, with_top=False) for one in _objects(token.get("top_logprobs"))]
+    number = token.get("logprob")
+    return {
+        "token": str(token.get("token", "")),
+        "bytes": token.get("bytes") or [],
+        "logprob": number if isinstance(number, int | float) else 0.0,
+        **({"top_logprobs": top} if with_top else {}),
+    }
+
+
+def _objects(value: Any) -> Iterable[Mapping[str, Any]]:
+    items = value if isinstance(value, list) else []
+    return (item for item in items if isinstance(item, dict))
+
+
+def output_of(
+    choice: Mapping[str, Any], skeleton: Skeleton, known: Tools, carrier: Carrier
+) -> list[Item]:
+    """Return the items of a choice of a chat completion."""
+    message = choice.get("message")
+    message = message if isinstance(message, dict) else {}
+    items: list[Item] = []
+    fields = {name: message[name] for name in carried.REASONING if message.get(name)}
+    if fields:
+        encrypted = carrier.encrypted_content(fields)
+        key = skeleton.item_id("rs", 0)
+        items.append(reasoning_item(key, reasoning_text(message), encrypted))
+    if content := _content(choice, message):
+        key = skeleton.item_id("msg", len(items))
+        items.append(message_item(key, content))
+    for call in _objects(message.get("tool_calls")):
+        function = call.get("function")
+        function = function if isinstance(function, dict) else {}
+        tool = known.tool(str(function.get("name") or ""))
+        key = skeleton.item_id("ctc" if tool.is_custom else "fc", len(items))
+        own = str(call.get("id") or f"call_{key}")
+        call_id = carrier.call_id(own, call.get(carried.CALL))
+        arguments = str(function.get("arguments") or NO_ARGUMENTS)
+        items.append(call_item(key, call_id, tool, arguments))
+    return items
+
+
+def _content(choice: Mapping[str, Any], message: Mapping[str, Any]) -> list[Item]:
+    text, refusal = message.get("content"), message.get("refusal")
+    parts: list[Item] = []
+    if isinstance(text, list):  # Mistral's parts
+        text = "".join(str(part.get("text") or "") for part in _objects(text))
+    if isinstance(text, str) and text:
+        annotations = message.get("annotations")
+        parts.append(text_part(text, choice.get("logprobs"), annotations))
+    if isinstance(refusal, str) and refusal:
+        parts.append(refusal_part(refusal))
+    return parts

@@ -1,0 +1,116 @@
+"""What tests of the Responses API share: its events as its official models read them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import TypeAdapter
+
+from tests.gateway.chat.harness import Gateway
+from tests.gateway.chat.mock_upstream import HEAD, event
+
+PATH = "/v1/responses"
+EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+ENDS = ("response.completed", "response.incomplete", "response.failed")
+TIDE = {
+    "type": "function",
+    "name": "tide",
+    "description": "When the tide is high.",
+    "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
+    "strict": True,
+}
+PATCH = {
+    "type": "custom",
+    "name": "apply_patch",
+    "description": "Edit files.",
+    "format": {"type": "grammar", "syntax": "lark", "definition": 'start: "x"'},
+}
+
+
+def create(gateway: Gateway, **fields: Any) -> Any:
+    """Send a request; return the response."""
+    body = {"model": "small", "input": "Hello", **fields}
+    return gateway.post(json.dumps(body), path=PATH)
+
+
+def answer(gateway: Gateway, **fields: Any) -> dict[str, Any]:
+    response = create(gateway, **fields)
+    assert response.status_code == 200, response.text
+    value: dict[str, Any] = response.json()
+    Response.model_validate(value)
+    return value
+
+
+def stream(gateway: Gateway, **fields: Any) -> list[dict[str, Any]]:
+    response = create(gateway, stream=True, **fields)
+    assert response.status_code == 200, response.text
+    assert response.headers["Content-Type"] == "text/event-stream"
+    return events_of(response.content)
+
+
+def events_of(content: bytes) -> list[dict[str, Any]]:
+    """Return the events of a stream, each checked against its model, and all in their order."""
+    *blocks, rest = content.decode().split("\n\n")
+    assert not rest
+    events = []
+    for block in blocks:
+        name, data = block.split("\n")
+        value = json.loads(data.removeprefix("data: "))
+        assert name == f"event: {value['type']}"
+        events.append(value)
+    check_order(events)
+    return events
+
+
+def check_order(events: list[dict[str, Any]]) -> None:
+    """Check numbers, and that each item and part is added, goes on and ends in this order."""
+    first = events[0]["sequence_number"]
+    numbers = [item["sequence_number"] for item in events]
+    assert numbers == list(range(first, first + len(events)))
+    assert [e["type"] for e in events if e["type"] in ENDS] == [events[-1]["type"]]
+    is_failure = events[-1]["type"] == "response.failed"
+    for value in events[: -1 if is_failure else None]:
+        EVENT.validate_python(value)
+    open_items: dict[int, dict[str, Any]] = {}
+    done: dict[int, dict[str, Any]] = {}
+    open_parts: set[tuple[Any, ...]] = set()
+    for value in events:
+        kind: str = value["type"]
+        place: Any = value.get("output_index")
+        if kind == "response.output_item.added":
+            assert place == len(open_items) + len(done)
+            open_items[place] = value["item"]
+        elif kind == "response.output_item.done":
+            assert open_items.pop(place)["id"] == value["item"]["id"]
+            done[place] = value["item"]
+        elif place is not None:
+            assert open_items[place]["id"] == value["item_id"]
+        part = (place, value.get("content_index"), value.get("summary_index"))
+        if kind.endswith("part.added"):
+            assert part not in open_parts
+            open_parts.add(part)
+        elif kind.endswith("part.done"):
+            open_parts.remove(part)
+        elif part[1:] != (None, None):
+            assert part in open_parts
+    output = events[-1]["response"]["output"]
+    if not is_failure:
+        assert not open_items
+        assert not open_parts
+        assert output == [done[place] for place in sorted(done)]
+
+
+def kinds(events: list[dict[str, Any]]) -> list[str]:
+    return [item["type"].removeprefix("response.") for item in events]
+
+
+def delta(**fields: Any) -> bytes:
+    """Return an event of a chat completion."""
+    choice = {"index": 0, "delta": fields, "finish_reason": None}
+    return event({**HEAD, "choices": [choice]})
+
+
+def call(index: int, **fields: Any) -> bytes:
+    return delta(tool_calls=[{"index": index, **fields}])

@@ -1,0 +1,393 @@
+"""Requests of the Responses API as the upstream gets them, and what is refused by name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.chat.core.errors import ChatError
+from gateway.chat.operations.responses.carried import Carrier
+from gateway.chat.operations.responses.request import translate
+from gateway.configuration.shapes import ModelEntry, Target
+from tests.gateway.chat.mock_upstream import COMPLETION, answers
+from tests.gateway.chat.operations.responses.harness import (
+    PATCH,
+    TIDE,
+    answer,
+    create,
+)
+
+ENTRY = ModelEntry("small", "openai", ())
+FUNCTION = {
+    "type": "function",
+    "function": {name: value for name, value in TIDE.items() if name != "type"},
+}
+UNSUPPORTED = "Endpoint does not support request: "
+
+
+def sent(**fields: Any) -> dict[str, Any]:
+    return translate({"input": "Hello", **fields}, ENTRY).body
+
+
+def messages(*items: Any, entry: ModelEntry = ENTRY) -> Any:
+    return translate({"input": list(items)}, entry).body["messages"]
+
+
+def test_instructions_and_a_text_are_messages():
+    assert sent(instructions="Be brief.", stream=True, temperature=0.5) == {
+        "stream": True,
+        "temperature": 0.5,
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Hello"},
+        ],
+    }
+
+
+def test_options_have_their_names_in_a_chat_request():
+    schema = {"name": "out", "schema": {"type": "object"}, "strict": True}
+    body = sent(
+        max_output_tokens=9,
+        reasoning={"effort": "low", "summary": "auto"},
+        text={"verbosity": "low", "format": {"type": "json_schema", **schema}},
+        tools=[TIDE],
+        tool_choice={"type": "function", "name": "tide"},
+        parallel_tool_calls=False,
+        include=["reasoning.encrypted_content"],
+        prompt_cache_key="k",
+        client_metadata={"x-codex-installation-id": "1"},
+        store=False,
+        truncation="disabled",
+        background=False,
+        previous_response_id=None,
+        stream_options={"include_obfuscation": False},
+        service_tier="auto",
+        top_k=4,
+    )
+    del body["messages"]
+    assert body == {
+        "max_completion_tokens": 9,
+        "reasoning_effort": "low",
+        "verbosity": "low",
+        "response_format": {"type": "json_schema", "json_schema": schema},
+        "tools": [FUNCTION],
+        "tool_choice": {"type": "function", "function": {"name": "tide"}},
+        "parallel_tool_calls": False,
+        "prompt_cache_key": "k",
+        "service_tier": "auto",
+        "top_k": 4,  # what is not known goes to the upstream
+    }
+    assert sent(text={"format": {"type": "json_object"}})["response_format"] == {
+        "type": "json_object"
+    }
+    assert sent(tool_choice="auto", parallel_tool_calls=True).keys() == {"messages"}
+
+
+def test_only_openais_shape_has_a_key_of_the_cache():
+    entry = ModelEntry("claude", "anthropic", ())
+    body = {"input": "x", "prompt_cache_key": "k", "prompt_cache_retention": "24h"}
+    assert translate(body, entry).body.keys() == {"messages"}
+
+
+def test_what_the_assistant_says_and_calls_in_a_row_is_one_message():
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}
+    text = {"type": "output_text", "text": "I look.", "annotations": []}
+    assert messages(
+        {"role": "developer", "content": "Be brief."},
+        {"type": "message", "role": "user", "content": "When is high tide?"},
+        {**reasoning, "encrypted_content": "another server's"},
+        {"type": "message", "role": "assistant", "content": [text]},
+        {"type": "function_call", "call_id": "1", "name": "tide", "arguments": "{}"},
+        {"type": "function_call", "call_id": "2", "name": "tide", "arguments": ""},
+        {"type": "function_call_output", "call_id": "1", "output": ""},
+        {"type": "function_call_output", "call_id": "2", "output": "06:12"},
+        {"role": "assistant", "content": "At 06:12."},
+        {"role": "user", "content": [{"type": "input_text", "text": "Thanks"}]},
+    ) == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "When is high tide?"},
+        {
+            "role": "assistant",
+            "content": "I look.",
+            "tool_calls": [
+                {"id": key, "type": "function", "function": {"name": "tide", "arguments": text}}
+                for key, text in (("1", "{}"), ("2", ""))
+            ],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": ""},
+        {"role": "tool", "tool_call_id": "2", "content": "06:12"},
+        {"role": "assistant", "content": "At 06:12."},
+        {"role": "user", "content": "Thanks"},
+    ]  # fmt: skip
+
+
+def test_images_of_results_follow_all_results():
+    image = {
+        "type": "input_image",
+        "image_url": "data:image/png;base64,AA",
+        "detail": "low",
+    }
+    part = {
+        "type": "image_url",
+        "image_url": {"url": image["image_url"], "detail": "low"},
+    }
+    text = {"type": "input_text", "text": "a page"}
+    calls = [
+        {"type": "function_call", "call_id": key, "name": "see", "arguments": "{}"}
+        for key in "12"
+    ]
+    results = [
+        {"type": "function_call_output", "call_id": "1", "output": [text, image]},
+        {"type": "function_call_output", "call_id": "2", "output": "none"},
+    ]
+    assert messages(*calls, *results)[1:] == [
+        {"role": "tool", "tool_call_id": "1", "content": "a page"},
+        {"role": "tool", "tool_call_id": "2", "content": "none"},
+        {"role": "user", "content": [part]},
+    ]
+    assert messages(*calls, *results, {"role": "user", "content": "And?"})[-2:] == [
+        {"role": "user", "content": [part]},
+        {"role": "user", "content": "And?"},
+    ]
+
+
+def test_parts_of_the_user_are_translated():
+    file = {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AA"}
+    audio = {"data": "AA", "format": "wav"}
+    [message] = messages(
+        {
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": "See"},
+                {"type": "input_file", **file},
+                {"type": "input_audio", "input_audio": audio},
+            ],
+        }
+    )
+    assert message["content"] == [
+        {"type": "text", "text": "See"},
+        {"type": "file", "file": file},
+        {"type": "input_audio", "input_audio": audio},
+    ]
+
+
+def test_a_custom_tool_is_a_function_that_takes_a_text():
+    body = sent(tools=[PATCH], tool_choice={"type": "custom", "name": "apply_patch"})
+    [tool] = body["tools"]
+    assert tool["function"]["name"] == "apply_patch"
+    assert PATCH["format"]["definition"] in tool["function"]["description"]
+    assert tool["function"]["parameters"]["required"] == ["input"]
+    [call, result] = messages(
+        {"type": "custom_tool_call", "call_id": "1", "name": "apply_patch", "input": 'a"b'},
+        {"type": "custom_tool_call_output", "call_id": "1", "output": "Done"},
+    )  # fmt: skip
+    [only] = call["tool_calls"]
+    assert json.loads(only["function"]["arguments"]) == {"input": 'a"b'}
+    assert result == {"role": "tool", "tool_call_id": "1", "content": "Done"}
+
+
+def test_tools_of_a_namespace_have_its_name_before_theirs(gateway, upstream):
+    space = {
+        "type": "namespace",
+        "name": "harbour",
+        "description": "",
+        "tools": [TIDE],
+    }
+    function = {"name": "harbour__tide", "arguments": "{}"}
+    message = {"tool_calls": [{"id": "1", "function": function}]}
+    upstream.script = answers(
+        {"choices": [{"message": message, "finish_reason": "tool_calls"}]}
+    )
+    [item] = answer(gateway, tools=[space])["output"]
+    assert (item["name"], item["namespace"]) == ("tide", "harbour")
+    [tool] = upstream.requests[0].json["tools"]
+    assert tool["function"]["name"] == "harbour__tide"
+    assert messages({**item})[0]["tool_calls"][0]["function"] == function
+
+
+def test_allowed_tools_are_the_only_ones():
+    other = {**TIDE, "name": "other"}
+    choice = {
+        "type": "allowed_tools",
+        "mode": "required",
+        "tools": [{"type": "function", "name": "tide"}],
+    }
+    body = sent(tools=[TIDE, other], tool_choice=choice)
+    assert (body["tools"], body["tool_choice"]) == ([FUNCTION], "required")
+
+
+STATEFUL: list[tuple[dict[str, Any], str]] = [
+    ({"previous_response_id": "resp_1"}, "previous_response_id"),
+    ({"conversation": "conv_1"}, "conversation"),
+    ({"store": True}, "store: true"),
+    ({"background": True}, "background: true"),
+    ({"prompt": {"id": "p"}}, "prompt"),
+    ({"truncation": "auto"}, "truncation"),
+    ({"tools": [{"type": "web_search"}]}, "tools of the type web_search"),
+    ({"tools": [{"type": "mcp", "server_label": "x"}]}, "tools of the type mcp"),
+    ({"tool_choice": {"type": "file_search"}}, "tool_choice of the type file_search"),
+    ({"input": [{"type": "item_reference", "id": "x"}]}, "input of the type item_reference"),
+    ({"input": [{"type": "web_search_call", "id": "x"}]}, "input of the type web_search_call"),
+    ({"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]}, "input_image: file_id"),
+    ({"input": [{"role": "user", "content": [{"type": "input_file", "file_url": "f"}]}]}, "input_file: file_url"),
+    ({"input": [{"role": "critic", "content": "x"}]}, "the role critic"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("fields", "what"), STATEFUL)
+def test_what_needs_a_memory_is_refused_by_name(
+    gateway, upstream, fields, what, stream
+):
+    response = create(gateway, stream=stream, **fields)
+    assert response.status_code == 400
+    assert response.json()["error"] == {
+        "message": UNSUPPORTED + what,
+        "type": "invalid_request_error",
+        "param": None,
+        "code": None,
+    }
+    assert not upstream.requests
+
+
+def test_a_tolerant_endpoint_leaves_hosted_tools_and_storing_out(gateway, upstream):
+    upstream.script = answers(COMPLETION)
+    gateway.declare(drop_params=True)
+    answer(gateway, store=True, tools=[{"type": "web_search"}, TIDE])
+    body = upstream.requests[0].json
+    assert body["tools"] == [FUNCTION]
+    assert "store" not in body
+    assert create(gateway, previous_response_id="resp_1").status_code == 400
+    gateway.declare(drop_params=("previous_response_id", "text"))
+    answer(gateway, previous_response_id="resp_1", text={"verbosity": "low"})
+    assert upstream.requests[1].json.keys() == {"model", "messages"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"input": 5},
+        {"input": None},
+        {"input": [5]},
+        {"input": [{}]},
+        {"input": [{"type": 5}]},
+        {"input": [{"role": "user", "content": 5}]},
+        {"input": [{"role": "user", "content": [5]}]},
+        {"input": [{"role": "user", "content": [{"type": "input_text"}]}]},
+        {"input": [{"type": "function_call", "call_id": "x"}]},
+        {"input": [{"type": "function_call", "call_id": "x", "name": "y"}]},
+        {"input": [{"type": "custom_tool_call", "call_id": "x", "name": "y"}]},
+        {"input": [{"type": "function_call_output", "output": "y"}]},
+        {"instructions": ["x"]},
+        {"tools": {}},
+        {"tools": ["x"]},
+        {"tools": [{"type": "function"}]},
+        {"tools": [TIDE, TIDE]},
+        {"tools": [{**PATCH, "format": {"type": "grammar"}}]},
+        {"tool_choice": "x"},
+        {"tool_choice": {"type": "function"}},
+        {"reasoning": "low"},
+        {"text": "x"},
+        {"text": {"format": "x"}},
+        {"text": {"format": {"type": "json_schema"}}},
+        {"include": "x"},
+    ],
+)  # fmt: skip
+def test_what_is_malformed_is_refused(gateway, upstream, fields):
+    for stream in (False, True):
+        response = create(gateway, stream=stream, **fields)
+        assert response.status_code == 400, fields
+        assert response.json()["error"]["type"] == "invalid_request_error"
+    assert not upstream.requests
+
+
+# ── What an upstream wants back ─────────────────────────────────────────────────────
+
+
+def test_reasoning_goes_back_to_the_endpoint_that_gave_it():
+    blocks = [{"type": "thinking", "thinking": "Hm", "signature": "s"}]
+    packed = Carrier("small").encrypted_content({"thinking_blocks": blocks})
+    items = (
+        {"type": "reasoning", "summary": [], "encrypted_content": packed},
+        {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+        {"type": "reasoning", "summary": [], "encrypted_content": packed},
+        {"type": "function_call", "call_id": "2", "name": "f", "arguments": "{}"},
+    )
+    [message] = messages(*items)
+    assert message["thinking_blocks"] == blocks * 2
+    [message] = messages(*items, entry=ModelEntry("other", "anthropic", ()))
+    assert "thinking_blocks" not in message
+    # It belongs to what the assistant says next, and to nothing that another says.
+    user = {"role": "user", "content": "x"}
+    assert messages(items[0], user, items[1])[1].keys() == {
+        "role",
+        "content",
+        "tool_calls",
+    }
+
+
+def test_a_call_takes_its_signature_along():
+    extra = {"google": {"thought_signature": "s" * 99}}
+    carrier = Carrier("small")
+    key = carrier.call_id("call_1", extra)
+    assert carrier.call_id("call_1", None) == "call_1"
+    call = {"type": "function_call", "call_id": key, "name": "f", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": key, "output": "x"}
+    [message, tool] = messages(call, result)
+    [only] = message["tool_calls"]
+    assert (only["id"], only["extra_content"]) == ("call_1", extra)
+    assert tool["tool_call_id"] == "call_1"
+    [message, _] = messages(call, result, entry=ModelEntry("other", "openai", ()))
+    assert "extra_content" not in message["tool_calls"][0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "sp1.", "sp1.!", "sp1.AA", "sp1.W10=", 5, None, "sp1.eyJ4IjoxfQ=="],
+)
+def test_what_others_encrypted_has_no_effect(text):
+    item = {"type": "reasoning", "summary": [], "encrypted_content": text}
+    say = {"role": "assistant", "content": "x"}
+    assert messages(item, say) == [{"role": "assistant", "content": "x"}]
+    call_id = f"a.{text}"
+    call = {"type": "function_call", "call_id": call_id, "name": "f", "arguments": ""}
+    assert messages(call)[0]["tool_calls"][0]["id"] in {call_id, "a"}
+
+
+def test_the_capabilities_of_the_endpoint_count(gateway, upstream):
+    upstream.script = answers(COMPLETION)
+    image = {"type": "input_image", "image_url": "http://x/a.png"}
+    needs: list[tuple[str, dict[str, Any]]] = [
+        ("streaming", {"stream": True}),
+        ("tools", {"tools": [TIDE]}),
+        ("vision", {"input": [{"role": "user", "content": [image]}]}),
+        ("vision", {"input": [{"type": "function_call_output", "call_id": "1", "output": [image]}]}),
+        ("audio", {"input": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]}),
+        ("json_object", {"text": {"format": {"type": "json_object"}}}),
+        ("json_schema", {"text": {"format": {"type": "json_schema", "schema": {}}}}),
+        ("reasoning", {"reasoning": {"effort": "low"}}),
+    ]  # fmt: skip
+    for name, fields in needs:
+        gateway.declare(supports=frozenset())
+        response = create(gateway, **fields)
+        assert response.json()["error"]["message"] == UNSUPPORTED + name
+        gateway.declare(
+            supports=frozenset({name}), targets=(Target(upstream.url, "m"),)
+        )
+        if not fields.get("stream"):
+            assert create(gateway, **fields).status_code == 200
+    gateway.declare(supports=frozenset())
+    assert create(gateway, reasoning={"effort": "none"}).status_code == 200
+
+
+def test_nothing_that_can_be_sent_is_an_internal_error():
+    values: list[Any] = [None, 0, "", [], {}, [None], [{}], [[]], {"type": "x"}, True]
+    names = ("input", "instructions", "tools", "tool_choice", "reasoning", "text")
+    for name in (*names, "include", "background", "store", "top_logprobs"):
+        for value in values:
+            try:
+                translate({"input": "x", name: value}, ENTRY)
+            except ChatError:
+                continue
