@@ -30,6 +30,7 @@ OWNERS: dict[str, Responder] = {
     "/v1/chat": chat.response_for,
     "/v1/models": chat.response_for,
     "/v1/embeddings": chat.response_for,
+    "/v1/responses": chat.response_for,
     "/v2": chat.response_for,
     "/graphql": catalog.response_for,
     "/.well-known": oauth.response_for,

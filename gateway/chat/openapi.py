@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 
 from gateway import errors
-from gateway.chat import openapi_messages
+from gateway.chat import openapi_messages, openapi_responses
 from gateway.chat.core.errors import EndpointNotFoundError
 from gateway.chat.serializers import UsageQuery
 from gateway.serializers import response_example
@@ -161,6 +161,7 @@ SCHEMAS = {
         error=described("As OpenAI describes it.", OPENAI_ERROR | AND_OTHERS)
     ),
     **openapi_messages.SCHEMAS,
+    **openapi_responses.SCHEMAS,
 }
 MESSAGES = [
     {"role": "system", "content": "Answer in one sentence."},
@@ -317,6 +318,20 @@ def _create_message() -> Any:
     return described_message
 
 
+def _create_response() -> Any:
+    described_response = _operation(
+        "responses",
+        "Create a response, at once or as a stream",
+        ref("GatewayResponse"),
+        requestBody=body(
+            ref("GatewayResponsesRequest"), openapi_responses.EXAMPLES, required=True
+        ),
+    )
+    content = described_response["responses"]["200"]["content"]
+    content["text/event-stream"] = {"schema": openapi_responses.EVENTS}
+    return described_response
+
+
 OPERATIONS = {
     ("post", "/v2/chat/completions"): _contract_chat("chat"),
     ("post", "/chat/completions"): _contract_chat("chat_in_router"),
@@ -334,6 +349,7 @@ OPERATIONS = {
         EMBEDDINGS,
         requestBody=body(EMBEDDING, {"Texts": TEXTS_TO_EMBED}, required=True),
     ),
+    ("post", "/v1/responses"): _create_response(),
     ("post", "/v1/messages"): _create_message(),
     ("post", "/v1/messages/count_tokens"): _messages(
         "count_tokens", "Count the tokens of a message", openapi_messages.TOKENS

@@ -197,7 +197,7 @@ CHAT_ROUTES = (
     ),
     *(
         Route(path, TENANTS, CHAT_FIELDS)
-        for path in ("/v1/messages", "/v1/messages/count_tokens")
+        for path in ("/v1/messages", "/v1/messages/count_tokens", "/v1/responses")
     ),
     Route("/v1/models", TENANTS),
     Route("/models", ("nobody", "headers")),

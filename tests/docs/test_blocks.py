@@ -10,6 +10,7 @@ import json
 import re
 import shlex
 import subprocess
+import tomllib
 from collections.abc import Callable
 from functools import cache
 
@@ -108,6 +109,7 @@ READERS: dict[str, Callable[[Block], object]] = {
     "json": lambda block: json.loads(block.code),
     "yaml": lambda block: yaml.safe_load(block.code),
     "python": lambda block: compile(block.code, block.place, "exec"),
+    "toml": lambda block: tomllib.loads(block.code),
     "graphql": read_graphql,
     "nginx": read_nginx,
     "ini": lambda block: block.name.endswith(".service"),  # test_operations_page.py

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
 from dataclasses import fields
 from io import StringIO
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,6 +18,7 @@ from django.urls import include, path, resolve
 
 from catalog.models import Book
 from gateway import configuration
+from gateway.chat.service import ROUTES
 from gateway.models import GatewayKey
 from gateway.webhooks import PROFILE
 from recording.accounts import personal_tokens
@@ -108,6 +111,13 @@ def test_the_models_are_read_as_the_page_shows_them(tmp_path):
     [model] = loaded.models
     assert model.name == "large"
     assert [target.model for target in model.targets] == ["big-70b", "big"]
+
+
+def test_codex_is_led_to_an_address_of_responses():
+    config = tomllib.loads(sample("chat.md", "toml", "codex"))
+    provider = config["model_providers"][config["model_provider"]]
+    base = urlsplit(provider["base_url"])
+    assert f"{base.path}/{provider['wire_api']}" in ROUTES
 
 
 def test_the_tolerant_models_are_read_as_the_page_shows_them(tmp_path):

@@ -36,6 +36,7 @@ SHAPES: dict[str, tuple[Any, ...]] = {
     "/v2/chat/completions": DETAIL,
     "/v1/chat/completions": OPENAI,
     "/v1/embeddings": OPENAI,
+    "/v1/responses": OPENAI,
     "/v1/models": OPENAI,
     "/graphql": GRAPHQL,
     "/oauth/register": OAUTH,
@@ -143,6 +144,7 @@ def test_chat_reads_allowed_hosts_as_django_does(settings, allowed):
 GETS = sorted(
     set(SHAPES)
     - {"/v1/ingest", "/v2/chat/completions", "/v1/chat/completions", "/v1/embeddings"}
+    - {"/v1/responses"}
     - {"/oauth/register", "/oauth/token", "/oauth/revoke"}
 )
 VARYING = {"date", "x-request-id", "transfer-encoding", "set-cookie", "expires"}

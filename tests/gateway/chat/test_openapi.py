@@ -10,8 +10,8 @@ import pytest
 import requests
 import schemathesis
 
+from gateway.chat import openapi_messages, openapi_responses
 from gateway.chat.openapi import CHATS
-from gateway.chat.openapi_messages import EXAMPLES
 from gateway.configuration.shapes import Target
 from tests.documented import assert_response_documented
 from tests.fuzzing import DOCUMENT, assert_as_described, bounded
@@ -27,6 +27,7 @@ def _with_existing(document: Any) -> Any:
     for shape, name in (
         (schemas["GatewayChatRequest"], "echo"),
         (schemas["GatewayMessagesRequest"], "echo"),
+        (schemas["GatewayResponsesRequest"], "echo"),
         (embed["content"]["application/json"]["schema"], "vectors"),
     ):
         names = [{"const": name}, {"type": "string"}]
@@ -35,7 +36,7 @@ def _with_existing(document: Any) -> Any:
 
 
 CHAT = schemathesis.openapi.from_dict(_with_existing(deepcopy(DOCUMENT))).include(
-    path_regex=r"^/(v2/chat|v1/(chat|embeddings|messages|models))"
+    path_regex=r"^/(v2/chat|v1/(chat|embeddings|messages|models|responses))"
 )
 
 
@@ -57,7 +58,8 @@ def test_a_response_is_as_documented(case, gateway):
     ("path", "example"),
     [
         *product(("/v1/chat/completions", "/v2/chat/completions"), CHATS.values()),
-        *product(("/v1/messages",), EXAMPLES.values()),
+        *product(("/v1/messages",), openapi_messages.EXAMPLES.values()),
+        *product(("/v1/responses",), openapi_responses.EXAMPLES.values()),
     ],
 )
 def test_an_example_works_when_sent(path, example, gateway):

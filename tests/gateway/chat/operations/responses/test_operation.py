@@ -208,7 +208,8 @@ def test_a_completion_without_usage_or_with_parts_is_answered(gateway, upstream)
     assert said["content"][0]["text"] == "Hello"
     assert made["input"] == "raw text"
     assert response["usage"] is None
-    for choices in ([], [5], [{}], [{"message": 5}]):
+    broken: list[list[Any]] = [[], [5], [{}], [{"message": 5}]]
+    for choices in broken:
         upstream.script = answers({"choices": choices, "usage": USAGE})
         assert answer(gateway)["output"] == []
 

@@ -182,7 +182,8 @@ def test_a_request_that_is_too_long_keeps_its_code(passing, upstream):
 
 @STREAM_OR_NOT
 def test_a_stream_or_response_without_an_answer_is_a_failure(passing, upstream, stream):
-    for value in ({}, {"output": None}, {"error": {"code": "server_error"}}, []):
+    values: list[Any] = [{}, {"output": None}, {"error": {"code": "server_error"}}, []]
+    for value in values:
         upstream.script = sends(event(value)) if stream else answers(value)
         assert create(passing, stream=stream).status_code == 500
     if stream:
