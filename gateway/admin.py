@@ -15,9 +15,15 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from gateway import keys
-from gateway.models import Chunk, Document, GatewayKey, PolicyDecision
+from gateway.models import (
+    Chunk,
+    Document,
+    GatewayKey,
+    PolicyDecision,
+    TenantAlerts,
+)
 from webhooks_core.admin import display
-from webhooks_core.admin.base import HistoryAdmin
+from webhooks_core.admin.base import CappedAdmin, HistoryAdmin
 
 TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
 # Enough to recognise a document: its text may have megabytes.
@@ -177,6 +183,17 @@ class TenantHistoryAdmin(HistoryAdmin[Any]):
     @admin.display
     def created(self, obj: Any) -> SafeString | None:
         return display.time(obj.created_at)
+
+
+@admin.register(TenantAlerts)
+class TenantAlertsAdmin(CappedAdmin[TenantAlerts]):
+    list_display = ("tenant", "email")
+    search_fields = ("tenant", "email")
+    search_help_text = "Part of a tenant or an address"
+    ordering = ("tenant",)
+    empty_hint = (
+        "Add the address to which a tenant's failing subscriptions are reported."
+    )
 
 
 @admin.register(PolicyDecision)

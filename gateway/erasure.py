@@ -7,7 +7,13 @@ from typing import Any
 from django.db.models import QuerySet
 
 from gateway.chat.models import BudgetCounter, UsageDay, UsageRecord
-from gateway.models import Document, GatewayKey, IdempotencyKey, PolicyDecision
+from gateway.models import (
+    Document,
+    GatewayKey,
+    IdempotencyKey,
+    PolicyDecision,
+    TenantAlerts,
+)
 from gateway.webhooks import PROFILE
 from webhooks_core.upkeep.erasure import OwnerErasure
 
@@ -18,6 +24,7 @@ def tenant_erasure(tenant: str) -> OwnerErasure:
         "keys": GatewayKey.objects.filter(tenant=tenant),
         "policy decisions": PolicyDecision.objects.filter(tenant=tenant),
         "idempotency keys": IdempotencyKey.objects.filter(tenant=tenant),
+        "alert addresses": TenantAlerts.objects.filter(tenant=tenant),
         "documents": Document.objects.filter(tenant=tenant),
         "chat requests": UsageRecord.objects.filter(tenant=tenant),
         "budget counters": BudgetCounter.objects.filter(tenant=tenant),

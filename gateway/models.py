@@ -135,3 +135,19 @@ class IdempotencyKey(models.Model):
 
     def __str__(self) -> str:
         return f"idempotency key {self.pk}"
+
+
+class TenantAlerts(models.Model):
+    """Where alerts about a tenant's subscriptions go, before what the configuration says."""
+
+    tenant = models.CharField(max_length=128, unique=True)
+    email = models.EmailField(
+        blank=True, help_text="Empty: nowhere, whatever the configuration says."
+    )
+
+    class Meta:
+        verbose_name = "alert address"
+        verbose_name_plural = "alert addresses"
+
+    def __str__(self) -> str:
+        return self.tenant

@@ -13,6 +13,7 @@ from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
     EventContext,
     EventType,
+    Notice,
     PingEvent,
     SigningContext,
     WebhookProfile,
@@ -37,7 +38,34 @@ EVAL_REGRESSION = "eval.regression"
 TEST = "webhook.test"
 
 COUNT = INTEGER | {"minimum": 0}
+ENDPOINT_STATE = object_of(
+    subscription_id=described("The subscription."),
+    url=described("Where it is sent."),
+    since=described(
+        "UTC: when the state began.", DATE_TIME | {"type": ["string", "null"]}
+    ),
+    attempts=described("Failed ones since the last success.", COUNT),
+    error=described("The latest failure.", {"type": ["string", "null"]}),
+    message=described("All of it, as a sentence."),
+)
 
+
+_FAILS = (
+    "Fails since 03:20:00 UTC: 12 attempts, all HTTP 500. Last success: never. 3 wait."
+)
+OPERATIONAL_EVENTS = (
+    (
+        "failing",
+        "A subscription has failed for ten minutes, or is disabled.",
+        12,
+        _FAILS,
+    ),
+    (
+        *("disabled", "A subscription is disabled after too many failures.", 12),
+        f"Disabled since 03:20:00 UTC: nothing is sent. {_FAILS}",
+    ),
+    ("recovered", "A subscription works again.", 0, "Delivers. 0 wait."),
+)
 
 _EVENT_TYPES = (
     EventType(
@@ -127,10 +155,29 @@ _EVENT_TYPES = (
         sample={"subscription_id": "whsub_0d1k3v5m7p9r1t3v5n7q9s0u2g"},
         subscribable=False,
     ),
+    *(
+        EventType(
+            f"endpoint.{name}",
+            f"{text} Sent only to subscriptions that name it.",
+            schema=ENDPOINT_STATE,
+            sample={
+                "subscription_id": "whsub_0d1k3v5m7p9r1t3v5n7q9s0u2g",
+                "url": "https://hooks.example.com/gateway",
+                "since": "2026-11-21T03:20:00.000000Z",
+                "attempts": attempts,
+                "error": "HTTP 500" if attempts else None,
+                "message": message,
+            },
+        )
+        for name, text, attempts, message in OPERATIONAL_EVENTS
+    ),
 )
+OPERATIONAL = {f"endpoint.{name}" for name, *_ in OPERATIONAL_EVENTS}
 EVENT_TYPES = {event_type.name: event_type for event_type in _EVENT_TYPES}
 # Those of the contract that subscriptions may name.
 SUBSCRIBABLE = [name for name, kind in EVENT_TYPES.items() if kind.subscribable]
+# Those that a configuration may let callers publish.
+PUBLISHABLE = [name for name in SUBSCRIBABLE if name not in OPERATIONAL]
 
 
 def subscribable() -> list[str]:
@@ -152,8 +199,13 @@ def declared(event_type: DeclaredEventType) -> EventType:
 
 
 def matches(event_types: Sequence[str], event_type: str) -> bool:
-    """Return True if a subscription receives a type: an empty list means all but the test."""
-    return event_type != TEST and (not event_types or event_type in event_types)
+    """Return True if a subscription receives a type.
+
+    An empty list means all but the test and what is about subscriptions themselves.
+    """
+    if not event_types:
+        return event_type != TEST and event_type not in OPERATIONAL
+    return event_type != TEST and event_type in event_types
 
 
 def envelope(event: EventContext) -> dict[str, Any]:
@@ -199,6 +251,13 @@ def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
     )
 
 
+def on_notice(notice: Notice) -> None:
+    """Alert the tenant."""
+    from gateway import alerts  # needs the models, which are not loaded yet
+
+    alerts.on_notice(notice)
+
+
 def profile(
     configured: WebhookSettings, *, quota: int, base_url: str, local: bool, source: str
 ) -> WebhookProfile:
@@ -224,6 +283,7 @@ def profile(
         inactive_fails_pending=True,
         enabled=configured.enabled,
         ping=ping,
+        on_notice=on_notice,
         sample_metadata={
             "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",
             "principal_id": "ada",

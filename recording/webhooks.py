@@ -9,6 +9,7 @@ from recording.accounts import owners
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
     EventType,
+    Notice,
     PingEvent,
     SigningContext,
     WebhookProfile,
@@ -134,6 +135,13 @@ def ping(endpoint_id: str) -> PingEvent:
     return PingEvent(PING, {"endpoint_id": endpoint_id})
 
 
+def on_notice(notice: Notice) -> None:
+    """Alert the account."""
+    from recording import alerts  # needs the models, which are not loaded yet
+
+    alerts.on_notice(notice)
+
+
 def profile(*, base_url: str, local: bool) -> WebhookProfile:
     """Return the profile that AppConfig.ready registers."""
     return WebhookProfile(
@@ -158,5 +166,7 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         delivery_prefix="dlv_",
         disable_after=20,
         ping=ping,
+        on_notice=on_notice,
         describe_owners=owners.describe,
+        find_owners=owners.find,
     )

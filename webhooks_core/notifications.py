@@ -1,6 +1,8 @@
-"""Notices that an endpoint was disabled or works again: a log event, and a call of the product's hook."""
+"""Notices that an endpoint fails, was disabled or works again: a log event, and the product's hook."""
 
 from __future__ import annotations
+
+from datetime import datetime
 
 import structlog
 from django.db import transaction
@@ -11,12 +13,15 @@ from webhooks_core.profiles import Notice, NoticeKind
 
 log = structlog.stdlib.get_logger(__name__)
 
-# The end of fewer failures in a row is not worth a notice.
-RECOVERED_AFTER = 5
-
 
 def send(
-    endpoint: Endpoint, kind: NoticeKind, *, failures: int = 0, error: str = ""
+    endpoint: Endpoint,
+    kind: NoticeKind,
+    *,
+    failures: int = 0,
+    error: str = "",
+    since: datetime | None = None,
+    is_first: bool = False,
 ) -> None:
     """Send a notice after the caller's commit; an error of the hook is only logged."""
     notice = Notice(
@@ -26,6 +31,8 @@ def send(
         endpoint_id=endpoint.public_id,
         failures=failures,
         error=error,
+        since=since,
+        is_first=is_first,
     )
     transaction.on_commit(lambda: _send(notice), robust=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -77,14 +78,19 @@ class OwnerInfo(NamedTuple):
 
 
 class NoticeKind(StrEnum):
+    FAILING = "failing"  # for ten minutes
     DISABLED = "disabled"  # after too many failures in a row
     ENABLED = "enabled"  # after it was disabled
-    RECOVERED = "recovered"  # a success after at least five failures in a row
+    RECOVERED = "recovered"  # a success after one of the first two
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A change of an endpoint after `failures` in a row; `error` is the last one."""
+    """A change of an endpoint after `failures` in a row; `error` is the last one.
+
+    `since` is when the failures, or of a recovery the alert, began. `is_first`: the endpoint was
+    disabled before it had failed for ten minutes, so that there was no notice of its failures.
+    """
 
     kind: NoticeKind
     profile: str
@@ -92,6 +98,8 @@ class Notice:
     endpoint_id: str
     failures: int = 0
     error: str = ""
+    since: datetime | None = None
+    is_first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +111,11 @@ class WebhookProfile:
     `header_prefix`, by default `X-` and the name. `headers` returns those besides the signature.
     `sample_metadata` is the metadata of sample events. `ping` returns the test event that
     operators send, from an endpoint's public id. `static_source` tells operators where static
-    endpoints are declared. `on_notice` is called after the commit when an endpoint is disabled or
-    works again. It runs where deliveries are sent, so slow work belongs into a task; its errors
+    endpoints are declared. `on_notice` is called after the commit when an endpoint fails, is
+    disabled or works again. It runs where deliveries are sent, so slow work belongs into a task; its errors
     are only logged. `describe_owners` maps the owners of a page's rows to what operators see;
-    without an entry they see the owner.
+    without an entry they see the owner. `find_owners` returns the owners of a name that is not
+    their id, such as a user name.
     """
 
     name: str
@@ -130,6 +139,7 @@ class WebhookProfile:
     ping: Callable[[str], PingEvent] | None = None
     on_notice: Callable[[Notice], None] | None = None
     describe_owners: Callable[[Collection[str]], Mapping[str, OwnerInfo]] | None = None
+    find_owners: Callable[[str], Collection[str]] | None = None
     static_source: str = "the configuration file"
 
     def __post_init__(self) -> None:

@@ -11,11 +11,13 @@ from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from config.demo import data
 from config.operations import access, health, links
+from webhooks_core import charts
 from webhooks_core.upkeep import stats
 
 
@@ -154,6 +156,7 @@ def _verdict(
 
 
 def _named(figures: stats.EngineStats) -> Mapping[str, int]:
+    hour = charts.of_all(now=timezone.now(), period=charts.PERIODS["1h"])
     return {
         "Endpoints": figures.endpoints,
         "Failing": figures.failing,
@@ -163,5 +166,6 @@ def _named(figures: stats.EngineStats) -> Mapping[str, int]:
         "Of these suspended": figures.suspended,
         "In flight": figures.in_flight,
         "Live dispatchers": figures.dispatchers,
-        f"Failed of the last {figures.recent_attempts} attempts": figures.recent_failures,
+        "Attempts of the last hour": hour.attempts,
+        "Of these failed": hour.failures,
     }

@@ -173,7 +173,8 @@ def _gauges(figures: stats.EngineStats) -> Iterator[Metric]:
     endpoints = GaugeMetricFamily(
         "signpost_webhook_endpoints", "Endpoints by state.", labels=["state"]
     )
-    for name in ("failing", "hanging", "disabled", "paused"):
+    names = ("failing", "hanging", "disabled", "paused", "inactive", "alerted")
+    for name in names:
         endpoints.add_metric([name], getattr(figures, name))
     endpoints.add_metric(["all"], figures.endpoints)
     yield endpoints

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.exceptions import ValidationError as ValidationFailed
+from django.core.validators import validate_email
 from pydantic import (
     AfterValidator,
     Field,
@@ -63,6 +65,14 @@ def as_key(text: str) -> str:
     if not (key and key.isascii() and key.isprintable()):
         raise ValueError("must be printable ASCII")
     return key
+
+
+def email(address: str) -> str:
+    try:
+        validate_email(address)
+    except ValidationFailed as error:
+        raise ValueError("must be an e-mail address") from error
+    return address
 
 
 def is_base_url(url: str) -> bool:

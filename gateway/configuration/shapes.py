@@ -17,7 +17,7 @@ from gateway import event_schemas, webhooks
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration import rules
 from gateway.configuration.rules import ApiKey, BaseURL, Name, OneOf, Text
-from gateway.webhooks import EVENT_TYPES, SUBSCRIBABLE
+from gateway.webhooks import EVENT_TYPES, PUBLISHABLE, SUBSCRIBABLE
 
 INFERENCE_TYPES = ("chat", "embedding")
 SUPPORTS = (
@@ -57,6 +57,16 @@ class StaticSubscription(FromFile):
     secret: rules.Secret = field(repr=False)
     event_types: Annotated[tuple[Text, ...], AfterValidator(rules.each_once)] = ()
     description: Annotated[Text, Field(max_length=1000)] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertEmail(FromFile):
+    """Where alerts about a tenant's subscriptions go; an address in the admin comes first."""
+
+    tenant_id: Name
+    email: Annotated[
+        str, Field(strict=True, max_length=254), AfterValidator(rules.email)
+    ]
 
 
 # Letters, digits and _ in parts that dots join.
@@ -129,7 +139,10 @@ class WebhookSettings(FromFile):
         rules.all_different("name"),
     ] = ()
     publishable: Annotated[
-        tuple[Annotated[str, OneOf(SUBSCRIBABLE)], ...], AfterValidator(rules.each_once)
+        tuple[Annotated[str, OneOf(PUBLISHABLE)], ...], AfterValidator(rules.each_once)
+    ] = ()
+    alert_emails: Annotated[
+        tuple[AlertEmail, ...], rules.all_different("tenant_id")
     ] = ()
 
 

@@ -88,6 +88,10 @@ LINES = [
         "webhooks_replay --delivery {prepared.delivery} --dry-run",
         {"queued": 0, "delivery_id": None},
     ),
+    ("webhooks_replay --failed --since 1h", {"found": 1, "queued": 1}),
+    ("webhooks_status", {"state": "healthy", "attempts": 0}),
+    ("webhooks_pause --endpoint {prepared.receiver}", {}),
+    ("webhooks_enable --owner catalog", {"enabled": []}),
     ("webhooks_sweep", {"removed": 0}),
     ("webhooks_reencrypt", {"reencrypted": 1, "unreadable": 0}),
     ("webhooks_rotate_secret {prepared.receiver}", {}),
@@ -186,6 +190,7 @@ LISTS = {
     "list_gateway_keys": "gateway keys",
     "list_personal_tokens": "personal tokens",
     "catalog_webhooks list": "receivers",
+    "webhooks_status": "endpoints",
 }
 
 

@@ -8,7 +8,6 @@ from django.db import transaction
 from tests.webhooks_core.dispatch.stepped_dispatcher import (
     SteppedDispatcher,
     failed,
-    ok,
 )
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
@@ -41,6 +40,7 @@ class TestNotices:
         use_profile(on_notice=notices.append, disable_after=3)
         target = EndpointFactory.create(url=URL)
         attempts([failed] * 5)
+        disabled_at = Endpoint.objects.get().disabled_at
         assert notices == [
             Notice(
                 kind=NoticeKind.DISABLED,
@@ -49,6 +49,8 @@ class TestNotices:
                 endpoint_id=target.public_id,
                 failures=3,
                 error="HTTP 500",
+                since=disabled_at,
+                is_first=True,
             )
         ]
 
@@ -60,21 +62,6 @@ class TestNotices:
         assert [(notice.kind, notice.failures) for notice in notices] == [
             (NoticeKind.ENABLED, 20)
         ]
-
-    @pytest.mark.parametrize(("failures", "count"), [(4, 0), (5, 1), (19, 1)])
-    def test_a_success_after_many_failures_once(self, notices, failures, count):
-        EndpointFactory.create(url=URL, max_in_flight=2)
-        Endpoint.objects.update(consecutive_failures=failures)
-        attempts([ok] * 9)
-        expected = [(NoticeKind.RECOVERED, failures)] * count
-        assert [(notice.kind, notice.failures) for notice in notices] == expected
-        assert Endpoint.objects.get().consecutive_failures == 0
-
-    def test_a_success_among_failures_too(self, notices):
-        EndpointFactory.create(url=URL, max_in_flight=2)
-        Endpoint.objects.update(consecutive_failures=5)
-        attempts([failed, ok, failed, ok])
-        assert [notice.kind for notice in notices] == [NoticeKind.RECOVERED]
 
     def test_a_failing_hook_is_logged_and_fails_no_caller(
         self, use_profile, capsys, caplog

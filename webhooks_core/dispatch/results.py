@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Case, F, IntegerField, Q, Value, When
 from django.db.models.functions import Coalesce
 
-from webhooks_core import changes, notifications, tracing
+from webhooks_core import alerts, changes, tracing
 from webhooks_core.changes import Action
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
@@ -30,7 +30,6 @@ from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.errors import NO_PORT
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult
-from webhooks_core.profiles import NoticeKind
 
 # More failures in a row without a free port are not temporary: the receiver's address cannot be
 # used from this machine.
@@ -255,8 +254,6 @@ def _count_failures(recorded: Iterable[RecordedResult], now: datetime) -> None:
         for pk, entries in by_endpoint.items()
         if all(entry.decision.is_delivered for entry in entries)
     ]
-    for pk in clean:
-        _notice_recovery(by_endpoint[pk][0])
     if clean:
         endpoints.succeed(clean, now)
     for pk in sorted(by_endpoint.keys() - set(clean)):
@@ -272,7 +269,6 @@ def _count_run(pk: int, run: Sequence[RecordedResult], now: datetime) -> None:
     """Count successes, time-outs or other failures alone, as if one by one."""
     first, last = run[0], run[-1]
     if first.decision.is_delivered:
-        _notice_recovery(first)
         endpoints.succeed([pk], now)
         return
     failures = F("consecutive_failures") + len(run)
@@ -288,12 +284,8 @@ def _count_run(pk: int, run: Sequence[RecordedResult], now: datetime) -> None:
     limit = first.claim.profile.disable_after
     if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk], now=now):
         changes.record(pk, Action.DISABLED, by=changes.ENGINE)
-        notifications.send(
-            last.claim.endpoint,
-            NoticeKind.DISABLED,
-            failures=limit,
-            error=last.decision.error,
-        )
+        error = last.decision.error
+        alerts.disabled(last.claim.endpoint, failures=limit, error=error, now=now)
 
 
 def _latest_failure(run: Sequence[RecordedResult], now: datetime) -> dict[str, Any]:
@@ -311,15 +303,6 @@ def _latest_failure(run: Sequence[RecordedResult], now: datetime) -> dict[str, A
         "last_error": error,
         "last_response": excerpt(result.body),
     }
-
-
-def _notice_recovery(success: RecordedResult) -> None:
-    """Send a notice if a success ends a row of failures, as counted at its claim."""
-    endpoint = success.claim.endpoint
-    if (failures := endpoint.consecutive_failures) < notifications.RECOVERED_AFTER:
-        return
-    if Endpoint.objects.recover(pk=endpoint.pk, after=notifications.RECOVERED_AFTER):
-        notifications.send(endpoint, NoticeKind.RECOVERED, failures=failures)
 
 
 def _update_deliveries(

@@ -67,11 +67,6 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         free = rows.select_for_update(no_key=True, skip_locked=True)
         return set(free.values_list("pk", flat=True))
 
-    def recover(self, *, pk: int, after: int) -> bool:
-        """Reset the counter after `after` failures or more; return False if there were fewer."""
-        failing = self.filter(pk=pk, consecutive_failures__gte=after)
-        return failing.update(consecutive_failures=0) == 1
-
     def hang(self, *, pk: int, now: datetime) -> bool:
         """Mark an endpoint as hanging if it had too many time-outs; return True if it was not."""
         timed_out = self.filter(
@@ -140,6 +135,8 @@ class Endpoint(models.Model):
     )
     # Since when events skip it: it is disabled or inactive.
     disabled_at = models.DateTimeField(null=True, blank=True)
+    # An alert of this incident was sent; a notice says when the endpoint works again.
+    alerted_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
     static_key = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001 - unique where set
     slot = models.PositiveSmallIntegerField(null=True, blank=True)

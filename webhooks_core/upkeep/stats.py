@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,7 +17,7 @@ from webhooks_core.models import (
     EndpointQueue,
     EngineState,
 )
-from webhooks_core.network.outcomes import REACHED_STORED, Outcome
+from webhooks_core.network.outcomes import REACHED_STORED
 from webhooks_core.network.url_policy import is_local
 
 # The sweep is due every minute, and the scheduler of a task cluster runs twice a minute.
@@ -61,7 +60,7 @@ def has_arrived_since(time: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStats:
-    """The state of the engine; `recent` counts the latest attempts by outcome.
+    """The state of the engine; `alerted` endpoints have an incident that was reported.
 
     `suspended` ones are part of the `waiting` ones; these and the others are each counted up to
     MAX_COUNTED. `offline_dispatchers` postpone attempts because their machine has no network.
@@ -72,20 +71,13 @@ class EngineStats:
     hanging: int
     disabled: int
     paused: int
+    inactive: int
+    alerted: int
     waiting: int
     suspended: int
     in_flight: int
     dispatchers: int
     offline_dispatchers: int
-    recent: Mapping[str, int]
-
-    @property
-    def recent_attempts(self) -> int:
-        return sum(self.recent.values())
-
-    @property
-    def recent_failures(self) -> int:
-        return self.recent_attempts - self.recent.get(Outcome.OK, 0)
 
 
 RECENT = 1000
@@ -95,10 +87,9 @@ MAX_READ = 10_000
 
 
 def engine_stats() -> EngineStats:
-    """Return the state of the engine: five to seven queries, which do not read the history."""
+    """Return the state of the engine: four to six queries, which do not read the history."""
     endpoints = Endpoint.objects.filter(deleted_at=None)
     active = Q(status=Endpoint.Status.ACTIVE)
-    latest = Attempt.objects.order_by("-pk").values_list("outcome", flat=True)[:RECENT]
     return EngineStats(
         **endpoints.aggregate(
             endpoints=Count("pk"),
@@ -106,12 +97,13 @@ def engine_stats() -> EngineStats:
             hanging=Count("pk", filter=active & Q(hanging_since__isnull=False)),
             disabled=Count("pk", filter=~active),
             paused=Count("pk", filter=Q(paused_at__isnull=False)),
+            inactive=Count("pk", filter=Q(active=False)),
+            alerted=Count("pk", filter=Q(alerted_at__isnull=False)),
         ),
         **_pending(),
         **DispatcherLease.objects.live().aggregate(
             dispatchers=Count("pk"), offline_dispatchers=Count("offline_since")
         ),
-        recent=Counter(latest),
     )
 
 

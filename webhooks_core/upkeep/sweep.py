@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import structlog
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from webhooks_core import profiles
+from webhooks_core import alerts, profiles
 from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
@@ -59,6 +59,7 @@ def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:
             expired_leases=report.expired_leases,
             repaired_queues=report.repaired_queues,
         )
+    alerts.send_due(now)
     if retention_s:  # not where a dispatcher waits for the end of the sweep
         count_attempts(clock.measure())
     return report

@@ -9,7 +9,7 @@ from django.test import Client
 from config.operations import links
 from tests.config.operations.test_health import no_database
 from tests.factories import UserFactory
-from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.engine import count_attempts, dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints, profiles, tasks
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue
@@ -139,13 +139,14 @@ def test_waiting_and_suspended_deliveries_are_counted_apart_and_to_a_bound(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_recent_attempts_are_counted_by_outcome(plain, free_port):
+def test_the_attempts_of_the_last_hour_are_counted(client, plain, free_port):
     EndpointFactory.create(url=f"http://127.0.0.1:{free_port}/")
     publish_event()
     dispatch()
-    figures = stats.engine_stats()
-    assert figures.recent == {"connect": 1}
-    assert (figures.recent_attempts, figures.recent_failures) == (1, 1)
+    count_attempts()
+    html = page(client)
+    for name in ("Attempts of the last hour", "Of these failed"):
+        assert re.search(rf"<dt>{name}</dt>\s*<dd>\s*1\s*</dd>", html)
 
 
 def test_the_number_of_queries_does_not_grow(

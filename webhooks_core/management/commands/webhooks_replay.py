@@ -1,9 +1,11 @@
-"""Send failed deliveries again: one by its id, or all of an endpoint since a time."""
+"""Send failed deliveries again: one by its id, or all since a time, of one endpoint or of all."""
 
 from __future__ import annotations
 
 import re
 from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +15,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime, parse_duration
 
 from webhooks_core import changes, replays
+from webhooks_core.management import owners
 from webhooks_core.management.argument_types import number_between
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Delivery, Endpoint
@@ -33,6 +36,14 @@ class Command(BaseCommand):
         )
         subject.add_argument(
             "--endpoint", metavar="ID", help="all failed deliveries of this endpoint"
+        )
+        subject.add_argument(
+            "--failed",
+            action="store_true",
+            help="all failed deliveries of all endpoints",
+        )
+        parser.add_argument(
+            "--owner", help="with --failed: of this owner alone (a tenant, a user name)"
         )
         parser.add_argument(
             "--since",
@@ -68,26 +79,40 @@ class Command(BaseCommand):
         self.stdout.write(format_output(data, text, as_json=json))
 
     def _all(self, **options: Any) -> tuple[dict[str, Any], str]:
-        endpoint = Endpoint.objects.filter(public_id=options["endpoint"]).first()
-        if endpoint is None:
-            raise CommandError(f"there is no endpoint {options['endpoint']}")
         since = _since(options["since"])
-        failed = replays.failed_since(endpoint, since)
-        count = failed.count()
+        failed = {
+            row: replays.failed_since(row, since) for row in _chosen(since, options)
+        }
+        count = sum(rows.count() for rows in failed.values())
         data = {"found": count, "queued": 0, "since": iso(since)}
         text = f"{count} failed deliveries since {since:%Y-%m-%d %H:%M:%S} UTC"
+        if len(failed) != 1:
+            text += f" to {len(failed)} endpoints"
         if options["dry_run"]:
-            errors = _count_errors(failed)
+            errors = _count_errors(failed.values())
             lines = [f"{number:>12,} {error}" for error, number in errors.items()]
             return data | {"errors": errors}, "\n".join([text, *lines])
         if count:
-            data["queued"] = replays.replay_failed(
+            data["queued"] = self._queue(list(failed), since, options)
+        return data, f"{text}, {data['queued']} queued"
+
+    def _queue(
+        self, endpoints: Sequence[Endpoint], since: datetime, options: dict[str, Any]
+    ) -> int:
+        """Queue what failed; of several endpoints, leave out those that receive nothing."""
+        queued = 0
+        for endpoint in endpoints:
+            if options["failed"] and not endpoint.is_subscribed:
+                text = f"left out: {endpoint} of {endpoint.owner} is disabled, inactive or deleted"
+                self.stderr.write(text, str)
+                continue
+            queued += replays.replay_failed(
                 endpoint,
                 since=since,
                 per_second=options["per_second"],
                 on_progress=self._progress,
             )
-        return data, f"{text}, {data['queued']} queued"
+        return queued
 
     def _progress(self, queued: int, total: int) -> None:
         # On standard error, beside the result, but without the colour of an error.
@@ -107,11 +132,25 @@ def _one(public_id: str, *, dry_run: bool) -> tuple[dict[str, Any], str]:
     return {"found": 1, "queued": 1, "delivery_id": queued}, f"queued as {queued}"
 
 
-def _count_errors(deliveries: QuerySet[Delivery]) -> dict[str, int]:
+def _chosen(since: datetime, options: Mapping[str, Any]) -> list[Endpoint]:
+    """Return the endpoint of this id, or those with a failed delivery since a time."""
+    if not options["failed"]:
+        endpoint = Endpoint.objects.filter(public_id=options["endpoint"]).first()
+        if endpoint is None:
+            raise CommandError(f"there is no endpoint {options['endpoint']}")
+        return [endpoint]
+    failed = Delivery.objects.undelivered().filter(created_at__gte=since)
+    rows = Endpoint.objects.filter(pk__in=failed.order_by().values("endpoint"))
+    return list(owners.narrowed(rows, options["owner"]).order_by("pk"))
+
+
+def _count_errors(failed: Iterable[QuerySet[Delivery]]) -> dict[str, int]:
     """Return how many deliveries have each last error, the most frequent first."""
-    errors = deliveries.order_by().values("last_error")
-    counts = errors.annotate(number=Count("pk")).order_by("-number", "last_error")
-    return dict(counts.values_list("last_error", "number"))
+    errors: Counter[str] = Counter()
+    for deliveries in failed:
+        rows = deliveries.order_by().values("last_error").annotate(number=Count("pk"))
+        errors.update(dict(rows.values_list("last_error", "number")))
+    return dict(sorted(errors.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _since(text: str) -> datetime:

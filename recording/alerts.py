@@ -1,0 +1,48 @@
+"""E-mails to an account about its webhooks: one when they fail, are disabled, or work again."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.mail import send_mail
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django_q.tasks import async_task
+
+from recording.ids import row_id
+from webhooks_core import endpoint_state
+from webhooks_core.models import Endpoint
+from webhooks_core.profiles import Notice, NoticeKind
+
+SUBJECTS = {
+    NoticeKind.FAILING: "your webhook fails",
+    NoticeKind.DISABLED: "your webhook is disabled",
+    NoticeKind.RECOVERED: "your webhook works again",
+}
+
+
+def on_notice(notice: Notice) -> None:
+    """Have a worker send an e-mail about a notice."""
+    if notice.kind in SUBJECTS and settings.SENDS_EMAIL:
+        async_task("recording.alerts.send_email", notice.kind.value, notice.endpoint_id)
+
+
+def send_email(kind: str, endpoint_id: str) -> None:
+    """Tell the account of an endpoint what happened, and what it can do."""
+    endpoint = Endpoint.objects.filter(public_id=endpoint_id, deleted_at=None).first()
+    if endpoint is None:
+        return
+    users = get_user_model()._default_manager  # noqa: SLF001 - Django's own name for it
+    account = users.filter(pk=row_id(endpoint.owner), is_active=True).first()
+    if account is None or not account.email:
+        return
+    page = reverse("account-webhooks:endpoint", args=[endpoint.public_id])
+    context = {
+        "endpoint": endpoint,
+        "account": account,
+        "state": endpoint_state.describe(endpoint, with_response=not endpoint.trusted),
+        "page": settings.BASE_URL + page,
+    }
+    text = render_to_string("accounts/webhook_email.txt", context)
+    subject = f"Signpost: {SUBJECTS[NoticeKind(kind)]}"
+    send_mail(subject, text, None, [account.email])

@@ -1,0 +1,21 @@
+"""Enable endpoints that are disabled, and resume those that are paused; what waits is sent now."""
+
+from __future__ import annotations
+
+from webhooks_core import changes, endpoints
+from webhooks_core.management.endpoint_command import EndpointCommand
+from webhooks_core.models import Endpoint
+
+
+class Command(EndpointCommand):
+    help = __doc__
+    done = "enabled"
+
+    def apply(self, endpoint: Endpoint) -> bool:
+        if not endpoint.is_disabled and endpoint.paused_at is None:
+            return False
+        if endpoint.is_disabled:
+            endpoints.enable(endpoint, by=changes.COMMAND)
+        if endpoint.paused_at is not None:
+            endpoints.resume(endpoint, by=changes.COMMAND)
+        return True
