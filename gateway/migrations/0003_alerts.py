@@ -4,22 +4,36 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('gateway', '0002_idempotency_keys'),
+        ("gateway", "0002_idempotency_keys"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='TenantAlerts',
+            name="TenantAlerts",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('tenant', models.CharField(max_length=128, unique=True)),
-                ('email', models.EmailField(blank=True, help_text='Empty: nowhere, whatever the configuration says.', max_length=254)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("tenant", models.CharField(max_length=128, unique=True)),
+                (
+                    "email",
+                    models.EmailField(
+                        blank=True,
+                        help_text="Empty: nowhere, whatever the configuration says.",
+                        max_length=254,
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'alert address',
-                'verbose_name_plural': 'alert addresses',
+                "verbose_name": "alert address",
+                "verbose_name_plural": "alert addresses",
             },
         ),
     ]
