@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from rest_framework.throttling import BaseThrottle
 
 from recording.accounts import recent_login
 from recording.accounts.locks import InactiveAccountError
 from recording.subscriptions import Subscriptions
-from recording.throttles import CreateThrottle, PingThrottle
+from recording.throttles import AccountThrottle
 from webhooks_core.endpoints import Created
 from webhooks_core.pages.owners import Door, Owner
 from webhooks_core.web.errors import NotFoundError
 
-THROTTLES: Mapping[str, type[BaseThrottle]] = {
-    "create": CreateThrottle,
-    "test": PingThrottle,
-}
+# By action, as over the API; an action without one is not limited.
+THROTTLES = {throttle.scope: throttle for throttle in AccountThrottle.__subclasses__()}
 
 
 class PageSubscriptions(Subscriptions):
@@ -52,4 +48,5 @@ class AccountDoor(Door):
 
     def check_rate(self, request: HttpRequest, action: str) -> None:
         # It reads the account of the request, and raises an error that names the limit.
-        THROTTLES[action]().allow_request(request, None)  # type: ignore[arg-type]
+        if throttle := THROTTLES.get(action):
+            throttle().allow_request(request, None)  # type: ignore[arg-type]

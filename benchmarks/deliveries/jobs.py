@@ -21,7 +21,12 @@ from benchmarks.deliveries.publishing import (
     publish_now_and_then,
 )
 from benchmarks.scale.filling import fill_deliveries, fill_endpoints
-from benchmarks.scale.measuring import measure_bytes, measure_engine, measure_pages
+from benchmarks.scale.measuring import (
+    measure_bytes,
+    measure_engine,
+    measure_owner_pages,
+    measure_pages,
+)
 
 __all__ = [
     "bare_aiohttp",
@@ -35,6 +40,7 @@ __all__ = [
     "grow",
     "measure_bytes",
     "measure_engine",
+    "measure_owner_pages",
     "measure_pages",
     "post_now_and_then",
     "prepare",

@@ -19,6 +19,7 @@ from webhooks_core.management.argument_types import integer_between
 FIRST = 100_000
 PARTS = {
     "measure_pages": "Pages and probes, milliseconds",
+    "measure_owner_pages": "Pages of an owner, milliseconds",
     "measure_engine": "The engine, milliseconds",
     "measure_bytes": "Bytes per delivery",
 }

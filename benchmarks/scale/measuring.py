@@ -33,6 +33,11 @@ FILTERS = (
     *("status__exact=suspended", "error=http", "error=tls", f"type={EVENT_TYPE}"),
     *("trigger__exact=replay", "q=dlv_unknown"),
 )
+OWNED = 5
+OWNER_FILTERS = (
+    *("status=failed_undelivered", "status=failed", "status=pending", "status=all"),
+    *("status=delivered&hours=24", "status=all&answer=5xx", "status=open&hours=168"),
+)
 ADMIN = "/admin/webhooks_core"
 TABLES: Mapping[str, type[Model]] = {
     "delivery": Delivery,
@@ -74,6 +79,63 @@ def _paths() -> Iterator[str]:
         if first := model._default_manager.order_by("pk").first():  # noqa: SLF001 - documented
             yield f"{ADMIN}/{table}/{first.pk}/change/"
     yield from (f"{ADMIN}/delivery/?{query}" for query in FILTERS)
+
+
+def measure_owner_pages() -> Figures:
+    """Return the milliseconds of each page of an account that owns the first endpoints.
+
+    One of them is paused, and most of what waits is for it. The account gets them for the time
+    of the measurement.
+    """
+    connection.close()
+    statements.limit(STATEMENT_S)
+    with transaction.atomic():
+        client = _owner()
+        figures = {
+            name: _best_ms(partial(_get, client, path))
+            for name, path in _owner_paths().items()
+        }
+        transaction.set_rollback(True)
+    return figures
+
+
+def _owner() -> Client:
+    """Return the client of an account to which the first endpoints and an event belong."""
+    user = get_user_model().objects.create_user("owner-of-pages")
+    mine = {"profile": "recording", "owner": str(user.pk)}
+    for endpoint in Endpoint.objects.order_by("pk")[:OWNED]:
+        public_id = f"ep_{endpoint.public_id.rpartition('_')[2]}"
+        Endpoint.objects.filter(pk=endpoint.pk).update(public_id=public_id, **mine)
+    if delivery := _owned_delivery():
+        Event.objects.filter(pk=delivery.event_id).update(**mine)
+    client = Client(SERVER_NAME="localhost")
+    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def _owned_delivery() -> Delivery | None:
+    first = Endpoint.objects.earliest("pk")
+    rows = Delivery.objects.filter(endpoint=first).select_related("event", "endpoint")
+    return rows.order_by("-pk").first()
+
+
+def _owner_paths() -> Mapping[str, str]:
+    base, endpoint = "/accounts/webhooks", Endpoint.objects.earliest("pk")
+    one, since = f"{base}/endpoints/{endpoint.public_id}", "since=2026-01-01T00:00"
+    paths = {
+        "the overview": "/accounts",
+        "the endpoints": base,
+        "an endpoint": one,
+        "a replay, counted": f"{one}/replay?kind=failed&{since}",
+        "the changes": f"{base}/changes",
+        "the event types": f"{base}/event-types",
+    }
+    for query in OWNER_FILTERS:
+        paths[f"deliveries, {query}"] = f"{base}/deliveries?{query}"
+    if delivery := _owned_delivery():
+        paths["a delivery"] = f"{base}/deliveries/{delivery.public_id}"
+        paths["why not"] = f"{base}/why?event_id={delivery.event.public_id}"
+    return paths
 
 
 def measure_engine() -> Figures:

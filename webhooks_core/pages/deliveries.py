@@ -136,6 +136,7 @@ class DeliveryAction(OwnerView):
 
     def post(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
         delivery = self.owner.delivery(delivery_id)
+        self.door.check_rate(request, "resend")
         shown, message = self.act(delivery)
         return self.done(message, self.address("delivery", shown.public_id))
 

@@ -92,4 +92,4 @@ class Door(ABC):
 
     @abstractmethod
     def check_rate(self, request: HttpRequest, action: str) -> None:
-        """Count an action, `create` or `test`. Raises TooManyRequestsError."""
+        """Count an action: create, test, resend or replay. Raises TooManyRequestsError."""

@@ -84,6 +84,7 @@ class Replay(OwnerView):
         form = SelectionForm(self.owner.profile, request.GET)
         if not form.is_valid():
             return self._page(endpoint, form, status=400)
+        self.door.check_rate(request, "replay")
         selection = form.selection(timezone.now())
         preview = replay_jobs.preview(endpoint, selection)
         return self._page(endpoint, form, selection=selection, preview=preview)
@@ -93,6 +94,7 @@ class Replay(OwnerView):
         form = SelectionForm(self.owner.profile, request.POST)
         if not form.is_valid():
             return self._page(endpoint, form, status=400)
+        self.door.check_rate(request, "replay")
         selection = form.selection(timezone.now())
         try:
             job = replay_jobs.start(endpoint, selection, by=self.owner.by)

@@ -154,6 +154,9 @@ class Deliveries(OwnerView):
 
     def _resend(self, selected: Sequence[Delivery]) -> HttpResponse:
         sent = 0
+        # First, so that either all are within the limit or none is sent.
+        for _ in selected:
+            self.door.check_rate(self.request, "resend")
         for delivery in selected:
             try:
                 replays.resend(delivery, by=self.owner.by)

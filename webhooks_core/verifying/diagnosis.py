@@ -20,6 +20,7 @@ from webhooks_core.signing.schemes import (
 from webhooks_core.verifying.verification import Received, known_headers
 
 T = TypeVar("T")
+REWRITTEN = "was parsed and written again: verify the bytes as they came"
 
 
 class Part(StrEnum):
@@ -165,14 +166,21 @@ def _rewritten(given: bytes) -> Iterator[_Candidate[bytes]]:
         compact = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except (ValueError, RecursionError):
         return
-    fault = "was parsed and written again: verify the bytes as they came"
-    yield _Candidate(compact, fault)
+    yield _Candidate(compact, REWRITTEN)
 
 
 def _difference(given: bytes, sent: bytes) -> str:
     pairs = enumerate(zip(given, sent, strict=False))
     at = next((i for i, (a, b) in pairs if a != b), min(len(given), len(sent)))
-    return f"has {len(given)} bytes, {len(sent)} were sent; they differ from byte {at + 1} on"
+    text = f"has {len(given)} bytes, {len(sent)} were sent; they differ from byte {at + 1} on"
+    return f"{text}; it {REWRITTEN}" if _is_same_json(given, sent) else text
+
+
+def _is_same_json(one: bytes, other: bytes) -> bool:
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except (ValueError, RecursionError):
+        return False
 
 
 def _unexplained(

@@ -70,6 +70,16 @@ def test_tests_and_creations_count_towards_the_limits_of_the_api(ada, monkeypatc
     assert Delivery.objects.count() == 2
 
 
+def test_a_new_secret_is_shown_although_no_test_may_be_sent(ada, monkeypatch):
+    rates = settings.RECORDING_RATES | {"test": "1/hour"}
+    monkeypatch.setattr(settings, "RECORDING_RATES", rates)
+    ada.post(url=NOWHERE)
+    page = ada.post(url=f"{NOWHERE}/second")
+    assert "No test was sent to it" in page
+    assert EndpointSecret.objects.latest("pk").value.decrypt() in page
+    assert Delivery.objects.count() == 1
+
+
 def test_settings_are_changed_and_types_that_are_not_offered_stay(ada):
     endpoint = ada.endpoint(event_types=[TYPE, "webhook.ping"])
     page = ada.post(f"/endpoints/{endpoint.public_id}", url=NOWHERE)

@@ -56,7 +56,7 @@ def no_signature(form):
     ("change", "part"),
     [
         (changed_body, "Body:</b> has"),
-        (parsed_body, "Body:</b> has"),
+        (parsed_body, "it was parsed and written again"),
         (other_time, "Timestamp:</b> is 1"),
         (no_signature, "Header:</b> X-"),
     ],
