@@ -15,6 +15,7 @@ from pydantic_core import core_schema
 
 from gateway import event_schemas, webhooks
 from gateway.chat.upstreams.registry import KINDS
+from gateway.chat.upstreams.servers import SERVERS
 from gateway.configuration import rules
 from gateway.configuration.rules import ApiKey, BaseURL, Name, OneOf, Text
 from gateway.webhooks import EVENT_TYPES, PUBLISHABLE, SUBSCRIBABLE
@@ -220,7 +221,8 @@ class ModelEntry(FromFile):
     failure. `drop_params` names fields that the upstream does not get; True means those that it
     does not have. `fallbacks` are other entries, called when this one fails, and
     `context_fallbacks` those for requests that are too long for it. `responses`: the upstream
-    has OpenAI's Responses API.
+    has OpenAI's Responses API. `server` names what differs from OpenAI, and `api_version` is
+    Azure's.
     """
 
     name: Annotated[Text, Field(max_length=128)]
@@ -242,6 +244,10 @@ class ModelEntry(FromFile):
     fallbacks: rules.Names = ()
     context_fallbacks: rules.Names = ()
     responses: StrictBool = False
+    server: Annotated[str, OneOf(SERVERS)] = "openai"
+    api_version: Annotated[
+        str, Field(strict=True, pattern=r"^([A-Za-z0-9.-]{1,32})?$")
+    ] = ""
     balance: Annotated[str, OneOf(BALANCES)] = WEIGHT
     proxy: rules.Proxy = field(default="", repr=False)
 
@@ -274,6 +280,8 @@ def _entry(declared: DeclaredModel) -> ModelEntry:
         raise ValueError("needs base_url" + " of each target" * bool(declared.targets))
     if declared.responses and declared.upstream != "openai":
         raise ValueError("has responses, which only the upstream openai can have")
+    if declared.server != "openai" and declared.upstream != "openai":
+        raise ValueError("has server, which only the upstream openai can have")
     targets = tuple(
         replace(target, model=target.model or declared.name) for target in targets
     )

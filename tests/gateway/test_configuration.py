@@ -128,6 +128,9 @@ models:
     fallbacks: [other]
     context_fallbacks: [other]
     balance: latency
+    responses: true
+    server: azure
+    api_version: 2024-10-21-preview
     proxy: ${PROXY}
   - {name: other, upstream: echo, drop_params: true}
 """,
@@ -158,6 +161,9 @@ models:
         fallbacks=("other",),
         context_fallbacks=("other",),
         balance="latency",
+        responses=True,
+        server="azure",
+        api_version="2024-10-21-preview",
         proxy="http://ada:secret@proxy.example:3128",
     )
     assert model.allow.admits(tenant="acme", principal="anybody")

@@ -192,6 +192,13 @@ MODELS = [
     (model(fallbacks="[m]"), "5: models[0].fallbacks[0]: must be the name of another"),
     (model(context_fallbacks="[n]"), "[0].context_fallbacks[0]: must be the name of"),
     (model(fallbacks="n"), "5: models[0].fallbacks: must be a list"),
+    (
+        model(upstream="openai", server="azur"),
+        "5: models[0].server: must be 'openai', 'az",
+    ),
+    (model(server="azure"), "3: models[0]: has server, which only the upstream openai"),
+    (model(responses="true"), "3: models[0]: has responses, which only the upstream"),
+    (model(api_version="'1&a=b'"), "5: models[0].api_version: must match pattern"),
     (model(balance="fast"), "balance: must be 'weight' or 'latency'"),
     *(
         (model(proxy=json.dumps(url)), "5: models[0].proxy: must be the http or https")

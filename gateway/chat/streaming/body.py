@@ -47,9 +47,10 @@ async def events(
             except Exception as error:  # noqa: BLE001 - the client gets a last event
                 yield transformer.flush_all() + _failure(context, error)
             _note_tokens(context, transformer)
+            # The client has everything, and may leave now.
+            end(context, 200)
             if transformer.is_done:
                 await _read_to_end(opened.events)
-        end(context, 200)
     finally:
         _note_tokens(context, transformer)
         end(context, CLIENT_GONE)

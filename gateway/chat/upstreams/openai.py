@@ -1,14 +1,16 @@
-"""Servers with OpenAI's API: OpenAI itself, vLLM, llama.cpp, Ollama, another gateway."""
+"""Servers with OpenAI's API: OpenAI itself, those of servers.py, another gateway."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from functools import partial
+from urllib.parse import quote
 
 import aiohttp
 
 from gateway.chat.upstreams import http
 from gateway.chat.upstreams.base import Job
+from gateway.chat.upstreams.servers import SERVERS
 from gateway.chat.upstreams.tolerance import adapted
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
@@ -51,11 +53,17 @@ class OpenAI:
 
 
 def _call(job: Job, path: str) -> http.Call:
-    base = (job.target.base_url or DEFAULT_BASE_URL).rstrip("/")
-    key = job.target.api_key
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    server, target = SERVERS[job.entry.server], job.target
+    base = (target.base_url or DEFAULT_BASE_URL).rstrip("/")
+    headers = {}
+    if target.api_key:
+        headers[server.key_header] = server.key.format(key=target.api_key)
     request = adapted(job.request, job.entry)
     # The Responses API sends its usage unasked, and refuses to be asked.
     ask_usage = job.entry.stream_usage and path != "responses"
-    body = request.for_upstream(job.target.model, ask_usage=ask_usage)
-    return http.Call(f"{base}/{path}", headers, body)
+    ask_usage = ask_usage and server.takes_stream_options
+    body = request.for_upstream(target.model, ask_usage=ask_usage)
+    place = server.path.format(path=path, model=quote(target.model, safe=""))
+    version = job.entry.api_version or server.api_version
+    query = f"?api-version={version}" if version else ""
+    return http.Call(f"{base}/{place}{query}", headers, body)

@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.chat.core.errors import UnsupportedRequestError
 from gateway.chat.core.model_request import ModelRequest
+from gateway.chat.upstreams.servers import OPENAI, SERVERS
 from gateway.configuration.shapes import ModelEntry
 
 Body = Mapping[str, Any]
@@ -15,10 +16,25 @@ Body = Mapping[str, Any]
 
 def adapted(request: ModelRequest, entry: ModelEntry) -> ModelRequest:
     """Return the request that an upstream of OpenAI's shape gets."""
-    if not (entry.drop_params or entry.extra_body):
+    server = SERVERS[entry.server]
+    if server is OPENAI and not (entry.drop_params or entry.extra_body):
         return request
-    body = without(request.body, named(entry))
+    left_out = server.lacks if entry.drop_params is True else named(entry)
+    body = without(request.body, left_out)
+    if not server.takes_stream_options:
+        body = without(body, ("stream_options",))
+    if server.renamed:
+        body = _renamed(body, server.renamed)
     return replace(request, body={**body, **entry.extra_body})
+
+
+def _renamed(body: Body, names: Mapping[str, str]) -> Body:
+    """Return the fields under the server's names; a field that has both names keeps its own."""
+    return {
+        names.get(name, name): value
+        for name, value in body.items()
+        if names.get(name) not in body
+    }
 
 
 def translated(

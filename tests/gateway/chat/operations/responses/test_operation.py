@@ -236,6 +236,21 @@ def test_a_client_that_leaves_ends_the_call(gateway, upstream):
     assert context.prompt_characters >= len("Hello")
 
 
+def test_a_client_that_leaves_after_the_last_event_got_everything(gateway, upstream):
+    """Codex does so: it does not wait for the end of the body."""
+    upstream.script = sends(*WHOLE_STREAM, 3600.0)
+    with requests.post(
+        gateway.url + PATH,
+        json={"model": "small", "input": "Hello", "stream": True},
+        headers=IDENTITY,
+        stream=True,
+        timeout=PATIENCE_S,
+    ) as response:
+        lines = response.iter_lines(1)
+        assert any(line == b"event: response.completed" for line in lines)
+    assert gateway.recorded().status == 200
+
+
 def test_a_request_for_a_websocket_is_answered_at_once(gateway):
     lines = [
         *(f"GET {PATH} HTTP/1.1", "Host: localhost", "Connection: Upgrade"),
