@@ -213,7 +213,7 @@ class UsageRecordAdmin(UsageAdmin):
         *("created_at", "outcome", "model", "upstream_model", "tenant"),
         *("principal", "key_id", "streamed", "tokens", "estimated"),
         *("cached_tokens", "cache_write_tokens", "reasoning_tokens"),
-        *("took", "cost", "request_id"),
+        *("took", "cost", "request_id", "session", "agent", "parent_agent"),
     )
     list_filter = (StatusFilter, ModelFilter, "streamed")
     search_fields = ("request_id", "tenant", "principal")

@@ -219,6 +219,12 @@ class UsageRecord(models.Model):
     model = models.CharField(max_length=128)
     upstream_model = models.CharField(max_length=255, blank=True)
     request_id = models.CharField(max_length=128)
+    # What Claude Code says of itself: its session, and the agent in it and that agent's parent.
+    session = models.CharField(max_length=128, blank=True, default="", db_default="")
+    agent = models.CharField(max_length=128, blank=True, default="", db_default="")
+    parent_agent = models.CharField(
+        max_length=128, blank=True, default="", db_default=""
+    )
     status = models.PositiveSmallIntegerField()
     error_status = models.PositiveSmallIntegerField(default=0)
     # What the end of a stream lacked: `no finish reason`, or nothing.

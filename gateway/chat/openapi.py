@@ -32,6 +32,8 @@ GROUPS = {
     "day": described("The day in UTC.", DAY),
     "principal": described("Who sent the requests."),
     "model": described("The name of the model endpoint."),
+    "session": described("The session of Claude Code, or empty."),
+    "agent": described("The agent of the session, or empty for the main one."),
 }
 SUMS = {
     "requests": described("Requests that reached an upstream.", INTEGER),

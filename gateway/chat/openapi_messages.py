@@ -26,14 +26,14 @@ PASSED_STATUSES = {
     504: "The upstream took too long.",
     529: "The upstream is overloaded.",
 }
+FAULT = AND_OTHERS | object_of(
+    ["type"],
+    type=described("The kind of the error, for programs."),
+    message=described("What is wrong, for people."),
+)
 ERROR = AND_OTHERS | object_of(
     type=described("Always `error`.", {"const": "error"}),
-    error=AND_OTHERS
-    | object_of(
-        ["type"],
-        type=described("The kind of the error, for programs."),
-        message=described("What is wrong, for people."),
-    ),
+    error=described("The error.", FAULT),
 )
 USAGE = AND_OTHERS | object_of(
     [],
@@ -65,7 +65,7 @@ MESSAGE = AND_OTHERS | object_of(
     content=described("Blocks of text, thinking and calls of tools.", OBJECTS),
     stop_reason=described("Why the message stopped.", NULLABLE),
     stop_sequence=described("The sequence at which it stopped.", NULLABLE),
-    usage=USAGE,
+    usage=described("What the message used.", USAGE),
 )
 TOKENS = object_of(
     ["input_tokens"],

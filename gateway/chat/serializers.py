@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from gateway.chat.metering.reports import GROUPS
+from gateway.chat.metering.reports import DETAILS, GROUPS
 from webhooks_core.web.fields import StrictCharField
 
 DEFAULT_DAYS = 30
@@ -35,13 +35,22 @@ class UsageQuery(serializers.Serializer[Any]):
 
     to = DayField(required=False, help_text="Last day; today by default.")
     group_by = StrictCharField(
-        required=False, allow_blank=True, help_text="Of day, principal, model."
+        required=False,
+        allow_blank=True,
+        help_text="Of day, principal, model, session, agent.",
     )
     principal = StrictCharField(
         required=False, allow_blank=True, help_text="Only what it sent."
     )
     model = StrictCharField(
         required=False, allow_blank=True, help_text="Only this model endpoint."
+    )
+
+    session = StrictCharField(
+        required=False, allow_blank=True, help_text="Only this session of Claude Code."
+    )
+    agent = StrictCharField(
+        required=False, allow_blank=True, help_text="Only this agent of a session."
     )
 
     def get_fields(self) -> dict[str, Any]:
@@ -58,17 +67,19 @@ class UsageQuery(serializers.Serializer[Any]):
             raise ValidationError(
                 f"from, to: must be 1 to {LONGEST_DAYS} days, the first not after the last."
             )
-        only = {name: attrs[name] for name in ("principal", "model") if name in attrs}
+        names = ("principal", "model", *DETAILS)
+        only = {name: attrs[name] for name in names if name in attrs}
         if any("\x00" in value for value in only.values()):
-            raise ValidationError("principal, model: must not hold a NUL.")
+            raise ValidationError(f"{', '.join(names)}: must not hold a NUL.")
         group_by = _groups(attrs.get("group_by", ",".join(GROUPS)))
         return {"first": first, "last": last, "group_by": group_by, "only": only}
 
 
 def _groups(text: str) -> tuple[str, ...]:
     names = text.split(",") if text else []
-    if unknown := [name for name in names if name not in GROUPS]:
+    known = (*GROUPS, *DETAILS)
+    if unknown := [name for name in names if name not in known]:
         raise ValidationError(
-            f"group_by: {unknown[0][:50]!r} is none of {', '.join(GROUPS)}."
+            f"group_by: {unknown[0][:50]!r} is none of {', '.join(known)}."
         )
-    return tuple(name for name in GROUPS if name in names)
+    return tuple(name for name in known if name in names)

@@ -52,7 +52,7 @@ from gateway.chat.operations.responses.operation import RESPOND
 from gateway.chat.streaming.body import events
 from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
-from gateway.identity import Caller
+from gateway.identity import Caller, is_name
 from gateway.keys import MISS
 from webhooks_core.web.errors import (
     ApiError,
@@ -68,6 +68,12 @@ from webhooks_core.web.thread_pool import InThread
 LOOK_UP_S = 10.0
 # About what a value of a body costs when it is read.
 VALUE_BYTES = 100
+# What becomes of the headers by which Claude Code tells its requests apart.
+DIMENSIONS = {
+    "x-claude-code-session-id": "session",
+    "x-claude-code-agent-id": "agent",
+    "x-claude-code-parent-agent-id": "parent_agent",
+}
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -245,6 +251,10 @@ class Service:
         context = ChatContext(
             caller, endpoint, model_request, request.request_id, api_format
         )
+        for header, name in DIMENSIONS.items():
+            value = request.headers.get(header)
+            if value is not None and is_name(value):
+                setattr(context, name, value)
         if endpoint.falls_back:
             context.fallbacks = await self._fallbacks(endpoint, caller)
         if prefix := operation.passed_headers:

@@ -51,6 +51,10 @@ class ChatContext:
     called_at_s: float = 0.0
     # What its budgets hold for it until it ends.
     reservation: Any = None
+    # Who sent the request, within its caller.
+    session: str = ""
+    agent: str = ""
+    parent_agent: str = ""
 
     def report(self, value: Mapping[str, Any]) -> None:
         """Record the usage that an upstream reports before the stream ends."""

@@ -41,6 +41,8 @@ NOT_TEXT = frozenset(
         "thinking_blocks",  # their text is in reasoning_content, too
     }
 )
+# Anthropic's data that is no text: of images, documents, hidden thinking.
+NO_TEXT_TYPES = ("base64", "redacted_thinking")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,6 @@ def text_length(value: Any) -> int:
             total += len(item)
         elif isinstance(item, list):
             left += item
-        elif isinstance(item, dict):
+        elif isinstance(item, dict) and item.get("type") not in NO_TEXT_TYPES:
             left += [inner for name, inner in item.items() if name not in NOT_TEXT]
     return total

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from django.db.models import Sum
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import TruncDate
 
 from gateway import configuration
 from gateway.chat.metering.windows import end_of, start_of
-from gateway.chat.models import BudgetCounter, UsageDay
+from gateway.chat.models import BudgetCounter, UsageDay, UsageRecord
 from gateway.configuration.shapes import COST, BudgetEntry
 from webhooks_core.times import iso
 from webhooks_core.web.errors import BadRequestError
 
 GROUPS = ("day", "principal", "model")
+# Of the records alone, which are kept for a time.
+DETAILS = ("session", "agent")
 COUNTS = (
     *("requests", "failures", "prompt_tokens", "completion_tokens"),
     "estimated_requests",
@@ -37,8 +40,12 @@ def usage(
 
     Raises BadRequestError: too many rows.
     """
-    days = UsageDay.objects.filter(tenant=tenant, day__range=(first, last), **only)
-    sums = {name: Sum(name) for name in (*COUNTS, "cost_nano")}
+    days: QuerySet[Any]
+    if {*group_by, *only}.isdisjoint(DETAILS):
+        days = UsageDay.objects.filter(tenant=tenant, day__range=(first, last), **only)
+        sums: dict[str, Any] = {name: Sum(name) for name in (*COUNTS, "cost_nano")}
+    else:
+        days, sums = _records(tenant, first, last).filter(**only), RECORD_SUMS
     rows: list[dict[str, Any]] = []
     if group_by:
         grouped = days.order_by(*group_by).values(*group_by).annotate(**sums)
@@ -95,6 +102,24 @@ def _budget(
         "left": shown(max(0, limit - amount)),
         "resets_at": iso(resets_at),
     }
+
+
+HAS_FAILED = Q(error_status__gte=400) | Q(error_status=0, status__gte=400)
+RECORD_SUMS: dict[str, Any] = {
+    "requests": Count("pk"),
+    "failures": Count("pk", filter=HAS_FAILED),
+    **{name: Sum(name) for name in ("prompt_tokens", "completion_tokens", "cost_nano")},
+    "estimated_requests": Count("pk", filter=Q(estimated=True)),
+}
+
+
+def _records(tenant: str, first: date, last: date) -> QuerySet[UsageRecord]:
+    """Return the records of some days, each with its day."""
+    begin, end = (datetime.combine(day, time(), UTC) for day in (first, last))
+    records = UsageRecord.objects.filter(
+        tenant=tenant, created_at__gte=begin, created_at__lt=end + timedelta(days=1)
+    )
+    return records.annotate(day=TruncDate("created_at", tzinfo=UTC))
 
 
 def _item(row: Mapping[str, Any], group_by: Sequence[str]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ FIRST_CHUNK, DURATION = "first_chunk", "duration"
 COPIED = (
     *("tenant", "principal", "key_id", "model", "upstream_model", "request_id"),
     *("status", "error_status", "streamed", "estimated", "ending"),
+    *("session", "agent", "parent_agent"),
 )
 TOKENS = (
     *("prompt_tokens", "completion_tokens", "cached_tokens"),
@@ -70,6 +71,9 @@ class CompletedRequest:
     estimated: bool = False
     ending: str = ""
     base_url: str = ""
+    session: str = ""
+    agent: str = ""
+    parent_agent: str = ""
 
     @classmethod
     def of(cls, context: ChatContext) -> CompletedRequest:
@@ -92,6 +96,9 @@ class CompletedRequest:
             estimated=is_estimated,
             ending=context.ending,
             base_url=context.target.base_url if context.target else "",
+            session=context.session,
+            agent=context.agent,
+            parent_agent=context.parent_agent,
         )
 
     @property

@@ -32,6 +32,7 @@ class Block:
     is_closed: bool = False
     waiting: list[str] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
+    _checked: int = 0  # so many parts of them
     _is_whole: bool = False
 
     @property
@@ -43,15 +44,14 @@ class Block:
         """True if the next block may start: a call may get more arguments until it is JSON."""
         if self.kind != "tool_use":
             return True
-        if not self._is_whole and self.arguments:
-            self.arguments = ["".join(self.arguments)]
-            self._is_whole = _is_object(self.arguments[0])
+        if len(self.arguments) > self._checked:
+            self._checked = len(self.arguments)
+            may_be = self.arguments[-1].rstrip().endswith("}")
+            self._is_whole = may_be and _is_object("".join(self.arguments))
         return self._is_whole
 
 
 def _is_object(text: str) -> bool:
-    if not text.rstrip().endswith("}"):
-        return False
     try:
         json_numbers.read(text.encode("utf-8", "surrogatepass"))
     except ValueError:

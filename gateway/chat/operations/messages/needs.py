@@ -31,11 +31,9 @@ def _needs_schema(body: Mapping[str, Any]) -> bool:
 
 
 def _needs_reasoning(body: Mapping[str, Any]) -> bool:
-    """Adaptive thinking leaves to the model whether it thinks."""
-    thinking, config = body.get("thinking"), body.get("output_config")
-    kind = thinking.get("type") if isinstance(thinking, dict) else None
-    has_effort = isinstance(config, dict) and bool(config.get("effort"))
-    return kind == "enabled" or (has_effort and kind != "disabled")
+    """Adaptive thinking and an effort leave to the model whether it thinks."""
+    thinking = body.get("thinking")
+    return isinstance(thinking, dict) and thinking.get("type") == "enabled"
 
 
 NEEDS: Mapping[str, Need] = {

@@ -35,7 +35,8 @@ async def complete(upstream: Upstream, job: Job, context: ChatContext) -> bytes:
 
 def _message(context: ChatContext, body: bytes, ids: CallIds) -> bytes:
     completion = checked(context, body, "choices")
-    context.completion_characters = text_length(completion["choices"])
+    messages = [c.get("message") for c in completion["choices"] if isinstance(c, dict)]
+    context.completion_characters = text_length(messages[:1])
     usage = context.usage or Usage(estimate(prompt_length(context.request.body)), None)
     if usage.completion_tokens is None:
         usage = usage.with_completion(estimate(context.completion_characters))
@@ -73,6 +74,9 @@ def _body(job: Job) -> tuple[dict[str, Any], CallIds]:
         return request.translate(body, ids)
 
     body = {**tolerance.translated(job.request, job.entry, translate)}
+    supports = job.entry.supports
+    if supports is not None and "reasoning" not in supports:
+        body.pop("reasoning_effort", None)
     host = urlsplit(job.target.base_url).hostname or ""
     if LIMIT in body and host.endswith(OPENAI_HOSTS):
         body[NEW_LIMIT] = body.pop(LIMIT)

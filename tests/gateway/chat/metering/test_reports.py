@@ -46,6 +46,41 @@ def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
 
 
 @pytest.mark.django_db
+def test_usage_is_also_summed_by_sessions_and_agents(acme: Api):
+    """They are of the records, and all other numbers are as in the sums by day."""
+    ModelPriceFactory.create(model="small")
+    usage.write(
+        [
+            ended(session="s1", agent="a"),
+            ended(session="s1", error_status=500, estimated=True),
+            ended(session="s1", tenant="globex"),
+            ended(session="s2", status=499, usage=None),
+            ended(session="s3", at=NOON - timedelta(days=1)),
+        ]
+    )
+    shown = acme.call(
+        "GET", "/v1/usage?from=2026-11-20&to=2026-11-20&group_by=day,session"
+    ).json()
+    day = acme.call("GET", "/v1/usage?from=2026-11-20&to=2026-11-20").json()
+    assert shown["total"] == day["total"]
+    first, second = shown["items"]
+    assert first == {
+        "day": "2026-11-20",
+        "session": "s1",
+        "requests": 2,
+        "failures": 1,
+        "prompt_tokens": 18,
+        "completion_tokens": 4,
+        "estimated_requests": 1,
+        "cost": "0.000026000",
+    }
+    assert (second["session"], second["requests"]) == ("s2", 1)
+    query = "from=2026-11-01&session=s1&agent=a&group_by=agent"
+    (item,) = acme.call("GET", f"/v1/usage?{query}").json()["items"]
+    assert (item["agent"], item["requests"]) == ("a", 1)
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("query", "rows"),
     [

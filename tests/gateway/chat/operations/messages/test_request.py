@@ -1,0 +1,107 @@
+"""Every field of a request of Anthropic's shape: translated or refused, as docs/chat.md says."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.operations.messages import request
+from gateway.chat.operations.messages.call_ids import CallIds
+from tests.gateway.chat.operations.messages.request_cases import (
+    CACHE,
+    CASES,
+    HI,
+    NOTHING,
+    TEXT,
+    TOOL,
+    said,
+    user,
+)
+
+
+def sent(**fields: Any) -> dict[str, Any]:
+    body = {"model": "small", "max_tokens": 64, "messages": [HI], **fields}
+    return request.translate(body, CallIds())
+
+
+@pytest.mark.parametrize("row", CASES)
+def test_nothing_vanishes(row):
+    for fields, expected in CASES[row]:
+        if isinstance(expected, str):
+            with pytest.raises(UnsupportedRequestError) as refused:
+                sent(**fields)
+            assert str(refused.value) == expected
+        elif expected is NOTHING:
+            assert sent(**fields) == NOTHING
+        else:
+            body = sent(**fields)
+            assert {name: body.get(name) for name in expected} == expected
+            unasked = {"messages", "max_tokens", "tools", "tool_choice"} | {*expected}
+            assert {*body} <= unasked
+
+
+def test_the_table_of_the_documentation_has_these_rows():
+    page = (settings.BASE_DIR / "docs" / "chat.md").read_text()
+    section = page.partition("## Anthropic's Messages")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+) \|[^|]+\|[^|]+\|$", section, re.MULTILINE)[1:]
+    assert [row.replace("`", "") for row in rows] == list(CASES)
+
+
+def test_the_table_names_every_field_that_the_translation_knows():
+    named = set(re.findall(r"\w+", " ".join(CASES)))
+    assert request.TRANSLATED - {"model", "stream"} <= named
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        ({"messages": None}, "messages: must be a list."),
+        *(({"messages": [turn]}, "messages: each must have a role and content.") for turn in ("x", {}, {"role": "user"}, {"role": 5, "content": "x"})),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages: no role 'tool'."),
+        ({"messages": [{"role": "user", "content": 5}]}, "messages: content must be a string or a list."),
+        (user(5), "messages: a block of the content has no type."),
+        (user({"type": "text"}), "messages: text.text must be a string."),
+        (user({"type": "image"}), "messages: image needs its source."),
+        (user({"type": "tool_result"}), "messages: tool_result.tool_use_id must be a string."),
+        (said({"type": "tool_use", "id": "t", "name": "x", "input": "{}"}), "messages: tool_use.input must be an object."),
+        ({"system": 5}, "system: content must be a string or a list."),
+        ({"tools": 5}, "tools: must be a list."),
+        ({"tools": [{"name": "x"}]}, "tools: each must have a name and an input_schema."),
+        ({"tools": [TOOL], "tool_choice": {"type": "x"}}, "tool_choice: must be auto, any, none, or a tool's name."),
+        ({"tool_choice": {"type": "any"}}, "tool_choice: there are no tools."),
+        ({"tool_choice": 5}, "tool_choice: must be an object."),
+        ({"metadata": 5}, "metadata: must be an object."),
+        ({"thinking": 5}, "thinking: must be an object."),
+        ({"output_config": {"effort": ["x"]}}, "output_config: effort must be one of low, medium, high, xhigh, max."),
+        ({"output_config": {"format": {"type": "json_schema"}}}, "output_config: a json_schema needs its schema."),
+        (
+            {"system": [{**TEXT, "cache_control": CACHE}] * 2, "tools": [{**TOOL, "cache_control": CACHE}], **user(*[{**TEXT, "cache_control": CACHE}] * 2)},
+            "A maximum of 4 blocks with cache_control may be provided. Found 5.",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_not_of_the_apis_shape_is_named(fields, detail):
+    with pytest.raises(InvalidValueError) as refused:
+        sent(**fields)
+    assert str(refused.value) == detail
+
+
+def test_a_long_user_becomes_the_same_short_one():
+    long = "u" * 65
+    assert (
+        sent(metadata={"user_id": long})["user"]
+        == hashlib.sha256(long.encode()).hexdigest()
+    )
+
+
+def test_arguments_that_are_nested_too_deeply_are_refused():
+    deep: Any = {}
+    for _ in range(300):
+        deep = {"a": deep}
+    with pytest.raises(InvalidValueError, match="nested too deeply"):
+        sent(**said({"type": "tool_use", "id": "t", "name": "x", "input": deep}))

@@ -1,0 +1,309 @@
+"""Messages for upstreams of OpenAI's kind: whole answers, errors, tokens, and what entries change."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.chat.core.model_request import ModelRequest
+from gateway.chat.operations.messages import translating
+from gateway.chat.upstreams.base import Job
+from gateway.configuration.shapes import ModelEntry, Target
+from tests.gateway.chat.harness import ASGI, NOT_FOUND, SHORT_CUT, WSGI
+from tests.gateway.chat.mock_upstream import COMPLETION, WHOLE_STREAM, answers, sends
+from tests.gateway.chat.upstreams.anthropic_events import MESSAGE
+
+every_way = pytest.mark.parametrize("way", [SHORT_CUT, ASGI, WSGI], indirect=True)
+STREAM_OR_NOT = pytest.mark.parametrize("stream", [False, True])
+SCHEMA = {"type": "object"}
+
+
+def completion(**message: Any) -> dict[str, Any]:
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return {**COMPLETION, "choices": [choice]}
+
+
+@every_way
+def test_a_completion_becomes_a_message(small, upstream, gateway):
+    upstream.script = answers(COMPLETION)
+    response = small(headers={"X-Request-Id": "req-7"})
+    assert response.headers["request-id"] == "req-7"
+    assert response.json() == {
+        "id": "msg_chatcmpl-1",
+        "type": "message",
+        "role": "assistant",
+        "model": "small",
+        "content": [{"type": "text", "text": "Hello"}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": 9,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "output_tokens": 2,
+        },
+    }
+    sent = upstream.requests[0]
+    assert sent.path == "/v1/chat/completions"
+    assert sent.json["model"] == "upstream-model"
+    assert "anthropic-version" not in sent.headers
+    assert gateway.recorded().usage.prompt_tokens == 9
+
+
+@pytest.mark.parametrize(
+    ("message", "blocks"),
+    [
+        ({"content": None}, []),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "x"}], "refusal": "No."}, [{"type": "text", "text": "a"}, {"type": "text", "text": "No."}]),
+        ({"reasoning": "Hm.", "content": "a"}, [{"type": "thinking", "thinking": "Hm.", "signature": "signpost:reasoning"}, {"type": "text", "text": "a"}]),
+        (
+            {"reasoning_content": "Hm.", "thinking_blocks": [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln", "index": 0}, 5]},
+            [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}],
+        ),
+        (
+            {"content": "", "tool_calls": [{"id": "call_1", "function": {"name": "tide", "arguments": '{"at": 1.0}'}}, {}, 5]},
+            [{"type": "tool_use", "id": "toolu_call_1", "name": "tide", "input": {"at": 1.0}}],
+        ),
+        (
+            {"tool_calls": [{"id": "call_1", "function": {"name": "tide", "arguments": text}} for text in ("", '{"a"', None)]},
+            [{"type": "tool_use", "id": key, "name": "tide", "input": {}} for key in ("toolu_call_1", "toolu_n1_Y2FsbF8x", "toolu_n2_Y2FsbF8x")],
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_message_holds_becomes_blocks(small, upstream, message, blocks):
+    upstream.script = answers(completion(**message))
+    assert small().json()["content"] == blocks
+
+
+def test_a_call_and_its_result_go_back_under_the_upstreams_own_id(small, upstream):
+    call = {"id": "functions.tide:0", "function": {"name": "tide", "arguments": "{}"}}
+    upstream.script = answers(completion(content=None, tool_calls=[call]))
+    ask = {"role": "user", "content": "When?"}
+    first = small(messages=[ask]).json()
+    assert first["stop_reason"] == "tool_use"
+    (block,) = first["content"]
+    result = {"type": "tool_result", "tool_use_id": block["id"], "content": "low"}
+    said = {"role": "assistant", "content": first["content"]}
+    second = small(messages=[ask, said, {"role": "user", "content": [result]}]).json()
+    *_, asked, answered = upstream.requests[-1].json["messages"]
+    assert (
+        asked["tool_calls"][0]["id"] == answered["tool_call_id"] == "functions.tide:0"
+    )
+    assert second["content"][0]["id"] != block["id"]
+
+
+def test_thinking_goes_back_to_the_server_that_sent_it(small, upstream):
+    upstream.script = answers(completion(content="a", reasoning_content="Hm."))
+    turn = {"role": "assistant", "content": small().json()["content"]}
+    small(
+        messages=[
+            {"role": "user", "content": "x"},
+            turn,
+            {"role": "user", "content": "y"},
+        ]
+    )
+    _, said, _ = upstream.requests[-1].json["messages"]
+    assert said == {"role": "assistant", "content": "a", "reasoning_content": "Hm."}
+
+
+def test_usage_that_is_not_reported_is_estimated(small, upstream, gateway):
+    upstream.script = answers({**completion(content="12345678"), "usage": None})
+    assert small().json()["usage"]["output_tokens"] == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://api.openai.com/v1", "max_completion_tokens"),
+        ("https://x.openai.azure.com/v1", "max_completion_tokens"),
+        ("https://evil-api.openai.com.example/v1", "max_tokens"),
+        ("http://127.0.0.1/v1", "max_tokens"),
+    ],
+)
+def test_openai_gets_its_own_name_of_the_limit(url, name):
+    body = {"model": "small", "max_tokens": 5, "messages": []}
+    target = Target(url, "there")
+    job = Job(ModelRequest("small", False, body), target, ModelEntry("small", "openai", (target,)), "r")  # fmt: skip
+    assert translating._body(job)[0] == {name: 5, "messages": [], "model": "small"}
+
+
+# ── Errors ──────────────────────────────────────────────────────────────────────────
+
+
+@STREAM_OR_NOT
+@pytest.mark.parametrize(
+    ("answer", "status", "expected", "kind", "message"),
+    [
+        ({"error": {"message": "no"}}, 400, 400, "invalid_request_error", "no"),
+        ({"error": {"message": "no"}}, 422, 400, "invalid_request_error", "no"),
+        ({"error": {"message": "slow down"}}, 429, 429, "rate_limit_error", None),
+        ({"error": {"message": "secret"}}, 401, 500, "api_error", None),
+        ({}, 503, 500, "api_error", None),
+        (
+            {"error": {"message": "Too many tokens.", "code": "context_length_exceeded"}},
+            400, 400, "invalid_request_error", "prompt is too long: Too many tokens.",
+        ),
+        (
+            {"error": {"message": "prompt is too long: 9 > 5"}},
+            400, 400, "invalid_request_error", "prompt is too long: 9 > 5",
+        ),
+    ],
+)  # fmt: skip
+def test_errors_have_anthropics_shape(
+    small, upstream, stream, answer, status, expected, kind, message
+):
+    upstream.script = answers(answer, status, Retry_After="7")
+    response = small(stream=stream)
+    assert response.status_code == expected
+    error = response.json()
+    assert (error["type"], error["error"]["type"]) == ("error", kind)
+    assert message in {None, error["error"]["message"]}
+    assert "secret" not in response.text
+    assert ("Retry-After" in response.headers) == (status == 429)
+
+
+@every_way
+def test_a_request_that_is_refused_never_reaches_the_upstream(small, upstream, gateway):
+    for fields, status, message in (
+        ({"model": "absent"}, 404, NOT_FOUND),
+        ({"model": 5}, 400, "model: must be a non-empty string."),
+        ({"tools": [{"type": "web_search_20250305", "name": "w"}]}, 400, "Endpoint does not support request: tools of the type web_search_20250305"),
+        ({"messages": 5}, 400, "messages: must be a list."),
+        ({"headers": {"Content-Type": "text/plain"}}, 415, "The body's Content-Type is not supported."),
+        ({"headers": {"X-Forwarded-For": "10.0.0.1"}}, 401, "Identity headers are accepted from trusted proxies only."),
+    ):  # fmt: skip
+        response = small(**fields)
+        assert response.status_code == status
+        assert response.json()["error"]["message"] == message
+    assert upstream.requests == []
+    assert gateway.kept.denied == [("messages", "absent")]
+
+
+@pytest.mark.parametrize(
+    ("capability", "fields"),
+    [
+        ("streaming", {"stream": True}),
+        ("tools", {"tools": [{"name": "x", "input_schema": SCHEMA}]}),
+        ("vision", {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "image"}]}]}]}),
+        ("json_schema", {"output_config": {"format": {"type": "json_schema"}}}),
+        ("json_schema", {"output_format": {"type": "json_schema"}}),
+        ("reasoning", {"thinking": {"type": "enabled", "budget_tokens": 2000}}),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_must_be_supported(
+    small, gateway, upstream, capability, fields
+):
+    gateway.declare(supports=frozenset())
+    response = small(**fields)
+    assert response.status_code == 400
+    assert response.json()["error"]["message"].endswith(capability)
+    assert upstream.requests == []
+
+
+def test_an_effort_is_a_wish_and_no_demand(small, gateway, upstream):
+    """Claude Code sends one with every request."""
+    upstream.script = answers(COMPLETION)
+    fields = {"output_config": {"effort": "high"}, "thinking": {"type": "adaptive"}}
+    small(**fields)
+    assert upstream.requests[-1].json["reasoning_effort"] == "high"
+    gateway.declare(supports=frozenset({"tools"}))
+    assert small(**fields).status_code == 200
+    assert "reasoning_effort" not in upstream.requests[-1].json
+
+
+# ── Entries ─────────────────────────────────────────────────────────────────────────
+
+
+def test_fields_that_an_entry_drops_are_left_out(small, gateway, upstream):
+    upstream.script = answers(COMPLETION)
+    fields = {"inference_geo": "eu", "top_k": 5, "output_config": {"task_budget": 5}}
+    assert small(**fields).status_code == 400
+    gateway.declare(drop_params=True)
+    assert small(**fields).status_code == 200
+    gateway.declare(drop_params=("inference_geo", "output_config", "top_k"))
+    assert small(**fields).status_code == 200
+    assert "top_k" not in upstream.requests[-1].json
+    gateway.declare(extra_body={"reasoning_effort": "none"})
+    assert small().status_code == 200
+    assert upstream.requests[-1].json["reasoning_effort"] == "none"
+
+
+@STREAM_OR_NOT
+def test_another_kind_of_upstream_can_take_over(
+    gateway, small, claude, upstream, stream
+):
+    target = Target(upstream.url, "claude-there", "sk-ant")
+    gateway.declare(
+        name="claude", upstream="anthropic", targets=(target,), fallbacks=("small",)
+    )
+
+    async def script(request: Any) -> None:
+        if request.path == "/v1/messages":
+            await answers(
+                {"type": "error", "error": {"type": "overloaded_error"}}, 529
+            )(request)
+        elif stream:
+            await sends(*WHOLE_STREAM)(request)
+        else:
+            await answers(COMPLETION)(request)
+
+    upstream.script = script
+    response = claude(stream=stream)
+    assert response.status_code == 200
+    assert b"Hel" in response.content
+    assert b'"model":"claude"' in response.content
+    assert response.headers["X-Signpost-Model"] == "small"
+    assert [each.path for each in upstream.requests] == [
+        "/v1/messages",
+        "/v1/chat/completions",
+    ]
+
+
+def test_extra_fields_of_an_entry_reach_its_own_kind_of_upstream(
+    gateway, claude, upstream
+):
+    upstream.script = answers(MESSAGE)
+    target = Target(upstream.url, "claude-there", "sk-ant")
+    gateway.declare(
+        name="claude",
+        upstream="anthropic",
+        targets=(target,),
+        extra_body={"speed": "fast"},
+    )
+    assert claude().status_code == 200
+    assert upstream.requests[0].json["speed"] == "fast"
+
+
+# ── Tokens, sessions ────────────────────────────────────────────────────────────────
+
+
+@every_way
+def test_tokens_are_estimated_and_marked(small, upstream, gateway):
+    image = {"type": "image", "source": {"type": "base64", "data": "x" * 4000}}
+    text = {"type": "text", "text": "x" * 40}
+    body = {"system": "y" * 8, "messages": [{"role": "user", "content": [text, image]}]}
+    response = small(path="/v1/messages/count_tokens", **body)
+    assert response.json() == {"input_tokens": 12, "estimated": True}
+    assert upstream.requests == []
+    assert gateway.recorded().counted() == (None, False)
+
+
+@every_way
+def test_a_session_of_claude_code_is_recorded(small, upstream, gateway):
+    upstream.script = answers(COMPLETION)
+    small(
+        headers={
+            "X-Claude-Code-Session-Id": "2f1c",
+            "x-claude-code-agent-id": "tide@team",
+            "x-claude-code-parent-agent-id": "not a name",
+        }
+    )
+    context = gateway.recorded()
+    assert (context.session, context.agent, context.parent_agent) == (
+        "2f1c",
+        "tide@team",
+        "",
+    )
+    assert json.loads(upstream.requests[0].body)["model"] == "upstream-model"
