@@ -99,6 +99,8 @@ WEBHOOK_DISPATCHERS = env.integer("WEBHOOK_DISPATCHERS", 4, least=1, most=1000)
 
 RECORDING_CREATE_RATE = env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour")
 RECORDING_TEST_RATE = env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour")
+RECORDING_RESEND_RATE = env.rate("RECORDING_RESEND_RATE", "" if LOCAL else "600/hour")
+RECORDING_REPLAY_RATE = env.rate("RECORDING_REPLAY_RATE", "" if LOCAL else "60/hour")
 RECORDING_MCP_RATE = env.rate("RECORDING_MCP_RATE", "" if LOCAL else "300/minute")
 GATEWAY_CONFIG = env.str(
     "GATEWAY_CONFIG", locally(str(BASE_DIR / "gateway" / "sample.yaml"))
@@ -123,6 +125,8 @@ GATEWAY_DOCUMENT_RETENTION_DAYS = env.integer(
 )
 GATEWAY_CREATE_RATE = env.rate("GATEWAY_CREATE_RATE", "" if LOCAL else "300/hour")
 GATEWAY_TEST_RATE = env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour")
+GATEWAY_RESEND_RATE = env.rate("GATEWAY_RESEND_RATE", "" if LOCAL else "600/hour")
+GATEWAY_REPLAY_RATE = env.rate("GATEWAY_REPLAY_RATE", "" if LOCAL else "60/hour")
 GATEWAY_INGEST_RATE = env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute")
 GATEWAY_PUBLISH_RATE = env.rate("GATEWAY_PUBLISH_RATE", "" if LOCAL else "600/minute")
 
@@ -388,6 +392,8 @@ SPECTACULAR_SETTINGS = third_party.SPECTACULAR_SETTINGS | {"VERSION": VERSION}
 RECORDING_RATES = {
     "create": RECORDING_CREATE_RATE,
     "test": RECORDING_TEST_RATE,
+    "resend": RECORDING_RESEND_RATE,
+    "replay": RECORDING_REPLAY_RATE,
     "mcp": RECORDING_MCP_RATE,
 }
 
@@ -398,6 +404,8 @@ CATALOG_TOKEN_AUTHENTICATOR = "recording.accounts.personal_tokens.authenticate" 
 GATEWAY_RATES = {
     "create": GATEWAY_CREATE_RATE,
     "test": GATEWAY_TEST_RATE,
+    "resend": GATEWAY_RESEND_RATE,
+    "replay": GATEWAY_REPLAY_RATE,
     "ingest": GATEWAY_INGEST_RATE,
     "publish": GATEWAY_PUBLISH_RATE,
 }

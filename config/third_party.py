@@ -135,6 +135,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "RecordingSubscriptionStatus": "webhooks_core.models.Endpoint.Status",
+        "ReplayStatus": "webhooks_core.web.owner_serializers.REPLAY_STATUSES",
+        "DeliverySelection": "webhooks_core.models.ReplayJob.Kind",
     },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -20,12 +20,6 @@ class UnauthorizedError(ApiError):
         super().__init__(detail, headers={"WWW-Authenticate": challenge})
 
 
-class ConflictError(ApiError):
-    """The state of the resource does not allow this."""
-
-    status_code = 409
-
-
 class UnprocessableError(ApiError):
     """The key was used for another request before."""
 
@@ -41,7 +35,6 @@ class UnsupportedMediaTypeError(ApiError):
 ERRORS = {
     **errors.ERRORS,
     401: UnauthorizedError,
-    409: ConflictError,
     415: UnsupportedMediaTypeError,
     422: UnprocessableError,
 }

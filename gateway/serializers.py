@@ -25,6 +25,7 @@ from gateway.ingest import (
     PLAIN,
 )
 from gateway.webhooks import INGEST_COMPLETED, subscribable
+from webhooks_core.delivery_search import State
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.network.url_policy import UrlPolicy
@@ -40,6 +41,8 @@ from webhooks_core.web.fields import (
 )
 from webhooks_core.web.json_schema import STRING, object_of
 from webhooks_core.web.json_values import is_longer
+from webhooks_core.web.owner_examples import DETAILS
+from webhooks_core.web.owner_serializers import DetailsSerializer
 from webhooks_core.web.pages import ItemsPagination, PageQuery, read_query
 
 MAX_DESCRIPTION = 1000
@@ -227,23 +230,27 @@ class ListPagination(ItemsPagination):
         return queryset[(page - 1) * size : page * size] if size else queryset
 
 
-@extend_schema_serializer(
-    examples=[
-        response_example(
-            {
-                "id": "dlv_0d1k3v5mb1d3f5h7j9l1n3p5r7",
-                "event_id": EVENT_ID,
-                "event_type": INGEST_COMPLETED,
-                "status": "delivered",
-                "attempts": 1,
-                "last_error": "",
-                "next_attempt_at": None,
-                "delivered_at": TIME,
-                "created_at": TIME,
-            }
-        )
-    ]
-)
+DELIVERY: dict[str, Any] = {
+    "id": "dlv_0d1k3v5mb1d3f5h7j9l1n3p5r7",
+    "event_id": EVENT_ID,
+    "event_type": INGEST_COMPLETED,
+    "status": "delivered",
+    "attempts": 1,
+    "last_error": "",
+    "next_attempt_at": None,
+    "delivered_at": TIME,
+    "created_at": TIME,
+}
+# The values of a filter.
+STATES = {
+    "attempting": State.PENDING,
+    "delivered": State.DELIVERED,
+    "failed": State.FAILED,
+    "failed_undelivered": State.FAILED_UNDELIVERED,
+}
+
+
+@extend_schema_serializer(examples=[response_example(DELIVERY)])
 class DeliverySerializer(serializers.Serializer[Any]):
     id = serializers.CharField(source="public_id", help_text="The same in retries.")
     event_id = serializers.CharField(
@@ -263,6 +270,13 @@ class DeliverySerializer(serializers.Serializer[Any]):
         self, row: Mapping[str, Any]
     ) -> Literal["attempting", "delivered", "failed"]:
         return STATUSES[row["status"]]
+
+
+@extend_schema_serializer(
+    examples=[response_example({**DETAILS, "delivery": DELIVERY})]
+)
+class DeliveryDetailsSerializer(DetailsSerializer):
+    delivery = DeliverySerializer(source="row", help_text="As in the list.")
 
 
 class ContentTypeField(StrictChoiceField):

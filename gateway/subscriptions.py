@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gateway.errors import ConflictError
 from gateway.events import Origin
 from gateway.webhooks import PROFILE, TEST
 from webhooks_core import changes, profiles
 from webhooks_core.models import Endpoint
 from webhooks_core.profiles import PingEvent
+from webhooks_core.web.errors import ConflictError
 from webhooks_core.web.subscriptions import SubscriptionService
 
 

@@ -54,3 +54,11 @@ class IngestThrottle(CallerThrottle):
 
 class PublishThrottle(CallerThrottle):
     scope = "publish"
+
+
+class ResendThrottle(CallerThrottle):
+    scope = "resend"
+
+
+class ReplayThrottle(CallerThrottle):
+    scope = "replay"

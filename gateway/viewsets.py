@@ -9,6 +9,7 @@ from drf_spectacular.utils import (
     extend_schema,
     extend_schema_view,
 )
+from rest_framework.decorators import action
 from rest_framework.mixins import RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -29,11 +30,14 @@ from gateway.events import Origin
 from gateway.identity import Caller
 from gateway.ingest_parsers import DocumentFormParser, DocumentJSONParser
 from gateway.serializers import (
+    DELIVERY,
     DOCUMENT_FORM,
     EVENT_ID,
+    STATES,
     SUBSCRIPTION,
     ChangeSerializer,
     CreationSerializer,
+    DeliveryDetailsSerializer,
     DeliverySerializer,
     DocumentSerializer,
     ErrorSerializer,
@@ -50,15 +54,23 @@ from gateway.throttles import (
     IngestThrottle,
     PingThrottle,
     PublishThrottle,
+    ReplayThrottle,
+    ResendThrottle,
 )
-from gateway.webhooks import DRIFT_DETECTED, EVENT_TYPES, INGEST_COMPLETED
+from gateway.webhooks import DRIFT_DETECTED, EVENT_TYPES, INGEST_COMPLETED, PROFILE
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
+from webhooks_core.web import owner_requests as requests
+from webhooks_core.web import owner_serializers as shapes
+from webhooks_core.web.errors import ConflictError
 from webhooks_core.web.json_schema import BOOLEAN, described, object_of
-from webhooks_core.web.pages import read_query
-from webhooks_core.web.subscriptions import (
-    SubscriptionViewSet as BaseSubscriptionViewSet,
+from webhooks_core.web.owner_views import (
+    CONFLICTING,
+    OwnerViewSet,
+    event_types,
+    stored_events,
 )
+from webhooks_core.web.pages import PageQuery, read_query
 from webhooks_core.web.views import ProductAPIView
 
 
@@ -108,13 +120,19 @@ class GatewayView(ProductAPIView):
         },
         examples=[response_example({"event_id": EVENT_ID, "queued": True})],
     ),
-    deliveries=extend_schema(responses=DeliverySerializer(many=True)),
+    deliveries=extend_schema(
+        summary="List what was sent to a subscription, newest first",
+        parameters=[PageQuery, requests.search_query(STATES)],
+        responses={200: shapes.delivery_list("GatewayDelivery")},
+        examples=[response_example({"items": [DELIVERY]})],
+    ),
+    delivery=extend_schema(responses=DeliveryDetailsSerializer),
 )
-class SubscriptionViewSet(GatewayView, RetrieveModelMixin, BaseSubscriptionViewSet):
+class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
     """/v1/webhooks/subscriptions: the subscriptions of the caller's tenant."""
 
     operation_prefix = "gateway_subscriptions"
-    conflicting_actions = ("partial_update", "destroy", "test")
+    conflicting_actions = ("partial_update", "destroy", "test", *CONFLICTING)
     pagination_class = ListPagination
     lookup_url_kwarg = "subscription_id"
     example_id = SUBSCRIPTION["id"]
@@ -127,8 +145,15 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, BaseSubscriptionViewS
         "create": SubscriptionCreatedSerializer,
         "partial_update": SubscriptionSerializer,
         "deliveries": DeliverySerializer,
+        "delivery": DeliveryDetailsSerializer,
     }
-    throttles = {"create": CreateThrottle, "test": PingThrottle}
+    throttles = {
+        "create": CreateThrottle,
+        "test": PingThrottle,
+        **dict.fromkeys(("resend", "retry_now", "cancel"), ResendThrottle),
+        "replay": ReplayThrottle,
+    }
+    states = STATES
     test_status = 202
 
     @property
@@ -139,7 +164,7 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, BaseSubscriptionViewS
         subscription = super().get_object()
         is_changed = self.action in {"partial_update", "destroy"}
         if is_changed and subscription.static_key is not None:
-            raise errors.ConflictError(
+            raise ConflictError(
                 "This subscription is part of the gateway's configuration and read-only."
             )
         return subscription
@@ -168,6 +193,25 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, BaseSubscriptionViewS
         created = self.subscriptions.insert(**fields)
         CreateThrottle().count(self.request, self)
         return created
+
+    @extend_schema(
+        operation_id="gateway_event_types",
+        summary="List the event types",
+        responses=shapes.EVENT_TYPES,
+    )
+    @action(detail=False, url_path="event-types")
+    def types(self, request: Request) -> Response:
+        return event_types(PROFILE, request)
+
+    @extend_schema(
+        operation_id="gateway_events",
+        summary="List the tenant's events, newest first, with what became of each",
+        parameters=[requests.StoredEventQuery],
+        responses=shapes.STORED_EVENTS,
+    )
+    @action(detail=False)
+    def events(self, request: Request) -> Response:
+        return stored_events(self.subscriptions, request)
 
 
 INGESTED = EVENT_TYPES[INGEST_COMPLETED]

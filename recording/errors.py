@@ -25,6 +25,8 @@ CODES = {
     401: "unauthorized",
     404: "not_found",
     405: "method_not_allowed",
+    409: "conflict",
+    410: "gone",
     413: "payload_too_large",
     415: "unsupported_media_type",
     429: "too_many_requests",

@@ -14,6 +14,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.fields import empty
 
 from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED
+from webhooks_core.delivery_search import State
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.times import iso
 from webhooks_core.web.fields import (
@@ -23,6 +24,8 @@ from webhooks_core.web.fields import (
     StrictListField,
     TimeField,
 )
+from webhooks_core.web.owner_examples import DETAILS
+from webhooks_core.web.owner_serializers import DetailsSerializer
 
 ENDPOINT_ID = "ep_0d1k3v5m7p9r1t3v5n7q9s0u2g"
 EVENT_ID = "evt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
@@ -157,23 +160,27 @@ class SubscriptionCreatedSerializer(serializers.Serializer[Any]):
     )
 
 
-@extend_schema_serializer(
-    examples=[
-        response(
-            {
-                "id": "dlv_0d1k3v5mb1d3f5h7j9l1n3p5r7",
-                "endpoint_id": ENDPOINT_ID,
-                "event_id": EVENT_ID,
-                "event_type": SUMMARY_COMPLETED,
-                "status": Delivery.Status.DELIVERED.value,
-                "attempts": 1,
-                "last_error": "",
-                "delivered_at": TIME,
-                "created_at": TIME,
-            }
-        )
-    ]
-)
+DELIVERY: dict[str, Any] = {
+    "id": "dlv_0d1k3v5mb1d3f5h7j9l1n3p5r7",
+    "endpoint_id": ENDPOINT_ID,
+    "event_id": EVENT_ID,
+    "event_type": SUMMARY_COMPLETED,
+    "status": Delivery.Status.DELIVERED.value,
+    "attempts": 1,
+    "last_error": "",
+    "delivered_at": TIME,
+    "created_at": TIME,
+}
+# The values of a filter.
+STATES = {
+    "0": State.PENDING,
+    "1": State.DELIVERED,
+    "2": State.FAILED,
+    "failed_undelivered": State.FAILED_UNDELIVERED,
+}
+
+
+@extend_schema_serializer(examples=[response(DELIVERY)])
 class DeliverySerializer(serializers.Serializer[Any]):
     id = serializers.CharField(source="public_id", help_text="The same in retries.")
     endpoint_id = serializers.CharField(help_text="The subscription it is for.")
@@ -193,6 +200,11 @@ class DeliverySerializer(serializers.Serializer[Any]):
 
     def get_delivered_at(self, row: dict[str, Any]) -> str:
         return iso(row["delivered_at"]) if row["delivered_at"] else ""
+
+
+@extend_schema_serializer(examples=[response({**DETAILS, "delivery": DELIVERY})])
+class DeliveryDetailsSerializer(DetailsSerializer):
+    delivery = DeliverySerializer(source="row", help_text="As in the list.")
 
 
 # A class would hide its own `data`.

@@ -11,12 +11,11 @@ from django.utils import timezone
 
 from recording.accounts.locks import active_account
 from recording.webhooks import EVENT_TYPES, PROFILE, ping
-from webhooks_core import changes, profiles, replays
-from webhooks_core.ids import is_id, public_id
-from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core import changes, profiles
+from webhooks_core.ids import public_id
+from webhooks_core.models import Endpoint, Event
 from webhooks_core.profiles import EventContext, PingEvent
 from webhooks_core.times import iso
-from webhooks_core.web.errors import BadRequestError, NotFoundError
 from webhooks_core.web.subscriptions import SubscriptionService
 
 
@@ -50,26 +49,6 @@ class Subscriptions(SubscriptionService):
 
     def ping(self, subscription: Endpoint) -> PingEvent:
         return ping(subscription.public_id)
-
-    def resend(self, endpoint_id: str, delivery_id: str) -> Delivery:
-        """Queue the event of a delivery again; return the delivery that is sent.
-
-        While one is pending, it is that one, due now. Raises NotFoundError, or BadRequestError
-        when nothing would be sent.
-        """
-        subscription = self.find(endpoint_id)
-        rows = Delivery.objects.filter(endpoint=subscription).select_related("endpoint")
-        delivery = None
-        if is_id(delivery_id, profiles.get(PROFILE).delivery_prefix):
-            delivery = rows.filter(public_id=delivery_id).first()
-        if delivery is None:
-            raise NotFoundError("There is no such delivery.")
-        try:
-            return replays.resend(delivery, by=self.by)
-        except replays.NotSubscribedError as error:
-            raise BadRequestError(
-                "The subscription is disabled: nothing would be sent."
-            ) from error
 
 
 def recent_events(*, account: AbstractUser, event_type: str, limit: int) -> list[bytes]:

@@ -55,3 +55,13 @@ class PingThrottle(AccountThrottle):
 class MCPThrottle(AccountThrottle):
     scope = "mcp"
     description = "Too many requests: an account may send"
+
+
+class ResendThrottle(AccountThrottle):
+    scope = "resend"
+    description = "Too many resends, retries and cancellations: an account may make"
+
+
+class ReplayThrottle(AccountThrottle):
+    scope = "replay"
+    description = "Too many replays: an account may start or count"

@@ -20,10 +20,13 @@ from recording import cors, errors
 from recording.accounts.locks import InactiveAccountError
 from recording.authentication import BearerAuthentication, refused
 from recording.serializers import (
+    DELIVERY,
     ENDPOINT_ID,
     EVENT,
     EVENT_ID,
     EVENTS,
+    STATES,
+    DeliveryDetailsSerializer,
     DeliverySerializer,
     ErrorSerializer,
     SampleQuery,
@@ -33,12 +36,23 @@ from recording.serializers import (
     response,
 )
 from recording.subscriptions import Subscriptions, recent_events
-from recording.throttles import CreateThrottle, PingThrottle
-from webhooks_core.endpoints import Created
-from webhooks_core.web.pages import read_query
-from webhooks_core.web.subscriptions import (
-    SubscriptionViewSet as BaseSubscriptionViewSet,
+from recording.throttles import (
+    CreateThrottle,
+    PingThrottle,
+    ReplayThrottle,
+    ResendThrottle,
 )
+from recording.webhooks import PROFILE
+from webhooks_core.endpoints import Created
+from webhooks_core.web import owner_requests as requests
+from webhooks_core.web import owner_serializers as shapes
+from webhooks_core.web.owner_views import (
+    CONFLICTING,
+    OwnerViewSet,
+    event_types,
+    stored_events,
+)
+from webhooks_core.web.pages import PageQuery, read_query
 from webhooks_core.web.views import ProductViewSet
 
 
@@ -94,9 +108,15 @@ class RecordingViewSet(ProductViewSet):
         ),
         examples=[response({"event_id": EVENT_ID, "queued": True})],
     ),
-    deliveries=extend_schema(responses=DeliverySerializer(many=True)),
+    deliveries=extend_schema(
+        summary="List what was sent to a subscription, newest first",
+        parameters=[PageQuery, requests.search_query(STATES)],
+        responses={200: shapes.delivery_list("RecordingDelivery")},
+        examples=[response({"items": [DELIVERY]})],
+    ),
+    delivery=extend_schema(responses=DeliveryDetailsSerializer),
 )
-class SubscriptionViewSet(RecordingViewSet, BaseSubscriptionViewSet):
+class SubscriptionViewSet(RecordingViewSet, OwnerViewSet):
     """/v1/webhooks and what is below it."""
 
     lookup_url_kwarg = "endpoint_id"
@@ -106,8 +126,16 @@ class SubscriptionViewSet(RecordingViewSet, BaseSubscriptionViewSet):
         "create": SubscriptionCreatedSerializer,
         "partial_update": SubscriptionItemSerializer,
         "deliveries": DeliverySerializer,
+        "delivery": DeliveryDetailsSerializer,
     }
-    throttles = {"create": CreateThrottle, "test": PingThrottle}
+    throttles = {
+        "create": CreateThrottle,
+        "test": PingThrottle,
+        **dict.fromkeys(("resend", "retry_now", "cancel"), ResendThrottle),
+        "replay": ReplayThrottle,
+    }
+    states = STATES
+    conflicting_actions = CONFLICTING
     patch_is_partial = False  # omitted events are an empty list
 
     @property
@@ -126,11 +154,31 @@ class SubscriptionViewSet(RecordingViewSet, BaseSubscriptionViewSet):
 
 
 class EventViewSet(RecordingViewSet):
-    """/v1/webhook-events/samples."""
+    """/v1/webhook-events: the account's events, their types and samples."""
 
     pagination_class = None
+    strict_actions = ("types",)
 
     @extend_schema(
+        operation_id="recording_events",
+        summary="List the account's events, newest first, with what became of each",
+        parameters=[requests.StoredEventQuery],
+        responses=shapes.STORED_EVENTS,
+    )
+    def list(self, request: Request) -> Response:
+        return stored_events(Subscriptions(self.account), request)
+
+    @extend_schema(
+        operation_id="recording_event_types",
+        summary="List the event types",
+        responses=shapes.EVENT_TYPES,
+    )
+    @action(detail=False)
+    def types(self, request: Request) -> Response:
+        return event_types(PROFILE, request)
+
+    @extend_schema(
+        operation_id="recording_samples",
         summary="Show recent events of a type, or a synthetic one when there are none",
         parameters=[SampleQuery],
         responses=EVENTS,

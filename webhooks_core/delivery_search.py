@@ -6,7 +6,6 @@ few rows has an index: failed and pending deliveries, those by hand, events by t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,6 +16,7 @@ from itertools import chain
 from django.db.models import OuterRef, Q, QuerySet
 
 from webhooks_core import ids, profiles, replays
+from webhooks_core.event_search import next_cursor, position
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.lookups import IdList, among
 from webhooks_core.replays import Resent
@@ -89,7 +89,7 @@ def search(
 
     `cursor` is that of the page before. Raises ValueError for any other text.
     """
-    before = _position(cursor)
+    before = position(cursor)
     owner = endpoints.order_by().values_list("profile", "owner").first()
     if owner is None:
         return FoundPage([], "")
@@ -101,15 +101,7 @@ def search(
     found = list(shown.select_related("event", "endpoint").defer("event__body"))
     marks = replays.resent(found)
     items = [Found(row, marks.get(row.pk)) for row in found]
-    return FoundPage(items, f"{pks[size - 1]:x}" if len(pks) > size else "")
-
-
-def _position(cursor: str) -> int | None:
-    if not cursor:
-        return None
-    if not re.fullmatch("[0-9a-f]{1,15}", cursor):
-        raise ValueError("cursor is not one of an answer.")
-    return int(cursor, 16)
+    return FoundPage(items, next_cursor(pks, size))
 
 
 def _newest(

@@ -44,6 +44,11 @@ class Health(StrEnum):
         return next((state for state, fits in facts.items() if fits), cls.HEALTHY)
 
     @property
+    def word(self) -> str:
+        """The state as the APIs name it."""
+        return self.value.lower()
+
+    @property
     def tone(self) -> str:
         return _TONES[self]
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 ALPHABET = "0123456789abcdefghijklmnopqrstuv"
 LENGTH = 26
 RANDOM_BITS = 74
+LATEST = 2**56 - 1  # microseconds: in the year 4253
 
 
 def public_id(prefix: str) -> str:
@@ -35,7 +36,7 @@ def is_id(text: str, prefix: str) -> bool:
 def first_at(prefix: str, at: datetime) -> str:
     """Return the smallest id that public_id() makes at a time."""
     micros = int(at.timestamp() * 1_000_000)
-    return _text(prefix, max(micros, 0) << RANDOM_BITS)
+    return _text(prefix, min(max(micros, 0), LATEST) << RANDOM_BITS)
 
 
 def created_at(public_id: str) -> datetime:

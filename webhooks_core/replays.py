@@ -38,20 +38,22 @@ class RemovedError(NotSubscribedError):
     """The event was removed, for its age or with its account."""
 
 
-def replay(
-    delivery: Delivery,
-    *,
-    at: datetime | None = None,
-    trigger: Delivery.Trigger = Delivery.Trigger.REPLAY,
-) -> Delivery:
+def replay(delivery: Delivery, *, at: datetime | None = None) -> Delivery:
     """Queue the event of a delivery for its endpoint again; return the delivery that is sent.
 
     While one is pending for both, it is that one, due at `at` at the latest: two would send the
     event twice. Raises NotSubscribedError, or RemovedError.
     """
+    at = at or clock.recent()
+    return _replay(delivery, at, Delivery.Trigger.REPLAY)[0]
+
+
+def _replay(
+    delivery: Delivery, at: datetime, trigger: Delivery.Trigger
+) -> tuple[Delivery, bool]:
+    """Return the delivery that is sent, and True if it is a new one."""
     if not delivery.endpoint.is_subscribed:
         raise NotSubscribedError
-    at = at or clock.recent()
     with transaction.atomic():
         # Locked: retention keeps the event from now on, and another replay sees this one.
         event = Event.objects.filter(pk=delivery.event_id)
@@ -61,8 +63,8 @@ def replay(
         )
         if pending := pair.pending().order_by("pk").last():
             _advance(pending, at)
-            return pending
-        return _create(delivery, pair, at, trigger)
+            return pending, False
+        return _create(delivery, pair, at, trigger), True
 
 
 def _create(
@@ -90,10 +92,11 @@ def resend(delivery: Delivery, *, by: Actor, at: datetime | None = None) -> Deli
     """As replay(), for a person: the next request of the endpoint, unless there is an `at`."""
     with transaction.atomic():
         at = at or due_first(delivery.endpoint)
-        sent = replay(delivery, at=at, trigger=Delivery.Trigger.MANUAL)
-        # Of a pending one the attempt was asked for; a new one is by hand itself.
-        action = Action.RETRIED if sent.pk == delivery.pk else Action.RESENT
-        changes.record(delivery.endpoint_id, action, by=by, subject=delivery.public_id)
+        sent, is_new = _replay(delivery, at, Delivery.Trigger.MANUAL)
+        # Of a pending one an attempt was asked for.
+        action, about = (Action.RESENT, delivery) if is_new else (Action.RETRIED, sent)
+        subject = about.public_id
+        changes.record(delivery.endpoint_id, action, by=by, subject=subject)
     return sent
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial, wraps
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 import structlog
 from asgiref.sync import sync_to_async
@@ -59,7 +59,7 @@ def returns(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Describe a tool's result as a serializer does, or as a list of these under a name."""
     fields: dict[str, Any] = {
-        name: (_type(field), Field(description=str(field.help_text)))
+        name: (_type(serializer, field), Field(description=str(field.help_text)))
         for name, field in serializer().fields.items()
     }
     result = create_model(serializer.__name__.removesuffix("Serializer"), **fields)
@@ -74,13 +74,35 @@ def returns(
     return describe
 
 
-def _type(field: serializers.Field[Any, Any, Any, Any]) -> Any:
-    match field:
-        case serializers.ListField():
-            return list[str]
-        case serializers.IntegerField() | serializers.ChoiceField():
-            return int
-    return str
+def _type(
+    serializer: type[serializers.Serializer[Any]],
+    field: serializers.Field[Any, Any, Any, Any],
+) -> Any:
+    value = _value_type(serializer, field)
+    return value | None if field.allow_null else value
+
+
+def _value_type(
+    serializer: type[serializers.Serializer[Any]],
+    field: serializers.Field[Any, Any, Any, Any],
+) -> Any:
+    if isinstance(field, serializers.SerializerMethodField):
+        method = getattr(serializer, f"get_{field.field_name}")
+        return get_type_hints(method)["return"]
+    if isinstance(field, serializers.ChoiceField):
+        return type(next(iter(field.choices)))
+    kinds = (value for kind, value in _TYPES if isinstance(field, kind))
+    return next(kinds, str)
+
+
+# The first that a field is.
+_TYPES: tuple[tuple[Any, Any], ...] = (
+    (serializers.ListSerializer, list[dict[str, Any]]),
+    ((serializers.Serializer, serializers.DictField), dict[str, Any]),
+    (serializers.ListField, list[str]),
+    (serializers.BooleanField, bool),
+    (serializers.IntegerField, int),
+)
 
 
 def resource(function: Callable[..., Any]) -> Callable[..., Any]:

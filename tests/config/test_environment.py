@@ -146,7 +146,7 @@ LAX: dict[str, Any] = {
     "SECURE_HSTS_SECONDS": 0,
     "SECURE_HSTS_INCLUDE_SUBDOMAINS": False,
     "SECURE_HSTS_PRELOAD": False,
-    "RECORDING_RATES": {"create": "", "test": "", "mcp": ""},
+    "RECORDING_RATES": dict.fromkeys(("create", "test", "resend", "replay", "mcp"), ""),
 }
 STRICT = LAX | {
     "COOKIE_PREFIX": "__Host-",
@@ -155,7 +155,13 @@ STRICT = LAX | {
     "SESSION_COOKIE_SECURE": True,
     "CSRF_COOKIE_SECURE": True,
     "SECURE_HSTS_SECONDS": 31_536_000,
-    "RECORDING_RATES": {"create": "60/hour", "test": "120/hour", "mcp": "300/minute"},
+    "RECORDING_RATES": {
+        "create": "60/hour",
+        "test": "120/hour",
+        "resend": "600/hour",
+        "replay": "60/hour",
+        "mcp": "300/minute",
+    },
 }
 CHOSEN = {
     "SECURE_HSTS_SECONDS": 60,

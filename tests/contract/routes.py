@@ -134,6 +134,19 @@ TOKENS = as_form(
 
 HOOKS, SUBSCRIPTIONS = "/v1/webhooks", "/v1/webhooks/subscriptions"
 
+NO_DELIVERY, NO_REPLAY = f"dlv_{'1' * 26}", f"rpl_{'1' * 26}"
+# Below a subscription, besides the contract.
+OF_OWNERS = (
+    *("/state", "/state?x=1", "/changes?page_size=0", "/settings", "/why"),
+    *("/why?event_id=x", "/secret/rotate?x=1", "/replay", "/deliveries?status=x"),
+    f"/deliveries/{NO_DELIVERY}",
+    *(
+        f"/deliveries/{NO_DELIVERY}/{verb}"
+        for verb in ("resend", "retry-now", "cancel")
+    ),
+    *(f"/replays/{NO_REPLAY}{tail}" for tail in ("", "/cancel")),
+)
+
 DJANGO_ROUTES = (
     Route(HOOKS, ACCOUNTS, RECORDING_FIELDS),
     *(
@@ -145,7 +158,11 @@ DJANGO_ROUTES = (
     Route(f"{HOOKS}/{{endpoint}}/deliveries", ACCOUNTS),
     Route(f"{HOOKS}/{{endpoint}}/deliveries?page=0", ("account",)),
     Route(f"{HOOKS}/{{endpoint}}/deliveries?page=9&page_size=999", ("account",)),
+    *(Route(f"{HOOKS}/{{endpoint}}{tail}", ("account",)) for tail in OF_OWNERS),
+    Route(f"{HOOKS}/{{other_endpoint}}/state", ACCOUNTS),
     Route(f"{HOOKS}/{{endpoint}}/nothing", ACCOUNTS),
+    Route("/v1/webhook-events?cursor=x", ACCOUNTS),
+    Route("/v1/webhook-events/types?x=1", ("account",)),
     Route("/v1/webhook-events/samples", ACCOUNTS),
     Route("/v1/webhook-events/samples?event=summary.completed", ACCOUNTS),
     Route("/v1/webhook-events/samples?event=no.such", ("account",)),
@@ -157,6 +174,13 @@ DJANGO_ROUTES = (
     Route(f"{SUBSCRIPTIONS}/{{subscription}}/test", TENANTS),
     Route(f"{SUBSCRIPTIONS}/{{subscription}}/deliveries", TENANTS),
     Route(f"{SUBSCRIPTIONS}/{{subscription}}/deliveries?page=x", ("headers",)),
+    *(
+        Route(f"{SUBSCRIPTIONS}/{{subscription}}{tail}", ("headers",))
+        for tail in OF_OWNERS
+    ),
+    Route(f"{SUBSCRIPTIONS}/{{other_subscription}}/state", TENANTS),
+    Route(f"{SUBSCRIPTIONS}/events?cursor=x", TENANTS),
+    Route(f"{SUBSCRIPTIONS}/event-types?x=1", ("headers",)),
     Route("/v1/ingest", TENANTS, INGEST_FIELDS),
     Route("/v1/events", TENANTS, EVENT_FIELDS),
     Route("/v1/events?dry_run=true", ("headers",), EVENT_FIELDS),

@@ -20,6 +20,13 @@ from webhooks_core.publishing import publish
 # Literal addresses: they need no resolver, and nothing is ever sent to them in these tests.
 URL = "https://93.184.216.34/hook"
 OTHER_URL = "https://93.184.216.34/other"
+NO_DELIVERY, NO_REPLAY = f"dlv_{'0' * 26}", f"rpl_{'0' * 26}"
+# Below a subscription, besides the contract.
+READS = ("state", "why", "changes", f"deliveries/{NO_DELIVERY}", f"replays/{NO_REPLAY}")
+VERBS = (
+    *(f"deliveries/{NO_DELIVERY}/{verb}" for verb in ("resend", "retry-now", "cancel")),
+    *("replay", f"replays/{NO_REPLAY}/cancel", "secret/rotate"),
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,9 @@ class Product:
             "/{id}": {*self.methods},
             "/{id}/test": {"POST"},
             "/{id}/deliveries": {"GET", "HEAD"},
+            **{f"/{{id}}/{tail}": {"GET", "HEAD"} for tail in READS},
+            **{f"/{{id}}/{tail}": {"POST"} for tail in VERBS},
+            "/{id}/settings": {"GET", "HEAD", "PATCH"},
         }
 
     def verify(self, request: Received, secret: str) -> str:
@@ -185,6 +195,8 @@ RECORDING = Product(
         401: "unauthorized",
         404: "not_found",
         405: "method_not_allowed",
+        409: "conflict",
+        410: "gone",
         413: "payload_too_large",
         415: "unsupported_media_type",
         429: "too_many_requests",

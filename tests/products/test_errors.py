@@ -84,7 +84,7 @@ def test_the_object_then_the_media_type_then_the_body_then_the_fields(product, m
     "path",
     [
         *("/v1", "/v1/", "/v1/nothing", "/v1/webhooks/", "/v1/webhooks//test"),
-        *("/v1/webhooks/x/test/", "/v1/webhooks/x/y", "/v1/webhook-events"),
+        *("/v1/webhooks/x/test/", "/v1/webhooks/x/y", "/v1/webhook-events/"),
         *(f"{SAMPLES}/", "/v1/%00", "/v1/%ff", "/v1/ingested"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.products.product import OTHER_URL
+from tests.products.product import OTHER_URL, READS, VERBS
 from webhooks_core.models import Event
 
 pytestmark = pytest.mark.django_db
@@ -14,6 +14,9 @@ OPERATIONS = [
     ("DELETE", "", None),
     ("POST", "/test", None),
     ("GET", "/deliveries", None),
+    *(("GET", f"/{tail}", None) for tail in (*READS, "settings")),
+    *(("POST", f"/{tail}", {}) for tail in VERBS),
+    ("PATCH", "/settings", {"standard_headers": True}),
 ]
 IMPOSSIBLE = [
     *("{absent}", "{prefix}", "x", "%00", "{prefix}%00" + "0" * 25, "%ff"),

@@ -48,6 +48,18 @@ class MethodNotAllowedError(ApiError):
     status_code = 405
 
 
+class ConflictError(ApiError):
+    """The state of the resource does not allow this."""
+
+    status_code = 409
+
+
+class GoneError(ApiError):
+    """It was removed for its age."""
+
+    status_code = 410
+
+
 class PayloadTooLargeError(ApiError):
     """The body is too large."""
 
@@ -76,6 +88,8 @@ ERRORS: Mapping[int, type[ApiError]] = {
     400: BadRequestError,
     404: NotFoundError,
     405: MethodNotAllowedError,
+    409: ConflictError,
+    410: GoneError,
     413: PayloadTooLargeError,
     429: TooManyRequestsError,
     500: InternalError,

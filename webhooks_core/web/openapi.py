@@ -38,8 +38,25 @@ HEADERS = {
     "Delivery": "The same in every retry: for de-duplication.",
     "Timestamp": "Unix time of this attempt, in seconds.",
 }
+# What an address names besides the subscription, and the prefix of its id.
+PATH_PARAMETERS = {
+    "delivery_id": ("delivery", "dlv_"),
+    "replay_id": ("replay", "rpl_"),
+}
 # Actions whose operations have another name.
-OPERATIONS = {"partial_update": "update", "destroy": "delete", "retrieve": "describe"}
+OPERATIONS = {
+    "partial_update": "update",
+    "destroy": "delete",
+    "retrieve": "describe",
+    "delivery": "describe_delivery",
+    "resend": "resend_delivery",
+    "retry_now": "retry_delivery",
+    "cancel": "cancel_delivery",
+    "replay_state": "describe_replay",
+    "rotate": "rotate_secret",
+    "endpoint_settings": "settings",
+    "change_settings": "update_settings",
+}
 
 IDEMPOTENCY = "Idempotency-Key"  # the header of requests that are done once
 
@@ -77,8 +94,10 @@ class ProductAutoSchema(AutoSchema):
     def _resolve_path_parameters(self, variables: Any) -> Any:
         parameters = super()._resolve_path_parameters(variables)  # type: ignore[no-untyped-call] # of the library
         for parameter in parameters:
-            parameter["description"] = "The id of the subscription."
-            parameter["example"] = getattr(self.view, "example_id", SAMPLE_ID)
+            text, prefix = PATH_PARAMETERS.get(parameter["name"], ("subscription", ""))
+            own = getattr(self.view, "example_id", SAMPLE_ID)
+            parameter["description"] = f"The id of the {text}."
+            parameter["example"] = f"{prefix}{SAMPLE_ID}" if prefix else own
         return parameters
 
     def get_error_statuses(self) -> set[int]:
@@ -92,8 +111,13 @@ class ProductAutoSchema(AutoSchema):
                 statuses |= {422}
         if getattr(self.view, "detail", False):
             statuses |= {404}
-        if getattr(self.view, "action", "") in self.view.conflicting_actions:
+        action = getattr(self.view, "action", "")
+        if action in getattr(self.view, "strict_actions", ()):
+            statuses |= {400}
+        if action in self.view.conflicting_actions:
             statuses |= {409}
+        if action in getattr(self.view, "gone_actions", ()):
+            statuses |= {410}
         if self.view.get_throttles():
             statuses |= {429}
         return statuses

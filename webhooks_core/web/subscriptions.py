@@ -233,6 +233,10 @@ class SubscriptionViewSet(ProductViewSet):
     )
     @action(detail=True)
     def deliveries(self, request: Request, **_: str) -> Response:
+        return self.list_deliveries(request)
+
+    def list_deliveries(self, request: Request) -> Response:
+        """List one page by its number."""
         subscription = self.get_object()
         page = read_query(PageQuery, request)
         rows = self.subscriptions.deliveries(subscription, **page)
