@@ -39,7 +39,7 @@ def compiled(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
 
 def faults(event_type: EventType, data: Any, *, path: str = "data") -> list[str]:
     """Return how data differs from the schema of its type: each fault with its place."""
-    return sorted(islice(_faults(event_type, data, path), MAX_FAULTS))
+    return sorted(_faults(event_type, data, path))
 
 
 def first_fault(event_type: EventType, data: Any, *, path: str = "data") -> str:
@@ -48,16 +48,30 @@ def first_fault(event_type: EventType, data: Any, *, path: str = "data") -> str:
 
 
 def _faults(event_type: EventType, data: Any, path: str) -> Iterator[str]:
-    if not event_type.schema:
-        return
-    validator, plain = _validator(event_type), _plain(data)
-    # Valid data, which most is, needs no list of errors.
-    if validator.is_valid(plain):
-        return
-    for error in validator.iter_errors(plain):
+    for error in _errors(event_type, data):
         step = path_of(tuple(error.instance_path))
         dot = "." if step and not step.startswith("[") else ""
         yield f"{path}{dot}{step}: {error.message}"[:MAX_FAULT]
+
+
+def _errors(event_type: EventType, data: Any) -> list[jsonschema_rs.ValidationError]:
+    if not event_type.schema:
+        return []
+    validator = _validator(event_type)
+    try:
+        return _first_errors(validator, data)
+    except ValueError:
+        # It knows no numbers that keep their text.
+        return _first_errors(validator, orjson.loads(json_numbers.dumps(data)))
+
+
+def _first_errors(
+    validator: jsonschema_rs.Validator, data: Any
+) -> list[jsonschema_rs.ValidationError]:
+    # Valid data, which most is, needs no list of errors.
+    if validator.is_valid(data):
+        return []
+    return list(islice(validator.iter_errors(data), MAX_FAULTS))
 
 
 def _validator(event_type: EventType) -> jsonschema_rs.Validator:
@@ -65,9 +79,3 @@ def _validator(event_type: EventType) -> jsonschema_rs.Validator:
     if known is None or known[0] is not event_type:
         known = _compiled[event_type.name] = event_type, compiled(event_type.schema)
     return known[1]
-
-
-def _plain(data: Any) -> Any:
-    """Return data whose numbers the validator knows: it refuses those that keep their text."""
-    written = json_numbers.dumps(data)
-    return orjson.loads(written) if json_numbers.may_round(written) else data

@@ -18,6 +18,7 @@ from rest_framework.request import Request
 from gateway.chat.core import json_numbers
 from gateway.configuration.rules import MAX_SECRET, check_secret
 from gateway.events import is_deeper
+from gateway.filter_fields import EventField, FilterField
 from gateway.ingest import (
     CONTENT_TYPES,
     MAX_METADATA_BYTES,
@@ -62,6 +63,7 @@ SUBSCRIPTION: dict[str, Any] = {
     "created_at": TIME,
     "updated_at": TIME,
     "last_attempt_at": None,
+    "filter": None,
 }
 
 STATUSES: Mapping[int, Literal["attempting", "delivered", "failed"]] = {
@@ -135,6 +137,11 @@ class ChangeSerializer(serializers.Serializer[Any]):
     active = StrictBooleanField(
         required=False, help_text="False: nothing is sent until it is true again."
     )
+    filter = FilterField(
+        required=False,
+        allow_null=True,
+        help_text="What an event must be, beside its type; null or `{}`: anything.",
+    )
 
     def to_internal_value(self, data: Any) -> Any:
         if "secret" in data and "secret" not in self.fields:
@@ -193,6 +200,9 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
     created_at = TimeField(help_text="UTC.")
     updated_at = TimeField(help_text="Of the subscription's last change.")
     last_attempt_at = TimeField(allow_null=True, help_text="Null before the first one.")
+    filter = FilterField(
+        allow_null=True, help_text="What an event must be; null: anything."
+    )
 
     def get_secret(self, _: Endpoint) -> str:
         return MASK
@@ -277,6 +287,43 @@ class DeliverySerializer(serializers.Serializer[Any]):
 )
 class DeliveryDetailsSerializer(DetailsSerializer):
     delivery = DeliverySerializer(source="row", help_text="As in the list.")
+
+
+FAILED_PART = {
+    "path": "data.value",
+    "expected": {"$gt": 0.5},
+    "found": 0.31,
+}
+
+
+@extend_schema_serializer(
+    examples=[
+        request_example(
+            {
+                "filter": {"data": {"value": {"$gt": 0.5}}},
+                "event": {"type": "drift.detected", "data": {"value": 0.31}},
+            }
+        )
+    ]
+)
+class FilterTestSerializer(serializers.Serializer[Any]):
+    event = EventField(help_text="An envelope, or the id of a stored event.")
+    filter = FilterField(
+        required=False,
+        allow_null=True,
+        help_text="Without it, the filter of the subscription.",
+    )
+
+
+@extend_schema_serializer(
+    examples=[response_example({"match": False, "why": [FAILED_PART]})]
+)
+class FilterResultSerializer(serializers.Serializer[Any]):
+    match = serializers.BooleanField(help_text="True: the event passes the filter.")
+    why = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="The parts that fail: `path`, `expected`, and `found` unless it is absent.",
+    )
 
 
 class ContentTypeField(StrictChoiceField):

@@ -41,6 +41,8 @@ from gateway.serializers import (
     DeliverySerializer,
     DocumentSerializer,
     ErrorSerializer,
+    FilterResultSerializer,
+    FilterTestSerializer,
     ListPagination,
     ListQuery,
     SubscriptionCreatedSerializer,
@@ -140,12 +142,14 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
     request_serializers = {
         "create": CreationSerializer,
         "partial_update": ChangeSerializer,
+        "test_filter": FilterTestSerializer,
     }
     response_serializers = {
         "create": SubscriptionCreatedSerializer,
         "partial_update": SubscriptionSerializer,
         "deliveries": DeliverySerializer,
         "delivery": DeliveryDetailsSerializer,
+        "test_filter": FilterResultSerializer,
     }
     throttles = {
         "create": CreateThrottle,
@@ -183,6 +187,18 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
         )
         headers = idempotency.REPLAYED if outcome.is_replayed else None
         return Response(outcome.body, 201, headers=headers)
+
+    @extend_schema(
+        summary="Say whether an event passes a filter, and which part of it fails",
+        request=FilterTestSerializer,
+        responses=FilterResultSerializer,
+    )
+    @action(detail=True, methods=["post"], url_path="filter/test")
+    def test_filter(self, request: Request, **_: str) -> Response:
+        subscription = self.get_object()
+        fields = self.get_valid_serializer().validated_data
+        result = self.subscriptions.test_filter(subscription, **fields)
+        return self.respond(result)
 
     def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
         created = super().perform_create(serializer)

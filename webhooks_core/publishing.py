@@ -10,7 +10,7 @@ import orjson
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from webhooks_core import front, ids, profiles, times, tracing
+from webhooks_core import filters, front, ids, profiles, times, tracing
 from webhooks_core.database import limits
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import array_literal
@@ -81,7 +81,7 @@ def publish_to(
     with tracing.publishing(profile, event_type), transaction.atomic():
         if existing := _existing(profile, owner, dedupe_key):
             return Published(existing, is_new=False, endpoint_ids=())
-        matching = Matching([], [], {})
+        matching = Matching([], [], {}, {})
         if webhook_profile.enabled:
             matching = _matching(webhook_profile, owner, event_type)
             _serialise(matching.in_order)
@@ -94,6 +94,7 @@ def publish_to(
             dedupe_key=dedupe_key,
         )
         if is_new:
+            matching = matching.filtered(event)
             _fan_out(event, matching)
     return Published(event, is_new, matching.endpoint_ids if is_new else ())
 
@@ -243,11 +244,31 @@ class Matching(NamedTuple):
     """The endpoints that receive an event, ascending, and those of them that are `in_order`.
 
     `skipped` maps those that would receive it, were they not disabled or inactive, to the reason.
+    `filters` has the filters of all of them that have one.
     """
 
     endpoint_ids: list[int]
     in_order: list[int]
     skipped: dict[int, SkippedEvent.Reason]
+    filters: dict[int, str]
+
+    def filtered(self, event: Event) -> Matching:
+        """Return the endpoints whose filter matches an event, or that have none."""
+        if not self.filters:
+            return self
+        envelope = orjson.loads(bytes(event.body))
+        arrays: filters.Arrays = {}
+        refused = {
+            pk
+            for pk, text in self.filters.items()
+            if not filters.from_json(text).matches(envelope, arrays)
+        }
+        return Matching(
+            [pk for pk in self.endpoint_ids if pk not in refused],
+            [pk for pk in self.in_order if pk not in refused],
+            {pk: why for pk, why in self.skipped.items() if pk not in refused},
+            {},
+        )
 
 
 def _fan_out(event: Event, matching: Matching) -> None:
@@ -307,10 +328,12 @@ def _matching(
     with connection.cursor() as cursor:
         cursor.execute(_OF_OWNER, parameters)
         rows = cursor.fetchall()
-    matching = Matching([], [], {})
-    for pk, types, in_order, is_active, status in rows:
+    matching = Matching([], [], {}, {})
+    for pk, types, in_order, is_active, status, filter_text in rows:
         if not profile.matches(orjson.loads(types), event_type):
             continue
+        if filter_text is not None:
+            matching.filters[pk] = filter_text
         # As EndpointQuerySet.subscribed.
         if not is_active or status != Endpoint.Status.ACTIVE:
             reason = SkippedEvent.Reason
@@ -324,7 +347,7 @@ def _matching(
 
 # As EndpointQuerySet.of: composing it with the ORM would be a fourth of the cost.
 _OF_OWNER = (
-    "SELECT id, event_types, in_order, active, status FROM webhooks_core_endpoint"
+    "SELECT id, event_types, in_order, active, status, filter FROM webhooks_core_endpoint"
     " WHERE profile = %s AND owner = %s AND deleted_at IS NULL"
     " AND id > %s AND id <= %s ORDER BY id"
 )
@@ -347,7 +370,7 @@ def _continue(event: Event) -> bool:
             event.type,
             after=event.fanout_after or 0,
             until=event.fanout_until,
-        )
+        ).filtered(event)
         part = matching.endpoint_ids[:FANOUT_BATCH]
         has_rest = len(matching.endpoint_ids) > FANOUT_BATCH
         # The process that moves the position creates the rows.

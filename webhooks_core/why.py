@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+import orjson
 from django.db.models import Q
 from django.utils import timezone
 
-from webhooks_core import ids, profiles
+from webhooks_core import filters, ids, profiles
 from webhooks_core.conf import webhook_settings
 from webhooks_core.endpoint_state import MAX_COUNTED, told
 from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
@@ -19,6 +20,7 @@ class Answer(StrEnum):
     UNKNOWN = "unknown"  # there is no such event of this owner
     EXPIRED = "expired"  # it was removed for its age
     NOT_SUBSCRIBED = "not_subscribed"
+    FILTERED = "filtered"  # by the filter that the endpoint has today
     SKIPPED = "skipped"
     WAITING = "waiting"
     DELIVERED = "delivered"
@@ -80,9 +82,24 @@ def _not_subscribed(endpoint: Endpoint, event: Event) -> Why:
         text = "It was published before the endpoint existed."
     elif not receives:
         text = f"The endpoint does not receive {event.type}."
+    elif sentence := _filtered(endpoint, event):
+        return Why(answer=Answer.FILTERED, sentence=sentence, event=event)
     else:
         text = f"The endpoint did not receive {event.type} when it was published."
     return Why(answer=Answer.NOT_SUBSCRIBED, sentence=text, event=event)
+
+
+def _filtered(endpoint: Endpoint, event: Event) -> str:
+    """Say which part of the filter an event fails; "" if there is none."""
+    if endpoint.filter is None:
+        return ""
+    envelope = orjson.loads(bytes(event.body))
+    reasons = filters.compiled(endpoint.filter).why(envelope)
+    if not reasons:
+        return ""
+    first, more = reasons[0], len(reasons) - 1
+    others = f", and {more} more" if more else ""
+    return f"The filter of the endpoint does not match: {first}{others}."
 
 
 def _of_deliveries(

@@ -24,6 +24,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 from gateway import event_schemas
 from gateway.identity import NAME
 from gateway.webhooks import url_policy
+from webhooks_core import filters
 from webhooks_core.signing.schemes import is_empty
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -213,6 +214,11 @@ def raise_all(faults: Iterable[Fault]) -> None:
     ]
     if details:
         raise ValidationError.from_exception_data("", details)
+
+
+def checked_filter(source: dict[str, Any]) -> dict[str, Any]:
+    filters.compiled(source)
+    return source
 
 
 def json_schema(schema: dict[str, Any]) -> dict[str, Any]:

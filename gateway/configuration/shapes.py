@@ -58,6 +58,9 @@ class StaticSubscription(FromFile):
     secret: rules.Secret = field(repr=False)
     event_types: Annotated[tuple[Text, ...], AfterValidator(rules.each_once)] = ()
     description: Annotated[Text, Field(max_length=1000)] = ""
+    filter: Annotated[
+        dict[str, Any], AfterValidator(rules.checked_filter), Field(max_length=100)
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,10 @@ GATEWAY_FIELDS = as_json(
     control_secret={"url": URL, "secret": "a\nb"},
     secret_of_spaces={"url": URL, "secret": "  "},
     secret_of_a_prefix={"url": URL, "secret": "whsec_"},
+    filter={"url": URL, "filter": {"data": {"value": {"$gt": 0.5}}}},
+    null_filter={"url": URL, "filter": None},
+    text_filter={"url": URL, "filter": "x"},
+    unknown_operator={"url": URL, "filter": {"type": {"$regex": "x"}}},
 )
 INGEST_FIELDS = as_json(
     empty={},
@@ -98,6 +102,14 @@ EVENT_FIELDS = as_json(
     bad_id={"type": "drift.detected", "data": DRIFT, "id": " "},
     no_events={"events": []},
     bad_event={"events": [{"type": "drift.detected", "data": DRIFT}, 5]},
+)
+FILTER_FIELDS = as_json(
+    empty={},
+    own={"event": {"type": "x"}},
+    given={"event": {"type": "x"}, "filter": {"type": "y"}},
+    absent_event={"event": "evt_" + "0" * 26},
+    number_event={"event": 5},
+    bad_filter={"event": {}, "filter": []},
 )
 CHAT_FIELDS = as_json(
     empty={},
@@ -181,6 +193,10 @@ DJANGO_ROUTES = (
     Route(f"{SUBSCRIPTIONS}/{{other_subscription}}/state", TENANTS),
     Route(f"{SUBSCRIPTIONS}/events?cursor=x", TENANTS),
     Route(f"{SUBSCRIPTIONS}/event-types?x=1", ("headers",)),
+    *(
+        Route(f"{SUBSCRIPTIONS}/{{{name}}}/filter/test", TENANTS, FILTER_FIELDS)
+        for name in ("subscription", "other_subscription")
+    ),
     Route("/v1/ingest", TENANTS, INGEST_FIELDS),
     Route("/v1/events", TENANTS, EVENT_FIELDS),
     Route("/v1/events?dry_run=true", ("headers",), EVENT_FIELDS),

@@ -24,6 +24,7 @@ FIELDS = [
     "created_at",
     "updated_at",
     "last_attempt_at",
+    "filter",
 ]
 
 
@@ -53,6 +54,7 @@ def test_create_returns_the_subscription_with_the_full_secret(acme):
         "created_at": iso(row.created_at),
         "updated_at": iso(row.updated_at),
         "last_attempt_at": None,
+        "filter": None,
     }
     assert re.fullmatch(r"whsub_[0-9a-v]{26}", body["id"])
     assert re.fullmatch(r"whsec_[A-Za-z0-9+/]{43}=", body["secret"])

@@ -135,6 +135,7 @@ def endpoint(chance: Random, pk: int) -> list[models.Model]:
         owner=owner,
         url="http://127.0.0.1:9/hook",
         event_types=chance.sample(["thing.made", "thing.lost"], chance.randint(0, 2)),
+        filter=chance.choice([None, {"type": "thing.made"}]),
         status=chance.choice([*Endpoint.Status, Endpoint.Status.ACTIVE]),
         active=chance.random() < 0.7,
         paused_at=chance.choice([None, None, None, NOW]),

@@ -6,6 +6,7 @@ what they mean.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -181,6 +182,7 @@ def matching_by_orm(given: Arguments, owner: Owner) -> Matching:
             for row in rows
             if row not in received
         },
+        {row.pk: json.dumps(row.filter) for row in rows if row.filter is not None},
     )
 
 

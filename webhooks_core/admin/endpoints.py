@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+import orjson
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
@@ -126,6 +127,7 @@ class EndpointAdmin(RotationAdmin):
             "suspended": _count_suspended(obj),
             "most_suspended": MAX_SUSPENDED,
             "event_types": _event_types(obj, profile),
+            "filter": obj.filter and orjson.dumps(obj.filter).decode(),
             "failures": failures(obj),
             "day": days[obj.pk],
             "periods": charts.PERIODS.values(),

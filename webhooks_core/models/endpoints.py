@@ -105,6 +105,8 @@ class Endpoint(models.Model):
     owner = models.CharField(max_length=128)
     url = models.CharField(max_length=2048)
     event_types = models.JSONField(default=list)
+    # Null: every event of these types.
+    filter = models.JSONField(null=True, blank=True)
     description = models.CharField(max_length=1000, blank=True)
     status = models.PositiveSmallIntegerField(
         choices=Status.choices, default=Status.ACTIVE

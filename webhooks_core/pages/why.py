@@ -18,6 +18,7 @@ WORDS = {
     Answer.UNKNOWN: "Unknown",
     Answer.EXPIRED: "Removed",
     Answer.NOT_SUBSCRIBED: "Not subscribed",
+    Answer.FILTERED: "Filtered",
     Answer.SKIPPED: "Skipped",
     Answer.WAITING: "Waiting",
     Answer.DELIVERED: "Delivered",

@@ -125,7 +125,7 @@ def test_nothing_of_an_erased_tenant_is_left():
     assert shown["erased"] is False
     assert shown["rows"] == {
         "endpoints": 2, "events": 4, "deliveries": 6, "keys": 1, "policy decisions": 1,
-        "idempotency keys": 1, "documents": 1, "chat requests": 1, "days of usage": 1,
+        "idempotency keys": 1, "documents": 1, "chat requests": 1, "days of usage": 1, "budget counters": 0,
     }  # fmt: skip
     assert mentions(NAME) == before
     assert erase("--tenant", NAME, "--yes") == shown | {"erased": True}

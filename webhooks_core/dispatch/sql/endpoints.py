@@ -20,7 +20,7 @@ from webhooks_core.secrets import EncryptedText
 
 # What people read alone.
 UNREAD = (
-    *("event_types", "description", "last_success_at", "failing_since"),
+    *("event_types", "filter", "description", "last_success_at", "failing_since"),
     *("failed_attempts", "alike_failures", "last_outcome", "last_error"),
     *("last_response", "disabled_at"),
 )

@@ -1,0 +1,179 @@
+"""Filters of subscriptions: written, shown, tested, and obeyed when an event is published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway import configuration, static_subscriptions
+from gateway.webhooks import EVENT_TYPES
+from tests.gateway.client import PATH, nothing_happened
+from webhooks_core import publishing, why
+from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
+
+pytestmark = pytest.mark.django_db
+
+ABOVE = {"data": {"value": {"$gt": 0.5}}}
+
+
+def publish(acme, value: float) -> list[str]:
+    data = dict(EVENT_TYPES["drift.detected"].sample) | {"value": value}
+    response = acme.publish({"type": "drift.detected", "data": data})
+    assert response.status_code == 202, response.content
+    ids: list[str] = response.json()["subscriptions"]
+    return ids
+
+
+def test_a_filter_is_written_shown_changed_and_removed(acme):
+    subscription = acme.create(filter=ABOVE)
+    assert list(subscription)[-1] == "filter"
+    assert subscription["filter"] == ABOVE
+    assert acme.get(f"/{subscription['id']}")["filter"] == ABOVE
+    other = {"principal_id": "ada"}
+    assert acme.patch(subscription, filter=other)["filter"] == other
+    assert acme.patch(subscription, description="x")["filter"] == other
+    nothings: list[Any] = [{}, None]
+    for nothing in nothings:
+        acme.patch(subscription, filter=other)
+        assert acme.patch(subscription, filter=nothing)["filter"] is None
+    assert acme.create()["filter"] is None
+
+
+@pytest.mark.parametrize(
+    ("source", "detail"),
+    [
+        ("x", "filter must be an object."),
+        ([], "filter must be an object."),
+        ({"data": {"$gt": None}}, "filter.data.$gt must be a number or a string."),
+        ({"data": "\0"}, "filter must not hold NUL."),
+    ],
+)
+def test_a_bad_filter_is_refused_and_nothing_is_stored(acme, source, detail):
+    body = {"url": "http://127.0.0.1:9/", "filter": source}
+    response = acme.call("POST", PATH, body)
+    assert (response.status_code, response.json()) == (400, {"detail": detail})
+    assert nothing_happened()
+
+
+def test_an_event_goes_to_the_subscriptions_whose_filter_matches(acme):
+    everything = acme.create()
+    above = acme.create(filter=ABOVE)
+    acme.create(filter={"principal_id": "bob"})
+    of_ada = acme.create(filter={"principal_id": "ada", "tenant_id": "acme"})
+    Endpoint.objects.filter(public_id=of_ada["id"]).update(in_order=True)
+    assert publish(acme, 0.9) == [everything["id"], above["id"], of_ada["id"]]
+    assert publish(acme, 0.1) == [everything["id"], of_ada["id"]]
+    assert Delivery.objects.count() == 5
+
+
+def test_what_a_filter_refuses_does_not_count_as_skipped(acme):
+    acme.create(filter=ABOVE, active=False)
+    publish(acme, 0.1)
+    assert not SkippedEvent.objects.exists()
+    publish(acme, 0.9)
+    assert SkippedEvent.objects.count() == 1
+
+
+def test_a_large_fan_out_obeys_filters(acme, monkeypatch):
+    monkeypatch.setattr(publishing, "FANOUT_BATCH", 1)
+    wanted = [acme.create(filter=each)["id"] for each in (ABOVE, {}, ABOVE, ABOVE)]
+    acme.create(filter={"principal_id": "bob"})
+    assert publish(acme, 0.9) == wanted
+    while publishing.continue_fan_out():
+        pass
+    assert Delivery.objects.count() == 4
+
+
+def test_a_test_event_passes_any_filter(acme):
+    subscription = acme.create(filter=ABOVE)
+    assert acme.test(subscription).status_code == 202
+    assert Delivery.objects.count() == 1
+
+
+def test_a_filter_can_be_tested_with_an_event_of_the_caller(acme):
+    subscription = acme.create(filter=ABOVE)
+    address = f"{PATH}/{subscription['id']}/filter/test"
+    event = {"data": {"value": 0.1}}
+    failed = [{"path": "data.value", "expected": {"$gt": 0.5}, "found": 0.1}]
+    response = acme.call("POST", address, {"event": event})
+    assert (response.status_code, response.json()) == (
+        200,
+        {"match": False, "why": failed},
+    )
+    for source in ({"data": {"value": 0.1}}, {}, None):
+        response = acme.call("POST", address, {"event": event, "filter": source})
+        assert response.json() == {"match": True, "why": []}
+    absent = acme.call("POST", address, {"event": {}}).json()
+    assert absent["why"] == [{"path": "data.value", "expected": {"$gt": 0.5}}]
+
+
+def test_a_filter_can_be_tested_with_a_stored_event(acme, globex):
+    subscription = acme.create(filter=ABOVE)
+    publish(acme, 0.1)
+    stored = Event.objects.get()
+    address = f"{PATH}/{subscription['id']}/filter/test"
+    response = acme.call("POST", address, {"event": stored.public_id})
+    assert response.json()["match"] is False
+    theirs = f"{PATH}/{globex.create()['id']}/filter/test"
+    for api, path in ((globex, theirs), (globex, address)):
+        response = api.call("POST", path, {"event": stored.public_id})
+        assert response.status_code == (400 if path == theirs else 404)
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ({}, "event is required."),
+        ({"event": None}, "event must be an object or the id of an event."),
+        ({"event": 5}, "event must be an object or the id of an event."),
+        ({"event": "evt_\0"}, "event: there is no such event."),
+        ({"event": "evt_" + 26 * "0"}, "event: there is no such event."),
+        ({"event": {}, "filter": {"$no": 1}}, "filter.$no is no operator; known are"),
+    ],
+)
+def test_a_bad_test_of_a_filter_is_refused(acme, body, detail):
+    address = f"{PATH}/{acme.create()['id']}/filter/test"
+    response = acme.call("POST", address, body)
+    assert response.status_code == 400
+    assert response.json()["detail"].startswith(detail)
+
+
+def test_why_an_event_was_not_delivered_names_the_part_that_failed(acme):
+    subscription = acme.create(filter=ABOVE | {"principal_id": "bob"})
+    publish(acme, 0.1)
+    endpoint = Endpoint.objects.get(public_id=subscription["id"])
+    answer = why.explain(endpoint, Event.objects.get().public_id)
+    assert (answer.answer, answer.sentence) == (
+        why.Answer.FILTERED,
+        (
+            "The filter of the endpoint does not match: data.value is 0.1, "
+            'expected {"$gt":0.5}, and 1 more.'
+        ),
+    )
+    acme.patch(subscription, filter=None)
+    endpoint.refresh_from_db()
+    answer = why.explain(endpoint, Event.objects.get().public_id)
+    assert answer.answer == why.Answer.NOT_SUBSCRIBED
+
+
+def test_a_static_subscription_can_have_a_filter(acme, load):
+    text = """
+webhooks:
+  subscriptions:
+    - {tenant_id: acme, url: "http://127.0.0.1:9/", secret: 0123456789abcdef, filter: FILTER}
+"""
+    source = orjson.dumps(ABOVE).decode()
+    static_subscriptions.sync(load(text.replace("FILTER", source)))
+    assert publish(acme, 0.1) == []
+    assert len(publish(acme, 0.9)) == 1
+    with pytest.raises(configuration.ConfigurationError, match=r"filter.\$no is no op"):
+        load(text.replace("FILTER", "{$no: 1}"))
+
+
+def test_operators_see_the_filter_of_a_subscription(acme, admin_client):
+    acme.create(filter=ABOVE)
+    endpoint = Endpoint.objects.get()
+    page = admin_client.get(f"/admin/webhooks_core/endpoint/{endpoint.pk}/change/")
+    assert "{&quot;data&quot;:{&quot;value&quot;:{&quot;$gt&quot;:0.5}}}" in page.text
