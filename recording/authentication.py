@@ -53,6 +53,12 @@ def owner_of(token: str) -> AbstractUser | None:
     return None
 
 
+def bearer_token(request: Request) -> str:
+    """Return the token of a request that was authenticated."""
+    match = CREDENTIALS.fullmatch(get_authorization_header(request))
+    return match[1].decode() if match else ""
+
+
 class BearerAuthentication(BaseAuthentication):
     """Refuses every request without a valid bearer token."""
 

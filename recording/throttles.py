@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from rest_framework.views import APIView
 
 from webhooks_core.web.errors import TooManyRequestsError
 
+CHALLENGED_HOST_RATE = "120/minute"
 PERIODS = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
 
 
@@ -23,7 +25,7 @@ class AccountThrottle(SimpleRateThrottle):
     duration: int
 
     def get_rate(self) -> str | None:
-        return settings.RECORDING_RATES[self.scope] or None
+        return settings.RECORDING_RATES.get(self.scope) or None
 
     def get_cache_key(self, request: Request, view: APIView) -> str:
         return f"recording.{self.scope}.{request.user.pk}"
@@ -65,3 +67,25 @@ class ResendThrottle(AccountThrottle):
 class ReplayThrottle(AccountThrottle):
     scope = "replay"
     description = "Too many replays: an account may start or count"
+
+
+class ChallengeThrottle(AccountThrottle):
+    scope = "challenge"
+    description = "Too many new callbacks: of an account this server asks"
+
+
+class ChallengedHostThrottle(AccountThrottle):
+    """Counts per host: many accounts must not make this server ask one receiver all the time."""
+
+    scope = "challenged host"
+    description = "Too many new callbacks: of one host this server asks"
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        super().__init__()
+
+    def get_rate(self) -> str | None:
+        return CHALLENGED_HOST_RATE
+
+    def get_cache_key(self, request: Request, view: APIView) -> str:
+        return f"recording.challenge.{hashlib.sha256(self.host.encode()).hexdigest()}"

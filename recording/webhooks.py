@@ -25,6 +25,8 @@ from webhooks_core.web.json_schema import (
 )
 
 PROFILE = "recording"
+# Of the subscriptions of MCP Events, whose deliveries are of the same events.
+EVENTS_PROFILE = "mcp_events"
 SUMMARY_COMPLETED = "summary.completed"
 PING = "webhook.ping"
 

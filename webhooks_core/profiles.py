@@ -60,6 +60,23 @@ class SigningContext(NamedTuple):
     secrets: Sequence[str]
 
 
+class Sending(NamedTuple):
+    """A delivery that is about to be attempted, by primary keys; `body` is that of its event."""
+
+    delivery: int
+    endpoint: int
+    event: int
+    event_type: str
+    body: bytes
+
+
+class Prepared(NamedTuple):
+    """What an attempt sends in place of its event's body, and the headers besides all others."""
+
+    body: bytes
+    headers: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class PingEvent:
     """A test event before it is stored; `metadata` is for the envelope."""
@@ -115,7 +132,11 @@ class WebhookProfile:
     disabled or works again. It runs where deliveries are sent, so slow work belongs into a task; its errors
     are only logged. `describe_owners` maps the owners of a page's rows to what operators see;
     without an entry they see the owner. `find_owners` returns the owners of a name that is not
-    their id, such as a user name.
+    their id, such as a user name. `published` is called in the transaction of publish() with
+    a new event and its data. `prepare` returns what each delivery of a claim sends, by its key, or
+    the error with which it fails at once; it runs in the claim's transaction, so it reads alone.
+    After a response with one of `final_statuses` a delivery is not tried again. With
+    `standard_alone` a request has the signature of Standard Webhooks and no other.
     """
 
     name: str
@@ -141,6 +162,10 @@ class WebhookProfile:
     describe_owners: Callable[[Collection[str]], Mapping[str, OwnerInfo]] | None = None
     find_owners: Callable[[str], Collection[str]] | None = None
     static_source: str = "the configuration file"
+    published: Callable[[Any, Mapping[str, Any]], None] | None = None
+    prepare: Callable[[Sequence[Sending]], Mapping[int, Prepared | str]] | None = None
+    final_statuses: frozenset[int] = frozenset()
+    standard_alone: bool = False
 
     def __post_init__(self) -> None:
         if self.signature_scheme not in SCHEMES:
@@ -161,6 +186,8 @@ class WebhookProfile:
 
     def delivery_headers(self, context: SigningContext) -> dict[str, str]:
         """Return the headers of one attempt: the product's own and those of the signature."""
+        if self.standard_alone:
+            return dict(self.headers(context))
         signed = self.scheme.sign(context.secrets, context.timestamp, context.body)
         return {**self.headers(context), **signed.named(self.header_prefix)}
 

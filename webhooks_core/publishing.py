@@ -96,6 +96,8 @@ def publish_to(
         if is_new:
             matching = matching.filtered(event)
             _fan_out(event, matching)
+            if webhook_profile.published is not None:
+                webhook_profile.published(event, data)
     return Published(event, is_new, matching.endpoint_ids if is_new else ())
 
 

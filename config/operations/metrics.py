@@ -36,7 +36,7 @@ from catalog.schema.contract import operations
 from config.operations import access
 from gateway.chat.metrics import ChatCollector
 from recording.accounts.security_log import events as security_events
-from recording.mcp.metrics import tool_calls
+from recording.mcp.metrics import challenges, open_streams, tool_calls
 from recording.oauth.client_documents import failures as document_failures
 from webhooks_core.models import Attempt, EngineState
 from webhooks_core.upkeep import stats
@@ -46,7 +46,13 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 COMMITTED_AFTER_S = 5.0
 
 # Counts of this process that products keep.
-PRODUCT_COUNTERS = (tool_calls, security_events, document_failures)
+PRODUCT_COUNTERS = (
+    tool_calls,
+    open_streams,
+    challenges,
+    security_events,
+    document_failures,
+)
 
 registry = CollectorRegistry()
 requests = Counter(

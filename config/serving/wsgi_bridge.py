@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import (
+    AsyncGenerator,
     Awaitable,
     Callable,
     Generator,
@@ -16,13 +17,14 @@ from collections.abc import (
     Iterable,
     MutableMapping,
 )
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import IO, Any
 
 from config.serving.bodies import Bodies, Body, ClientGoneError, Message, Receive
 from config.serving.turns import Turns
 from webhooks_core.network.deadlines import within
+from webhooks_core.web import event_loop
 from webhooks_core.web.thread_pool import ThreadPool
 
 Scope = MutableMapping[str, Any]
@@ -70,7 +72,14 @@ class WSGIBridge:
             env = environ(scope, body.file, body.length)
             parts = responses(self._application, env)
             messages, is_last = await self._begin(parts, env)
-            if is_last:
+            if (work := env.pop(event_loop.WORK, None)) is not None:
+                env[event_loop.RESULT] = await work()
+                body.file.seek(0)
+                parts = responses(self._application, env)
+                messages, is_last = await self._begin(parts, env)
+            if (make_parts := env.pop(event_loop.PARTS, None)) is not None:
+                await _send_async(make_parts(), messages, receive, send)
+            elif is_last:
                 for message in messages:
                     await send(message)
             else:
@@ -145,6 +154,32 @@ class WSGIBridgeWithTurns(WSGIBridge):
         return result
 
 
+async def _send_async(
+    parts: AsyncGenerator[bytes], head: list[Message], receive: Receive, send: Send
+) -> None:
+    """Send parts that the event loop makes, until they or the client end."""
+    sending = asyncio.create_task(_send_parts(parts, head[0], send))
+    gone = asyncio.create_task(_disconnected(receive))
+    try:
+        await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if sending.done():
+            with suppress(ClientGoneError, TimeoutError):
+                sending.result()
+    finally:
+        gone.cancel()
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+
+
+async def _send_parts(parts: AsyncGenerator[bytes], head: Message, send: Send) -> None:
+    async with aclosing(parts):
+        await _send_all([head], send)
+        async for part in parts:
+            with within(STALL_S):
+                await _send_all([_part(part, more=True)], send)
+        await _send_all([_part(b"", more=False)], send)
+
+
 async def _send_all(messages: Iterable[Message], send: Send) -> None:
     """Give the server a part of the response. Raises ClientGoneError.
 
@@ -199,6 +234,7 @@ def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
         "wsgi.multithread": True,
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
+        event_loop.OFFERED: True,
     }
     for raw_name, value in scope["headers"]:
         name = raw_name.decode("latin-1").upper().replace("-", "_")

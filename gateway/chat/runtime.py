@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -11,7 +10,6 @@ from weakref import WeakKeyDictionary
 
 import aiohttp
 from django.conf import settings
-from django.db import close_old_connections
 
 from gateway import configuration
 from gateway.chat.fallback import FallbackCaller
@@ -23,7 +21,7 @@ from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
-from webhooks_core.web.thread_pool import InThread, ThreadPool
+from webhooks_core.web.thread_pool import InThread, ThreadPool, with_connection
 
 T = TypeVar("T")
 
@@ -85,16 +83,7 @@ class Runtime:
 
 
 def _in_thread_of(pool: ThreadPool) -> InThread:
-    return lambda function: pool.run(partial(_with_connection, function))
-
-
-def _with_connection(function: Callable[[], T]) -> T:
-    """Call a function with a database connection that is neither too old nor broken."""
-    close_old_connections()
-    try:
-        return function()
-    finally:
-        close_old_connections()
+    return lambda function: pool.run(partial(with_connection, function))
 
 
 _running: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDictionary()

@@ -12,10 +12,10 @@ from django.db.models import Q, QuerySet
 from oauth2_provider.models import get_access_token_model, get_refresh_token_model
 
 from recording.library.search import index
-from recording.models import PersonalToken, Recording, SecurityEvent
+from recording.models import EventSubscription, PersonalToken, Recording, SecurityEvent
 from recording.oauth.models import WebSession
 from recording.subscriptions import owner_id
-from recording.webhooks import PROFILE
+from recording.webhooks import EVENTS_PROFILE, PROFILE
 from webhooks_core.upkeep.erasure import OwnerErasure
 
 
@@ -36,6 +36,12 @@ def account_erasure(account: AbstractUser) -> OwnerErasure:
     return OwnerErasure(profile=PROFILE, owner=owner_id(account), rows=rows)
 
 
+def subscription_erasure(account: AbstractUser) -> OwnerErasure:
+    """Return what it removes first: the subscriptions of MCP clients to the account's events."""
+    rows = {"event subscriptions": EventSubscription.objects.filter(account=account.pk)}
+    return OwnerErasure(profile=EVENTS_PROFILE, owner=owner_id(account), rows=rows)
+
+
 def erase(account: AbstractUser) -> None:
     """Remove an account and all that it has.
 
@@ -44,6 +50,7 @@ def erase(account: AbstractUser) -> None:
     """
     account.is_active = False
     account.save(update_fields=["is_active"])
+    subscription_erasure(account).erase()
     account_erasure(account).erase()
     index.purge_deleted()
     account.delete()

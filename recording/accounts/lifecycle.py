@@ -20,7 +20,7 @@ from django.utils import timezone
 from recording.accounts.locks import locked_account
 from recording.models import PersonalToken
 from recording.subscriptions import owner_id
-from recording.webhooks import PROFILE
+from recording.webhooks import EVENTS_PROFILE, PROFILE
 from webhooks_core import endpoints
 from webhooks_core.models import Endpoint
 from webhooks_core.upkeep.removal import end_owner
@@ -42,7 +42,8 @@ def connect_signals() -> None:
 def _on_delete(*, instance: AbstractUser, **_: Any) -> None:
     # In the transaction of the deletion. The lock waits for calls that create something.
     list(get_user_model().objects.select_for_update().filter(pk=instance.pk))
-    end_owner(profile=PROFILE, owner=owner_id(instance))
+    for profile in (EVENTS_PROFILE, PROFILE):
+        end_owner(profile=profile, owner=owner_id(instance))
 
 
 def _on_save(

@@ -55,9 +55,12 @@ def tool(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def returns(
-    serializer: type[serializers.Serializer[Any]], *, many_as: str = ""
+    serializer: type[serializers.Serializer[Any]], *, many_as: str = "", **more: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Describe a tool's result as a serializer does, or as a list of these under a name."""
+    """Describe a tool's result as a serializer does, or as a list of these under a name.
+
+    `more` are the types of the fields beside the list.
+    """
     fields: dict[str, Any] = {
         name: (_type(serializer, field), Field(description=str(field.help_text)))
         for name, field in serializer().fields.items()
@@ -65,6 +68,7 @@ def returns(
     result = create_model(serializer.__name__.removesuffix("Serializer"), **fields)
     if many_as:
         many: dict[str, Any] = {many_as: (list[result], ...)}  # type: ignore[valid-type]
+        many |= {name: (kind, ...) for name, kind in more.items()}
         result = create_model(f"{result.__name__}List", **many)
 
     def describe(function: Callable[..., Any]) -> Callable[..., Any]:

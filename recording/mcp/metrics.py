@@ -1,8 +1,8 @@
-"""Counts of the tool calls that this process answered."""
+"""Counts of the tool calls that this process answered, and of its open streams."""
 
 from __future__ import annotations
 
-from prometheus_client import Counter
+from prometheus_client import Counter, Gauge
 
 # Not in prometheus_client's own registry: /metrics has one of its own.
 tool_calls = Counter(
@@ -12,3 +12,15 @@ tool_calls = Counter(
     registry=None,
 )
 tool_calls.labels("unknown", "refused")  # there from the start, at zero
+open_streams = Gauge(
+    "signpost_mcp_event_streams",
+    "Streams of MCP Events that are open in this process.",
+    registry=None,
+)
+challenges = Counter(
+    "signpost_mcp_event_challenges",
+    "Challenges to callbacks of MCP Events by this process.",
+    ["outcome"],
+    registry=None,
+)
+challenges.labels("ok")

@@ -168,7 +168,7 @@ def _build() -> RecordingServer:
         security=ResourceSecurity(exempt_params={"audio_id"}),
     )
     add(resources.recording)
-    for name, method in methods.METHODS.items():
+    for name, method in methods.served().items():
         built.add_method(name, method)
     return built
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from django.utils import timezone
 from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -11,6 +12,7 @@ from typing_extensions import TypedDict
 from recording.accounts.locks import InactiveAccountError
 from recording.authentication import refused
 from recording.mcp import calls
+from recording.models import EventSubscription
 from recording.serializers import (
     DeliveryDetailsSerializer,
     DeliverySerializer,
@@ -31,6 +33,7 @@ from webhooks_core.replay_jobs import Selection
 from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.owner_requests import ReplayRequestSerializer
 from webhooks_core.web.repairs import Repairs
+from webhooks_core.times import iso
 
 EndpointId = Annotated[
     str, Field(max_length=64, description="Id of the webhook, ep_….")
@@ -68,6 +71,16 @@ class Queued(TypedDict):
     queued: bool
 
 
+class EventSubscriptionItem(TypedDict):
+    id: Annotated[str, Field(description="As in X-MCP-Subscription-Id.")]
+    url: str
+    event: str
+    arguments: dict[str, Any]
+    client: Annotated[str, Field(description="Who made it, and its arguments.")]
+    expires_at: str | None
+    is_delivering: Annotated[bool, Field(description="False while it is suspended.")]
+
+
 class Resent(TypedDict):
     id: Annotated[str, Field(description="The delivery that is sent.")]
 
@@ -78,11 +91,38 @@ def subscriptions() -> Subscriptions:
 
 
 @calls.tool
-@calls.returns(SubscriptionSerializer, many_as="webhooks")
+@calls.returns(
+    SubscriptionSerializer,
+    many_as="webhooks",
+    event_subscriptions=list[EventSubscriptionItem],
+)
 def list_webhooks() -> Any:
-    """List the account's webhooks, newest first, with their state."""
+    """List the account's webhooks, newest first, with their state.
+
+    event_subscriptions are those that applications made by events/subscribe; they end them.
+    """
     rows = subscriptions().all()
-    return {"webhooks": SubscriptionSerializer(rows, many=True).data}
+    watched = EventSubscription.objects.live(timezone.now()).filter(
+        account=calls.account().pk
+    )
+    return {
+        "webhooks": SubscriptionSerializer(rows, many=True).data,
+        "event_subscriptions": [
+            _item(row) for row in watched.select_related("endpoint").order_by("-pk")
+        ],
+    }
+
+
+def _item(row: EventSubscription) -> EventSubscriptionItem:
+    return {
+        "id": row.subscription_id,
+        "url": row.endpoint.url,
+        "event": row.name,
+        "arguments": row.arguments,
+        "client": row.endpoint.description,
+        "expires_at": iso(row.expires_at) if row.expires_at else None,
+        "is_delivering": row.endpoint.is_receiving,
+    }
 
 
 @calls.tool

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from recording.models.events import EventSubscription
 from recording.models.recordings import Recording, SearchTerms
 from recording.models.security import SecurityEvent
 from recording.models.tokens import PersonalToken
 
-__all__ = ["PersonalToken", "Recording", "SearchTerms", "SecurityEvent"]
+__all__ = [
+    "EventSubscription",
+    "PersonalToken",
+    "Recording",
+    "SearchTerms",
+    "SecurityEvent",
+]

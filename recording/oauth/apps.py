@@ -13,6 +13,7 @@ class OAuthConfig(AppConfig):
     def ready(self) -> None:
         from recording import authentication
         from recording.accounts import lifecycle, second_factors, web_sessions
+        from recording.mcp.events import profile
         from recording.oauth import access, grants, metadata
         from webhooks_core.models import reencryption
         from webhooks_core.upkeep import bootstrap
@@ -23,6 +24,15 @@ class OAuthConfig(AppConfig):
         lifecycle.on_deactivation(grants.disconnect)
         lifecycle.on_deactivation(web_sessions.end_others)
 
+        # MCP Events belong to connected applications: there are none without this app.
+        profile.register()
+        bootstrap.schedule_after_migrate(
+            self,
+            "recording.mcp.events.endings.run",
+            name="mcp events: end subscriptions",
+            schedule_type="I",
+            minutes=1,
+        )
         reencryption.sources.append(second_factors.stored_keys)
 
         # The admin shows the toolkit's tables in the same group.

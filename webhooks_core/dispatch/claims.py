@@ -14,7 +14,7 @@ from django.db import transaction
 
 from webhooks_core import profiles, tracing
 from webhooks_core.database.clock import clock
-from webhooks_core.dispatch import leases
+from webhooks_core.dispatch import leases, preparing
 from webhooks_core.dispatch.queues import LeasedQueues, QueueState
 from webhooks_core.dispatch.rate_limit import SECOND
 from webhooks_core.dispatch.shares import Shares
@@ -165,13 +165,16 @@ class OpenClaims:
             endpoints = endpoint_rows.by_pk([queue.pk for queue in queues])
             select = self._select_suspect if isolated else self._select_due
             due = select(self._claim_limits(queues, endpoints, now), now)
-            claimed = self._claim_rows(due)
-            bodies = endpoint_rows.bodies({row.event_pk for row in claimed})
+            rows = self._claim_rows(due)
+            bodies = endpoint_rows.bodies({row.event_pk for row in rows})
+            claimed, sent = preparing.prepare(
+                rows, endpoints, bodies, lease=self.lease.pk
+            )
             parents = tracing.parents({row.pk: row.event_pk for row in claimed})
             signed = {row.queue: endpoints[row.queue] for row in claimed}
             signer_of = signers(list(signed.values()), now)
             requests = [
-                _request(row, endpoints[row.queue], signer_of[row.queue], bodies)
+                _request(row, endpoints[row.queue], signer_of[row.queue], sent[row.pk])
                 for row in claimed
             ]
         self._open_claims(claimed, endpoints)
@@ -317,9 +320,8 @@ def _request(
     due: DueDelivery,
     endpoint: Endpoint,
     signer: RequestSigner,
-    bodies: Mapping[int, Body],
+    event: Body,
 ) -> OutgoingRequest:
-    event = bodies[due.event_pk]
     return OutgoingRequest(
         key=due.pk,
         delivery_id=due.public_id,

@@ -33,6 +33,8 @@ def decide(profile: WebhookProfile, *, tried: int, result: AttemptResult) -> Dec
     """Return what a result means; `tried` counts the attempts with a known result."""
     if result.outcome == Outcome.OK:
         return Decision(is_delivered=True)
+    if result.status_code in profile.final_statuses:
+        return Decision(error=result.error)
     pause = profile.retry.delay_after(tried, retry_after=result.retry_after)
     return Decision(pause_s=pause, error=result.error)
 

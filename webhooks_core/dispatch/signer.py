@@ -55,8 +55,13 @@ class RequestSigner:
             **self._custom_headers,
             "Content-Type": "application/json",
             **self._profile.delivery_headers(context),
-            **(standard_headers(context) if self._endpoint.standard_headers else {}),
+            **(standard_headers(context) if self._is_standard else {}),
+            **event.headers,
         }
+
+    @property
+    def _is_standard(self) -> bool:
+        return self._endpoint.standard_headers or self._profile.standard_alone
 
     @cached_property
     def _custom_headers(self) -> dict[str, str]:

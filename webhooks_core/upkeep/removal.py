@@ -24,7 +24,11 @@ from webhooks_core.models import (
     ReplayJob,
     SkippedEvent,
 )
-from webhooks_core.upkeep.retention import delete_unreferenced, remove_events
+from webhooks_core.upkeep.retention import (
+    delete_unreferenced,
+    remove_deliveries,
+    remove_events,
+)
 from webhooks_core.worker import notify
 
 REMOVE = "webhooks_core.tasks.remove_ended_owners"
@@ -108,6 +112,8 @@ def _remove(removal: OwnerRemoval, until: float) -> bool:
     if not Endpoint.objects.of(profile, owner).exists():
         _events(profile, owner).close_fan_outs()
     if not remove_events(profile=profile, owner=owner, until=until):
+        return False
+    if not remove_deliveries(_ended(profile, owner), until=until):
         return False
     with transaction.atomic():
         limits.limit_idle()

@@ -86,6 +86,19 @@ def remove_events(*, profile: str, owner: str, until: float) -> bool:
     return True
 
 
+def remove_deliveries(endpoints: Any, *, until: float) -> bool:
+    """Remove the deliveries of ended endpoints; return False if the time was over before.
+
+    Their events may be of another profile, whose owner goes on.
+    """
+    rows = Delivery.objects.filter(endpoint__in=endpoints)
+    while rows.exclude(_waits()).exists():
+        if time.monotonic() > until:
+            return False
+        _remove_deliveries(rows)
+    return True
+
+
 def _load_position() -> Position | None:
     """Return the last event that this cycle has checked; None at its beginning."""
     state = EngineState.objects.filter(pk=1).first()
@@ -120,7 +133,7 @@ def _remove(pks: Sequence[int], before: datetime, until: float) -> int | None:
     doomed = [pk for pk in pks if pk not in kept]
     if not doomed:
         return 0
-    while doomed and _remove_deliveries(doomed) == ROWS:
+    while _remove_deliveries(Delivery.objects.filter(event__in=doomed)) == ROWS:
         if time.monotonic() > until:
             return None
     with _pause_after(), transaction.atomic():
@@ -142,12 +155,11 @@ def _kept_events(pks: Sequence[int], before: datetime) -> set[int]:
     return set(kept.values_list("event", flat=True))
 
 
-def _remove_deliveries(events: Sequence[int]) -> int:
-    """Remove some deliveries of these events with their attempts; return how many."""
+def _remove_deliveries(rows: Any) -> int:
+    """Remove some of these deliveries with their attempts; return how many."""
     with _pause_after(), transaction.atomic():
         limits.limit_idle()
-        rows = Delivery.objects.filter(event__in=events).exclude(_waits())
-        pks = list(rows.values_list("pk", flat=True)[:ROWS])
+        pks = list(rows.exclude(_waits()).values_list("pk", flat=True)[:ROWS])
         Attempt.objects.filter(delivery__in=pks).delete()
         delete_unreferenced(Delivery.objects.filter(pk__in=pks))
     return len(pks)

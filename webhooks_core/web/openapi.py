@@ -146,9 +146,14 @@ class ProductAutoSchema(AutoSchema):
 
 
 def add_webhooks(result: Shape, **_: Any) -> Shape:
-    """Add the events of the registered profiles to the document (a drf-spectacular hook)."""
+    """Add the events of the registered profiles to the document (a drf-spectacular hook).
+
+    A profile that prepares what it sends describes it elsewhere.
+    """
     webhooks: Shape = {}
     for profile in profiles.registered():
+        if profile.prepare is not None:
+            continue
         for event_type in profile.event_types.values():
             is_taken = event_type.name in webhooks
             name = f"{profile.name}.{event_type.name}" if is_taken else event_type.name

@@ -10,7 +10,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from django.db import connections
+from django.db import close_old_connections, connections
 
 T = TypeVar("T")
 # Runs a function in another thread and awaits its result.
@@ -54,6 +54,15 @@ class ThreadPool:
             self._jobs.put(None)
         for thread in self._threads:
             thread.join(wait_s)
+
+
+def with_connection(function: Callable[[], T]) -> T:
+    """Call a function with a database connection that is neither too old nor broken."""
+    close_old_connections()
+    try:
+        return function()
+    finally:
+        close_old_connections()
 
 
 def _run(

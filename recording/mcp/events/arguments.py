@@ -18,6 +18,8 @@ from recording.mcp.events.errors import InvalidParamsError
 MAX_BYTES = 256 * 1024
 ENVELOPE_BYTES = 1024
 OMITTED = "omitted"
+# PostgreSQL stores no NUL in JSON.
+TEXT = "^[^\\x00-\\x1f\\x7f]*$"
 
 
 class Filters(BaseModel):
@@ -30,6 +32,7 @@ class Filters(BaseModel):
         Field(
             min_length=1,
             max_length=200,
+            pattern=TEXT,
             description="Only recordings whose title contains this text, in any letter case.",
         ),
     ] = ""
@@ -38,6 +41,7 @@ class Filters(BaseModel):
         Field(
             min_length=1,
             max_length=200,
+            pattern=TEXT,
             description="Only recordings that have a summary of this name.",
         ),
     ] = ""

@@ -6,21 +6,34 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from recording.mcp import calls
-from recording.mcp.events import catalog, polling, requests
+from recording.mcp.events import catalog, conf, polling, requests
 from recording.mcp.events.errors import EventsError
+from recording.webhooks import EVENTS_PROFILE
+from webhooks_core import profiles
 
 Params = Mapping[str, Any]
+Methods = dict[str, Callable[[Params], dict[str, Any]]]
 
 EXTENSION = "io.modelcontextprotocol/events"
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 # For the extension, and for assistants that read the draft before it.
 CAPABILITIES = {"events": {}, "extensions": {EXTENSION: {"listChanged": False}}}
-MODES = ["poll"]
+
+
+def modes() -> list[str]:
+    """Return how events are delivered: without OAuth there are no applications to send to."""
+    has_clients = profiles.find(EVENTS_PROFILE) is not None
+    offered = {
+        "webhook": has_clients and conf.subscriptions(),
+        "poll": True,
+        "push": has_clients and conf.streams(),
+    }
+    return [mode for mode, is_offered in offered.items() if is_offered]
 
 
 def list_events(params: Params) -> dict[str, Any]:
     requests.read(requests.ListParams, params)
-    return {"resultType": "complete", "events": catalog.descriptors(MODES)}
+    return {"resultType": "complete", "events": catalog.descriptors(modes())}
 
 
 def poll(params: Params) -> dict[str, Any]:
@@ -33,10 +46,19 @@ def poll(params: Params) -> dict[str, Any]:
     )
 
 
-METHODS: dict[str, Callable[[Params], dict[str, Any]]] = {
-    "events/list": list_events,
-    "events/poll": poll,
-}
+def served() -> Methods:
+    """Return the methods by name; those for applications only where there are applications."""
+    served: Methods = {"events/list": list_events, "events/poll": poll}
+    if profiles.find(EVENTS_PROFILE) is None:
+        return served
+    # Here: it needs the tables of OAuth.
+    from recording.mcp.events import webhook_methods
+
+    return served | {
+        "events/subscribe": webhook_methods.subscribe,
+        "events/unsubscribe": webhook_methods.unsubscribe,
+        "events/stream": webhook_methods.stream,
+    }
 
 
 def error_of(error: EventsError, params: Params) -> dict[str, Any]:

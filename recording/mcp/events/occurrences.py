@@ -84,6 +84,13 @@ def read_after(subject: Subject, event: int, *, since: datetime) -> Window:
     return Window(read(pks), len(pks) < len(sizes))
 
 
+def read_newest(subject: Subject, event: int, *, since: datetime) -> list[Stored]:
+    """Return the newest events behind an id, in order, as many as one request may read."""
+    rows = subject.events().filter(pk__gt=event, created_at__gte=since)
+    sizes = list(rows.order_by("-pk").values_list("pk", "size")[:MAX_SCANNED])
+    return read([pk for pk, _ in _within(sizes)])
+
+
 def _within(sizes: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     room = MAX_READ_BYTES
     for number, (pk, size) in enumerate(sizes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -24,6 +25,13 @@ class Page(NamedTuple):
     position: Position
     has_more: bool = False
     truncated: bool = False
+    ids: Sequence[int] = ()
+
+    def with_positions(self) -> Iterator[tuple[dict[str, Any], Position]]:
+        """Yield each occurrence with the position behind it."""
+        for occurrence, pk in zip(self.events, self.ids, strict=True):
+            at = datetime.fromisoformat(occurrence["timestamp"])
+            yield occurrence, Position(self.position.account, pk, at)
 
 
 def start(subject: Subject, *, now: datetime) -> Page:
@@ -43,6 +51,7 @@ def read_page(
     floor = position.floor(now, max_age_ms)
     window = read_after(subject, position.event, since=floor)
     events: list[dict[str, Any]] = []
+    ids: list[int] = []
     seen, at, room = position.event, position.at, MAX_ANSWER_BYTES
     has_more = window.has_more
     for stored in window.events:
@@ -53,10 +62,11 @@ def read_page(
                 has_more = True
                 break
             events.append(occurrence)
+            ids.append(stored.pk)
         seen, at = stored.pk, max(at, stored.created_at)
     # What is behind the last event that was read may be removed before it is read.
     reached = Position(subject.account, seen, max(at, floor) if has_more else now)
-    return Page(events, reached, has_more, truncated=position.at < floor)
+    return Page(events, reached, has_more, position.at < floor, ids)
 
 
 def poll(

@@ -44,6 +44,29 @@ class PollParams(StreamParams):
     max_events: Annotated[int | None, Field(ge=1, alias="maxEvents")] = None
 
 
+class CallbackParams(Params):
+    url: Annotated[str, Field(max_length=2048)]
+
+
+class NewCallbackParams(CallbackParams):
+    mode: str
+    secret: Annotated[str, Field(max_length=256)] = ""
+
+
+class SubscribeParams(StreamParams):
+    delivery: NewCallbackParams
+    ttl_ms: Annotated[int | None, Field(alias="ttlMs")] = None
+
+    @property
+    def has_ttl(self) -> bool:
+        """Return True if a time was suggested; null suggests that there is no end."""
+        return "ttl_ms" in self.model_fields_set
+
+
+class UnsubscribeParams(SubjectParams):
+    delivery: CallbackParams
+
+
 def read(model: type[Model], params: object) -> Model:
     """Return the parameters of a request. Raises InvalidParamsError."""
     try:

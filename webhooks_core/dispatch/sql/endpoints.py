@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -52,11 +52,12 @@ def secrets(pks: Collection[int], now: datetime) -> Iterator[tuple[int, Encrypte
 
 
 class Body(NamedTuple):
-    """What of an event is needed to send it."""
+    """What of an event is needed to send it, with headers for one endpoint alone."""
 
     public_id: str
     type: str
     bytes: bytes
+    headers: Mapping[str, str] = {}
 
 
 _BODIES = statement(

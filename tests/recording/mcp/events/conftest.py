@@ -43,6 +43,7 @@ class EventsClient(Client):
         response = self.send(f"events/{method}", **params)
         assert response.status_code == 200, response.content
         result: dict[str, Any] = response.json()["result"]
+        result.pop("_meta", None)  # the package names the server there
         return result
 
     def refused(self, method: str, **params: Any) -> dict[str, Any]:

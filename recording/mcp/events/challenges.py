@@ -1,0 +1,143 @@
+"""The challenge: a callback URL gets events only after its receiver has agreed to them."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from recording.mcp import metrics
+from recording.mcp.events import conf
+from recording.mcp.events.errors import CallbackEndpointError
+from webhooks_core import profiles
+from webhooks_core.dispatch.signer import standard_headers
+from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.deadlines import Deadlines
+from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.transport import (
+    AttemptResult,
+    Client,
+    OutgoingRequest,
+    attempt,
+)
+from webhooks_core.profiles import SigningContext
+
+# The answer's body may take one second more: READ_FOR_S of the transport.
+ANSWER_S = 4.0
+CHALLENGE_FAILED = "challenge_failed"
+# What callers learn of a receiver: these classes, and none of its words (SEP-3415).
+CATEGORIES = {
+    Outcome.TIMEOUT: "timeout",
+    Outcome.TLS: "tls_error",
+    Outcome.DNS: "connection_refused",
+    Outcome.CONNECT: "connection_refused",
+    Outcome.BLOCKED: "connection_refused",
+}
+
+
+EXPLANATIONS = {
+    "connection_refused": "no connection to its public address could be made",
+    "timeout": "it did not answer within 5 s",
+    "tls_error": "its certificate was refused",
+    "http_4xx": "it answered the challenge with 4xx",
+    "http_5xx": "it answered the challenge with 5xx",
+    "challenge_failed": 'it must answer 200 with {"challenge": "<the same text>"}',
+}
+
+
+def check(reason: str) -> None:
+    """Accept the outcome of a challenge. Raises CallbackEndpointError."""
+    if reason:
+        raise CallbackEndpointError(
+            f"the callback was not verified: {EXPLANATIONS[reason]}", reason=reason
+        )
+
+
+def category(outcome: str, status_code: int | None) -> str:
+    """Return the class of a failed attempt."""
+    if outcome == Outcome.HTTP and status_code is not None:
+        if status_code >= 400:
+            return "http_5xx" if status_code >= 500 else "http_4xx"
+        return CHALLENGE_FAILED  # a redirect, which is not followed
+    return CATEGORIES.get(Outcome(outcome), "connection_refused")
+
+
+def is_trusted(url: str) -> bool:
+    """Return True if the settings say that a URL's receiver has agreed."""
+    return any(url.startswith(prefix) for prefix in conf.trusted_callbacks())
+
+
+def host_of(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+@dataclass(frozen=True)
+class Challenge:
+    """One question to the receiver of a URL."""
+
+    profile: str
+    url: str
+    secret: str
+    subscription_id: str
+
+    async def run(self) -> str:
+        """Ask; return "" if the receiver agrees, otherwise the class of its failure."""
+        nonce = secrets.token_urlsafe(32)
+        body = orjson.dumps({"type": "verification", "challenge": nonce})
+        client = Client(self._networks(), Deadlines(asyncio.get_running_loop()))
+        try:
+            result = await attempt(self._request(body), client)
+        finally:
+            client.close()
+        verdict = _verdict(result, nonce)
+        metrics.challenges.labels(verdict or "ok").inc()
+        return verdict
+
+    def _networks(self) -> AllowedNetworks:
+        return profiles.get(self.profile).url_policy.allowed_networks(self.url)
+
+    def _request(self, body: bytes) -> OutgoingRequest:
+        message_id = f"msg_verification_{secrets.token_hex(12)}"
+
+        def sign(timestamp: int) -> dict[str, str]:
+            context = SigningContext(message_id, "", "", timestamp, body, [self.secret])
+            return {
+                "Content-Type": "application/json",
+                "X-MCP-Subscription-Id": self.subscription_id,
+                **standard_headers(context),
+            }
+
+        return OutgoingRequest(
+            key=0,
+            queue=0,
+            limit=1,
+            url=self.url,
+            body=body,
+            sign=sign,
+            timeout_s=ANSWER_S,
+            networks=self._networks(),
+        )
+
+
+def _verdict(result: AttemptResult, nonce: str) -> str:
+    if result.outcome is None:
+        return "connection_refused"  # this machine has no descriptor or port
+    if result.outcome != Outcome.OK:
+        return category(result.outcome, result.status_code)
+    echoed = _echo(result.body)
+    agrees = hmac.compare_digest(echoed.encode(errors="replace"), nonce.encode())
+    return "" if agrees else CHALLENGE_FAILED
+
+
+def _echo(body: bytes) -> str:
+    try:
+        answer: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return ""
+    echoed = answer.get("challenge") if isinstance(answer, dict) else None
+    return echoed if isinstance(echoed, str) else ""

@@ -1,0 +1,143 @@
+"""How subscriptions end: by their client, in time, with their client, or after long failure."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+import structlog
+from django.db import transaction
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from recording.mcp.events import clients, delivering
+from recording.mcp.events.errors import EventsError, ForbiddenError
+from recording.models import EventSubscription
+from recording.webhooks import EVENTS_PROFILE
+from webhooks_core import endpoints, publishing
+from webhooks_core.models import Attempt, Delivery, Endpoint, Event
+from webhooks_core.network.outcomes import Outcome
+
+# Suspension: of at least so many attempts within an hour, more than this part failed.
+WINDOW, LEAST_ATTEMPTS, MOST_FAILED = timedelta(hours=1), 20, 0.95
+# A subscription without an expiry that has been suspended for so long ends.
+DROPPED_AFTER = timedelta(days=7)
+BATCH = 500
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+def end(subscription: EventSubscription) -> None:
+    """End a subscription at once; what waits for it is not sent."""
+    EventSubscription.objects.filter(pk=subscription.pk).end(timezone.now())
+    endpoints.delete(subscription.endpoint)
+
+
+def terminate(subscription: EventSubscription, error: EventsError) -> None:
+    """End a subscription and tell its receiver why; its endpoint goes when that is sent."""
+    body = {"type": "terminated", "error": error.as_dict(is_draft=False)}
+    with transaction.atomic():
+        rows = EventSubscription.objects.filter(pk=subscription.pk)
+        if not rows.end(timezone.now()):
+            return
+        pending = Delivery.objects.waiting().filter(endpoint=subscription.endpoint_id)
+        pending.fail(error=delivering.ENDED)
+        endpoint = Endpoint.objects.get(pk=subscription.endpoint_id)
+        endpoints.update(endpoint, status=Endpoint.Status.ACTIVE, paused_at=None)
+        publishing.deliver(_control_event(endpoint, body), [endpoint.pk])
+
+
+def _control_event(endpoint: Endpoint, body: Mapping[str, Any]) -> Event:
+    content = orjson.dumps(body)
+    return Event.objects.create(
+        public_id=f"msg_terminated_{secrets.token_hex(12)}",
+        profile=endpoint.profile,
+        owner=endpoint.owner,
+        type=delivering.TERMINATED,
+        body=content,
+        size=len(content),
+    )
+
+
+def run() -> dict[str, int]:
+    """Do what time brings; called every minute. Returns how many of each kind."""
+    now = timezone.now()
+    return {
+        "expired": _expire(now),
+        "disconnected": _end_disconnected(now),
+        "suspended": _suspend(now),
+        "dropped": _drop(now),
+        "removed": _remove_told(),
+    }
+
+
+def _expire(now: datetime) -> int:
+    over = EventSubscription.objects.filter(ended_at=None, expires_at__lte=now)
+    rows = list(over.select_related("endpoint").order_by("pk")[:BATCH])
+    for row in rows:
+        end(row)
+    return len(rows)
+
+
+def _end_disconnected(now: datetime) -> int:
+    """End the subscriptions of clients without access."""
+    live = EventSubscription.objects.live(now)
+    pairs = set(live.values_list("account", "client").distinct())
+    gone = pairs - clients.connected(pairs)
+    rows = [
+        row
+        for account, client in sorted(gone)
+        for row in live.filter(account=account, client=client).order_by("pk")
+    ]
+    for row in rows:
+        terminate(row, ForbiddenError("access was revoked", reason="Access revoked"))
+    return len(rows)
+
+
+def _suspend(now: datetime) -> int:
+    """Pause the endpoints of which nearly all attempts failed; a refresh resumes them."""
+    failing = Endpoint.objects.receiving().filter(
+        profile=EVENTS_PROFILE, consecutive_failures__gt=0
+    )
+    recent = Attempt.objects.filter(started_at__gt=now - WINDOW)
+    suspended = 0
+    for endpoint in failing.order_by("pk"):
+        counts = recent.filter(delivery__endpoint=endpoint).aggregate(
+            all=Count("pk"), failed=Count("pk", filter=~Q(outcome=Outcome.OK))
+        )
+        if counts["all"] >= LEAST_ATTEMPTS and (
+            counts["failed"] > MOST_FAILED * counts["all"]
+        ):
+            endpoints.pause(endpoint)
+            log.warning("event subscription suspended", endpoint=endpoint.public_id)
+            suspended += 1
+    return suspended
+
+
+def _drop(now: datetime) -> int:
+    """End what nobody refreshes, would never expire, and has failed for long."""
+    rows = EventSubscription.objects.live(now).filter(
+        expires_at=None, endpoint__paused_at__lt=now - DROPPED_AFTER
+    )
+    dropped = list(rows.order_by("pk")[:BATCH])
+    for row in dropped:
+        terminate(
+            row,
+            ForbiddenError("the callback failed for long", reason="Delivery failed"),
+        )
+    return len(dropped)
+
+
+def _remove_told() -> int:
+    """Delete the endpoints of ended subscriptions that have been told, or could not be."""
+    waiting = Delivery.objects.pending().values("endpoint")
+    told = EventSubscription.objects.filter(
+        ended_at__isnull=False, endpoint__deleted_at=None
+    ).exclude(endpoint__in=waiting.filter(endpoint__profile=EVENTS_PROFILE))
+    rows = list(told.select_related("endpoint").order_by("pk")[:BATCH])
+    for row in rows:
+        endpoints.delete(row.endpoint)
+    return len(rows)
