@@ -107,7 +107,7 @@ SELECT %(delivery)s + i, 'dlv_' || lpad(to_hex(%(delivery)s + i), 26, '0'), even
  %(first)s + CASE WHEN status > 0 THEN i %% %(endpoints)s WHEN i %% 200 > 0 THEN 0
   ELSE i / 200 %% %(endpoints)s END, status,
  CASE status WHEN 0 THEN 0 WHEN 1 THEN 1 ELSE 5 END, 0, 0,
- CASE status WHEN 0 THEN at END, CASE status WHEN 2 THEN 'status 500' ELSE '' END,
+ CASE status WHEN 0 THEN at END, CASE status WHEN 2 THEN 'HTTP 500' ELSE '' END,
  CASE status WHEN 1 THEN at END, at, 'event', 0
 FROM (SELECT i, {_TIME} AS at, %(event)s + (i + 1) / 2 AS event,
   CASE WHEN i %% 10 = 0 THEN 0 WHEN i %% 100 = 1 THEN 2 ELSE 1 END AS status
