@@ -167,6 +167,7 @@ def test_every_field_event_type_and_key_is_named():
                     *(shapes.WebhookSettings, shapes.StaticSubscription),
                     shapes.DeclaredEventType,
                     *(shapes.DeclaredModel, shapes.Target, shapes.Timeouts),
+                    shapes.BudgetEntry,
                 )
             ),
             KINDS,

@@ -17,6 +17,7 @@ from django.test import Client
 from django.utils import timezone
 
 from gateway import keys
+from gateway.chat.models import BudgetCounter
 from gateway.models import Chunk, IdempotencyKey
 from recording.library.importing import import_recording
 from recording.library.search import index, search
@@ -95,6 +96,9 @@ def make_tenant(tenant: str) -> None:
     IdempotencyKey.objects.create(tenant=tenant, key=f"of {tenant}")
     UsageRecordFactory.create(tenant=tenant)
     UsageDayFactory.create(tenant=tenant)
+    BudgetCounter.objects.create(
+        budget="b", subject=f"tenant {tenant}", window=0, tenant=tenant
+    )
     make_webhooks("gateway", tenant, "ingest.completed", tenant)
 
 
@@ -125,7 +129,8 @@ def test_nothing_of_an_erased_tenant_is_left():
     assert shown["erased"] is False
     assert shown["rows"] == {
         "endpoints": 2, "events": 4, "deliveries": 6, "keys": 1, "policy decisions": 1,
-        "idempotency keys": 1, "documents": 1, "chat requests": 1, "days of usage": 1, "budget counters": 0,
+        "idempotency keys": 1, "documents": 1, "chat requests": 1,
+        "budget counters": 1, "days of usage": 1,
     }  # fmt: skip
     assert mentions(NAME) == before
     assert erase("--tenant", NAME, "--yes") == shown | {"erased": True}
