@@ -50,6 +50,7 @@ def test_every_encrypted_column_is_known():
         (EndpointSecret, "value"),
         (IdempotencyKey, "secret"),
         (ModelTarget, "api_key"),
+        (IdempotencyKey, "secret"),
     }
 
 
