@@ -30,10 +30,10 @@ from recording.webhooks import EVENT_TYPES, PROFILE
 from webhooks_core import profiles
 from webhooks_core.delivery_details import details_of
 from webhooks_core.replay_jobs import Selection
+from webhooks_core.times import iso
 from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.owner_requests import ReplayRequestSerializer
 from webhooks_core.web.repairs import Repairs
-from webhooks_core.times import iso
 
 EndpointId = Annotated[
     str, Field(max_length=64, description="Id of the webhook, ep_….")
