@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.url_access import may_be_internal
 from webhooks_core.pages import wording
 
 WIDTH = 1000
@@ -94,7 +95,7 @@ def headers(lines: str | None) -> Headers:
 
 def hides_responses(endpoint: Endpoint) -> bool:
     """Return True if only operators see what a receiver answered: it may be an internal one."""
-    return endpoint.trusted
+    return may_be_internal(endpoint)
 
 
 def timeline(delivery: Delivery, attempts: Sequence[Attempt]) -> Timeline | None:
