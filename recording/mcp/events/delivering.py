@@ -18,7 +18,7 @@ from recording.mcp.events.arguments import Arguments
 from recording.mcp.events.cursors import Position
 from recording.mcp.events.occurrences import Stored, Subject, envelope, parsed
 from recording.models import EventSubscription
-from recording.webhooks import SUMMARY_COMPLETED
+from recording.webhooks import EVENTS_PROFILE, SUMMARY_COMPLETED
 from webhooks_core import publishing
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import Prepared, Sending
@@ -36,14 +36,16 @@ def publish(event: Event, data: Mapping[str, Any]) -> None:
     live = EventSubscription.objects.live(timezone.now()).filter(
         account=row_id(event.owner), name=event.type
     )
-    # As EndpointQuerySet.subscribed: with a subquery it takes ten times as long.
-    subscribed = live.filter(
-        endpoint__deleted_at=None,
-        endpoint__active=True,
-        endpoint__status=Endpoint.Status.ACTIVE,
-    )
-    rows = subscribed.order_by("pk").values_list("pk", "arguments")
-    publishing.deliver(event, [pk for pk, sent in rows if read(sent).match(data)])
+    matching = [
+        pk
+        for pk, sent in live.order_by("pk").values_list("pk", "arguments")
+        if read(sent).match(data)
+    ]
+    if matching:
+        # Not by a join: without statistics PostgreSQL compares all rows with all.
+        endpoints = Endpoint.objects.of(EVENTS_PROFILE, event.owner).subscribed()
+        subscribed = set(endpoints.values_list("pk", flat=True))
+        publishing.deliver(event, [pk for pk in matching if pk in subscribed])
 
 
 def read(sent: Mapping[str, Any]) -> Arguments:
