@@ -1,9 +1,13 @@
-"""Anthropic's own client reads the gateway's answers, whatever kind of upstream gives them."""
+"""Anthropic's own clients read the gateway's answers, whatever kind of upstream gives them."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from collections.abc import Iterator
+from pathlib import Path
+from subprocess import DEVNULL, run
 from typing import Any
 
 import anthropic
@@ -13,10 +17,16 @@ from gateway.configuration.shapes import Target
 from tests.gateway.chat.harness import MESSAGES, STREAM_OR_NOT
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
+    DONE,
     STREAM,
     TOOL_STREAM,
+    USAGE_CHUNK,
     WHOLE_STREAM,
+    Received,
     answers,
+    calling,
+    chunk,
+    event,
     sends,
 )
 from tests.gateway.chat.upstreams.anthropic_events import (
@@ -26,6 +36,8 @@ from tests.gateway.chat.upstreams.anthropic_events import (
     sends_events,
     stopped,
 )
+from tests.running import PATIENCE_S
+from tests.tools import node_packages
 
 TOOL: Any = {"name": "tide", "input_schema": {"type": "object"}}
 
@@ -115,3 +127,110 @@ def test_the_asynchronous_client_reads_a_stream(gateway, upstream, key):
             return [text async for text in stream.text_stream]
 
     assert asyncio.run(read()) == ["Hel", "lo"]
+
+
+# ── Anthropic's client for Node, the AI SDK, and Claude Code ────────────────────────
+
+
+CHAT_CALL = {"id": "functions.x:0", "type": "function"}
+
+
+def calls(name: str, arguments: str) -> Any:
+    """Answer a request with a call of a tool until it has the result, then with text."""
+
+    async def script(request: Received) -> None:
+        body = request.json
+        is_done = any(turn["role"] == "tool" for turn in body["messages"])
+        function = {"name": name, "arguments": arguments}
+        if body["model"] == "refusing":
+            await answers({"error": {"message": "no"}}, 400)(request)
+        elif body.get("tools") and not is_done:
+            call = {**CHAT_CALL, "index": 0, "function": function}
+            message = {"role": "assistant", "content": None, "tool_calls": [call]}
+            choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+            if body.get("stream"):
+                end = event(chunk(finish="tool_calls"))
+                await sends(calling(call), end, event(USAGE_CHUNK), DONE)(request)
+            else:
+                await answers({**COMPLETION, "choices": [choice]})(request)
+        elif body.get("stream"):
+            is_broken = body["model"] == "broken"
+            parts = (STREAM[0], 0.05, None) if is_broken else WHOLE_STREAM
+            await sends(*parts)(request)
+        else:
+            await answers(COMPLETION)(request)
+
+    return script
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_the_clients_for_node_read_all_of_it(gateway, upstream, key):
+    folder = node_packages(Path(__file__).parent / "node")
+    upstream.script = calls("tide", '{"at":"Brest"}')
+    for name in ("refusing", "broken", "tools"):
+        gateway.declare(name=name, targets=(Target(upstream.url, name),))
+    command = ["node", "messages.mjs", gateway.url, key]
+    done = run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == {
+        "whole": "Hello",
+        "streamed": "Hello",
+        "tokens": 2,
+        "broken": "Hel|true",
+        "absent": {"status": 404, "kind": "NotFoundError"},
+        "refused": {"status": 400, "kind": "BadRequestError"},
+        "knows": ["BadRequestError", "NotFoundError"],
+        "ai": ["Hello", "Hello", "Hello", 2],
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_claude_code_runs_its_loop_without_a_login(gateway, upstream, key, tmp_path):
+    folder = node_packages(Path(__file__).parent / "claude_code")
+    # Its program is one of several packages, by the machine.
+    programs = folder.glob("node_modules/@anthropic-ai/claude-code-*/claude")
+    program = next(programs, None)
+    if program is None:
+        pytest.skip("Claude Code's package has no program for this machine")
+    upstream.script = calls("Bash", '{"command":"echo harbour-$((40+2))"}')
+    gateway.declare(name="claude-large")
+    done = run(
+        [
+            *(str(program), "-p", "Say hello", "--model", "claude-large"),
+            *("--output-format", "json", "--allowedTools", "Bash"),
+        ],
+        cwd=tmp_path,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "ANTHROPIC_BASE_URL": gateway.url,
+            "ANTHROPIC_AUTH_TOKEN": key,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "IS_SANDBOX": "1",
+        },
+        stdin=DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=2 * PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads(done.stdout)
+    assert (result["result"], result["num_turns"]) == ("Hello", 2)
+    *_, answer = upstream.requests[-1].json["messages"]
+    assert (answer["tool_call_id"], answer["content"]) == (
+        "functions.x:0",
+        "harbour-42",
+    )
+    sessions = {context.session for context in gateway.kept.ended}
+    assert sessions == {result["session_id"]}
