@@ -1,7 +1,8 @@
 """The upstream of the benchmark: one process, as little work per request as Python allows.
 
 Run as `python -m benchmarks.chat.mock PORT`. A request with `"stream":true` gets 50 chunks,
-each a write of its own; one whose body says `slow` gets 16, one every 500 ms.
+each a write of its own; one whose body says `slow` gets 16, one every 500 ms. It speaks
+OpenAI's shape, and at /v1/messages Anthropic's.
 """
 
 from __future__ import annotations
@@ -25,12 +26,27 @@ USAGE = {"prompt_tokens": 19, "completion_tokens": 50, "total_tokens": 69}
 TEXT = "The harbour master writes the names of all ships into a book. " * 4
 
 
-def _answer() -> bytes:
+def _completion() -> dict[str, Any]:
     message = {"role": "assistant", "content": TEXT, "refusal": None}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-    body = json.dumps(
-        {**HEAD, "object": "chat.completion", "choices": [choice], "usage": USAGE}
-    ).encode()
+    return {**HEAD, "object": "chat.completion", "choices": [choice], "usage": USAGE}
+
+
+def _message(*blocks: dict[str, str], reason: str | None = None) -> dict[str, Any]:
+    return {
+        "id": "msg_bench",
+        "type": "message",
+        "role": "assistant",
+        "model": "bench-upstream",
+        "content": blocks,
+        "stop_reason": reason,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 19, "output_tokens": 50 if reason else 1},
+    }
+
+
+def _answer(value: dict[str, Any]) -> bytes:
+    body = json.dumps(value).encode()
     return (
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
         b"Content-Length: %d\r\n\r\n" % len(body)
@@ -44,12 +60,23 @@ def _event(delta: dict[str, str], reason: str | None = None, **more: Any) -> byt
     return _framed(json.dumps(value, separators=(",", ":")).encode())
 
 
-def _framed(data: bytes) -> bytes:
-    event = b"data: " + data + b"\n\n"
+def _named(kind: str, **fields: Any) -> bytes:
+    data = json.dumps({"type": kind, **fields}, separators=(",", ":")).encode()
+    return _framed(data, b"event: " + kind.encode() + b"\n")
+
+
+def _word(number: int) -> bytes:
+    delta = {"type": "text_delta", "text": f" word{number:02}"}
+    return _named("content_block_delta", index=0, delta=delta)
+
+
+def _framed(data: bytes, name: bytes = b"") -> bytes:
+    event = name + b"data: " + data + b"\n\n"
     return b"%x\r\n%s\r\n" % (len(event), event)
 
 
-ANSWER = _answer()
+ANSWER = _answer(_completion())
+MESSAGE = _answer(_message({"type": "text", "text": TEXT}, reason="end_turn"))
 STREAM_HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
     b"Transfer-Encoding: chunked\r\n\r\n"
@@ -60,6 +87,25 @@ EVENTS = [
 ]
 SLOW = [*EVENTS[:15], EVENTS[-1]]
 LAST = _event({}, usage=USAGE) + _framed(b"[DONE]") + b"0\r\n\r\n"
+# As many writes in Anthropic's shape.
+NAMED = [
+    _named("message_start", message=_message())
+    + _named(
+        "content_block_start", index=0, content_block={"type": "text", "text": ""}
+    ),
+    *(_word(number) for number in range(CHUNKS - 1)),
+]
+SLOW_NAMED = NAMED[:16]
+LAST_NAMED = (
+    _named("content_block_stop", index=0)
+    + _named(
+        "message_delta",
+        delta={"stop_reason": "end_turn", "stop_sequence": None},
+        usage={"output_tokens": 50},
+    )
+    + _named("message_stop")
+    + b"0\r\n\r\n"
+)
 
 
 class Connection(asyncio.Protocol):
@@ -67,6 +113,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._body = b""
+        self._is_named = False
         self._stream: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -76,23 +123,29 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
 
+    def on_url(self, url: bytes) -> None:
+        self._is_named = url.startswith(b"/v1/messages")
+
     def on_body(self, body: bytes) -> None:
         self._body += body
 
     def on_message_complete(self) -> None:
         body, self._body = self._body, b""
         if b'"stream":true' in body.replace(b'"stream": true', b'"stream":true'):
-            pace, events = (SLOW_CHUNK_S, SLOW) if b"slow" in body else (0.0, EVENTS)
-            self._stream = asyncio.ensure_future(self._send(pace, events))
+            is_slow = b"slow" in body
+            quick, slow = (NAMED, SLOW_NAMED) if self._is_named else (EVENTS, SLOW)
+            pace, events = (SLOW_CHUNK_S, slow) if is_slow else (0.0, quick)
+            last = LAST_NAMED if self._is_named else LAST
+            self._stream = asyncio.ensure_future(self._send(pace, events, last))
         else:
-            self._transport.write(ANSWER)
+            self._transport.write(MESSAGE if self._is_named else ANSWER)
 
-    async def _send(self, pace: float, events: list[bytes]) -> None:
+    async def _send(self, pace: float, events: list[bytes], last: bytes) -> None:
         self._transport.write(STREAM_HEAD)
         for event in events:
             self._transport.write(event)
             await asyncio.sleep(pace)
-        self._transport.write(LAST)
+        self._transport.write(last)
 
     def connection_lost(self, _: Exception | None) -> None:
         if self._stream is not None:

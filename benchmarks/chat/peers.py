@@ -22,6 +22,8 @@ from benchmarks.chat.load import Server
 from benchmarks.deliveries.process_tree import descendants
 
 PEERS = Path("var") / "bench-peers"
+# The model behind an upstream of Anthropic's kind.
+OWN_KIND = "bench-own"
 START_S = 90.0
 # None of them sees what this shell says about databases.
 BARE = {k: v for k, v in os.environ.items() if k not in {"DATABASE_URL", "REDIS_URL"}}
@@ -88,7 +90,8 @@ def signpost(folder: Path, upstream: Server) -> Iterator[Server]:
     """
     port, python = free_port(), _python()
     config = folder / "gateway.json"
-    config.write_text(json.dumps({"models": [_model(upstream)]}))
+    own = {**_model(upstream), "name": OWN_KIND, "upstream": "anthropic"}
+    config.write_text(json.dumps({"models": [_model(upstream), own]}))
     environment = {
         "ENVIRONMENT": "local",
         "DATABASE_URL": f"sqlite:///{folder / 'bench.sqlite3'}",
@@ -197,7 +200,22 @@ def all_servers(folder: Path, only: Sequence[str]) -> Iterator[list[Server]]:
             for start in (signpost, litellm, portkey)
             if not only or start.__name__ in only
         ]
+        servers += [
+            each
+            for server in servers
+            if server is not None and server.name == "signpost"
+            for each in _messages(server)
+        ]
         yield [_checked(server) for server in servers if server is not None]
+
+
+def _messages(server: Server) -> list[Server]:
+    """Return Signpost in Anthropic's shape: translated, and passed to an upstream of that kind."""
+    translated = replace(server, name="signpost, Messages", path="/v1/messages")
+    return [
+        translated,
+        replace(translated, name="signpost, Messages passed on", model=OWN_KIND),
+    ]
 
 
 def _checked(server: Server) -> Server:
