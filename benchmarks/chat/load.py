@@ -24,12 +24,13 @@ class Server:
     pids: tuple[int, ...] = ()
     model: str = "bench"
     streams: bool = True
+    conversation: str = "messages"  # the field of a request that has it
 
     def request(self, *, stream: bool, slow: bool = False) -> bytes:
         text = "slow" if slow else "Which ships are in the harbour?"
         body = (
             f'{{"model": "{self.model}", "stream": {str(stream).lower()}, '
-            f'"messages": [{{"role": "user", "content": "{text}"}}]}}'
+            f'"{self.conversation}": [{{"role": "user", "content": "{text}"}}]}}'
         ).encode()
         lines = [f"POST {self.path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]

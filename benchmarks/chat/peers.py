@@ -25,6 +25,8 @@ PEERS = Path("var") / "bench-peers"
 # The model behind an upstream of Anthropic's kind.
 OWN_KIND = "bench-own"
 START_S = 90.0
+# The name of the gateway that is measured.
+OURS = "signpost"
 # None of them sees what this shell says about databases.
 BARE = {k: v for k, v in os.environ.items() if k not in {"DATABASE_URL", "REDIS_URL"}}
 
@@ -105,7 +107,7 @@ def signpost(folder: Path, upstream: Server) -> Iterator[Server]:
     command: list[str | Path] = [python, "manage.py", "web", "--port", str(port)]
     with process(command, port, log=folder / "signpost.log", **environment) as pid:
         headers = {"Authorization": f"Bearer {key.split()[-1]}"}
-        yield Server("signpost", port, "/v2/chat/completions", headers, (pid,))
+        yield Server(OURS, port, "/v2/chat/completions", headers, (pid,))
 
 
 def _model(upstream: Server) -> Mapping[str, str]:
@@ -203,8 +205,8 @@ def all_servers(folder: Path, only: Sequence[str]) -> Iterator[list[Server]]:
         servers += [
             each
             for server in servers
-            if server is not None and server.name == "signpost"
-            for each in _messages(server)
+            if server is not None and server.name == OURS
+            for each in (*_messages(server), _responses(server))
         ]
         yield [_checked(server) for server in servers if server is not None]
 
@@ -216,6 +218,12 @@ def _messages(server: Server) -> list[Server]:
         translated,
         replace(translated, name="signpost, Messages passed on", model=OWN_KIND),
     ]
+
+
+def _responses(server: Server) -> Server:
+    """Return the same process by its address of the Responses API, which it translates."""
+    path = "/v1/responses"
+    return replace(server, name=path, path=path, conversation="input")
 
 
 def _checked(server: Server) -> Server:
