@@ -96,7 +96,8 @@ def search(
     rows = _narrowed(*owner, wanted)
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    pks = _newest(endpoints, rows, size + 1)
+    ranges = _ranges(rows, wanted.until, owner[0])
+    pks = _newest(endpoints, ranges, size + 1)
     shown = Delivery.objects.filter(among(pks[:size])).order_by("-pk")
     found = list(shown.select_related("event", "endpoint").defer("event__body"))
     marks = replays.resent(found)
@@ -105,12 +106,25 @@ def search(
 
 
 def _newest(
-    endpoints: QuerySet[Endpoint], rows: QuerySet[Delivery], most: int
+    endpoints: QuerySet[Endpoint], ranges: Sequence[QuerySet[Delivery]], most: int
 ) -> list[int]:
-    """Return the newest ids: one index range per endpoint, however much the others have."""
-    own = rows.filter(endpoint=OuterRef("pk")).order_by("-pk").values("pk")[:most]
-    lists = endpoints.order_by().values_list(IdList(own), flat=True)
+    """Return the newest ids: each range of an index per endpoint, whatever the others have."""
+    own = [rows.filter(endpoint=OuterRef("pk")).order_by("-pk") for rows in ranges]
+    columns = [IdList(rows.values("pk")[:most]) for rows in own]
+    lists = chain.from_iterable(endpoints.order_by().values_list(*columns))
     return nlargest(most, chain.from_iterable(filter(None, lists)))
+
+
+def _ranges(
+    rows: QuerySet[Delivery], until: datetime | None, profile: str
+) -> list[QuerySet[Delivery]]:
+    """Return the rows in parts that an index finds: what is by hand may be long after its event."""
+    last = _first_id(profile, until + LATE) if until else None
+    if last is None:
+        return [rows]
+    by_hand = rows.filter(~Q(trigger=Delivery.Trigger.EVENT))
+    last += CONCURRENT
+    return [rows.filter(pk__lt=last), by_hand.filter(pk__gte=last)]
 
 
 def _narrowed(profile: str, owner: str, wanted: DeliveryFilter) -> QuerySet[Delivery]:
@@ -170,9 +184,9 @@ def _answered(status_class: StatusClass) -> Q:
 
 
 def _created(wanted: DeliveryFilter, profile: str) -> Q:
-    """Return the condition on the event's time, with bounds on the delivery's id.
+    """Return the condition on the event's time, with a bound on the delivery's id.
 
-    Ids ascend with time: without the bounds, everything newer would be read to find what is old.
+    Ids ascend with time: without this bound and that of `_ranges`, everything else would be read.
     """
     condition = Q()
     if wanted.since:
@@ -181,9 +195,6 @@ def _created(wanted: DeliveryFilter, profile: str) -> Q:
             condition &= Q(pk__gte=first - CONCURRENT)
     if wanted.until:
         condition &= Q(event__created_at__lt=wanted.until)
-        if (last := _first_id(profile, wanted.until + LATE)) is not None:
-            by_hand = ~Q(trigger=Delivery.Trigger.EVENT)
-            condition &= Q(pk__lt=last + CONCURRENT) | by_hand
     return condition
 
 
