@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from allauth.account.models import EmailAddress
-from allauth.mfa.models import Authenticator
+from django.apps import apps
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db.models import QuerySet
@@ -150,5 +149,7 @@ class GrantAdmin(ReadOnlyAdmin[Any]):
 
 
 # Addresses are not used, and operators must not add factors to accounts.
-for model in (EmailAddress, Authenticator):
-    admin.site.unregister(model)
+# A project may have these without the accounts' pages.
+for app, name in (("account", "EmailAddress"), ("mfa", "Authenticator")):
+    if apps.is_installed(f"allauth.{app}"):
+        admin.site.unregister(apps.get_model(app, name))

@@ -12,10 +12,9 @@ class OAuthConfig(AppConfig):
 
     def ready(self) -> None:
         from recording import authentication
-        from recording.accounts import lifecycle, second_factors, web_sessions
+        from recording.accounts import lifecycle, web_sessions
         from recording.mcp.events import profile
         from recording.oauth import access, grants, metadata
-        from webhooks_core.models import reencryption
         from webhooks_core.upkeep import bootstrap
 
         authentication.register(
@@ -33,7 +32,11 @@ class OAuthConfig(AppConfig):
             schedule_type="I",
             minutes=1,
         )
-        reencryption.sources.append(second_factors.stored_keys)
+        if apps.is_installed("allauth.mfa"):  # a project may have other accounts
+            from recording.accounts import second_factors
+            from webhooks_core.models import reencryption
+
+            reencryption.sources.append(second_factors.stored_keys)
 
         # The admin shows the toolkit's tables in the same group.
         apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name
