@@ -191,9 +191,7 @@ class TenantAlertsAdmin(CappedAdmin[TenantAlerts]):
     search_fields = ("tenant", "email")
     search_help_text = "Part of a tenant or an address"
     ordering = ("tenant",)
-    empty_hint = (
-        "Add the address to which a tenant's failing subscriptions are reported."
-    )
+    empty_hint = "Add where failing subscriptions of a tenant are reported."
 
 
 @admin.register(PolicyDecision)

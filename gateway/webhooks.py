@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gateway import owner_lists
 from gateway.identity import SYSTEM
 from gateway.trace_ids import trace_id
 from webhooks_core import profiles
@@ -284,6 +285,7 @@ def profile(
         enabled=configured.enabled,
         ping=ping,
         on_notice=on_notice,
+        owner_lists=owner_lists.lists,
         sample_metadata={
             "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",
             "principal_id": "ada",

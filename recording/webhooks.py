@@ -171,4 +171,5 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         on_notice=on_notice,
         describe_owners=owners.describe,
         find_owners=owners.find,
+        owner_lists=owners.lists,
     )

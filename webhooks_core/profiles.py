@@ -137,6 +137,7 @@ class WebhookProfile:
     the error with which it fails at once; it runs in the claim's transaction, so it reads alone.
     After a response with one of `final_statuses` a delivery is not tried again. With
     `standard_alone` a request has the signature of Standard Webhooks and no other.
+    `owner_lists` returns the addresses of what else operators look at, such as keys, by name.
     """
 
     name: str
@@ -161,6 +162,7 @@ class WebhookProfile:
     on_notice: Callable[[Notice], None] | None = None
     describe_owners: Callable[[Collection[str]], Mapping[str, OwnerInfo]] | None = None
     find_owners: Callable[[str], Collection[str]] | None = None
+    owner_lists: Callable[[str], Mapping[str, str]] | None = None
     static_source: str = "the configuration file"
     published: Callable[[Any, Mapping[str, Any]], None] | None = None
     prepare: Callable[[Sequence[Sending]], Mapping[int, Prepared | str]] | None = None

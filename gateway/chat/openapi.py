@@ -360,6 +360,24 @@ OPERATIONS = {
     ("get", "/v1/models/{model}"): _one_model("model"),
     ("get", "/models"): _models("models_without_prefix"),
     ("get", "/models/{model}"): _one_model("model_without_prefix"),
+    ("get", "/v2/models"): _operation(
+        "models_of_contract",
+        "List the models that the caller may use",
+        MODELS,
+        (401, 429, 500, 503),
+        error="GatewayError",
+    ),
+    ("get", "/v2/models/{model}"): _operation(
+        "model_of_contract",
+        "Describe a model that the caller may use",
+        MODEL,
+        (401, 404, 429, 500, 503),
+        error="GatewayError",
+        parameters=[
+            parameter("model", "The name of the model endpoint.", example="echo")
+            | {"in": "path"}
+        ],
+    ),
 }
 
 

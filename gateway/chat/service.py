@@ -103,7 +103,9 @@ class Route:
 
 MODELS = Route("GET", OPENAI)
 # What follows is the name of a model, which may hold anything.
-MODEL_PREFIXES = ("/v1/models/", "/models/")
+MODEL_PREFIXES = ("/v1/models/", "/models/", "/v2/models/")
+# Below /v2 errors have the form of the contract.
+CONTRACT_MODELS = Route("GET", CONTRACT)
 CONTRACT_CHAT = Route("POST", CONTRACT, CHAT)
 ROUTES: Mapping[str, Route] = {
     "/v2/chat/completions": CONTRACT_CHAT,
@@ -117,6 +119,7 @@ ROUTES: Mapping[str, Route] = {
     "/v1/responses": Route("POST", RESPONSES, RESPOND),
     "/v1/models": MODELS,
     "/models": MODELS,
+    "/v2/models": CONTRACT_MODELS,
 }
 
 
@@ -127,7 +130,8 @@ def serves(path: str) -> bool:
 
 def route_of(path: str) -> Route:
     """Return the route of a path that chat serves."""
-    return ROUTES.get(path, MODELS)
+    is_contract = path.startswith("/v2/")
+    return ROUTES.get(path, CONTRACT_MODELS if is_contract else MODELS)
 
 
 # In place of an endpoint that does not exist: it admits no caller.

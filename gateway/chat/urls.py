@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
-from gateway.chat.service import MODEL_PREFIXES, MODELS, ROUTES
+from gateway.chat.service import MODEL_PREFIXES, ROUTES, route_of
 from gateway.chat.views import ChatView, UsageView
-
-_model = ChatView.as_view(route=MODELS)
 
 urlpatterns = [
     *(
@@ -15,7 +13,7 @@ urlpatterns = [
         for address, route in ROUTES.items()
     ),
     *(
-        path(f"{prefix.lstrip('/')}{name}", _model)
+        path(f"{prefix.lstrip('/')}{name}", ChatView.as_view(route=route_of(prefix)))
         for prefix in MODEL_PREFIXES
         for name in ("", "<path:model>")
     ),

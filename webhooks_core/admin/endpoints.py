@@ -17,16 +17,26 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webhooks_core import charts, endpoints, profiles, publishing, replays
+from webhooks_core import (
+    changes,
+    charts,
+    endpoint_state,
+    endpoints,
+    profiles,
+    publishing,
+    replays,
+)
 from webhooks_core.admin import base, display, owners
-from webhooks_core.admin.base import RefusedError
+from webhooks_core.admin.base import NewestChangeList, RefusedError
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
-from webhooks_core.admin.rotation import RotationAdmin, static_source
+from webhooks_core.admin.owner_page import OwnerPageAdmin
+from webhooks_core.admin.rotation import static_source
 from webhooks_core.conf import webhook_settings
 from webhooks_core.endpoint_state import Health
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
+from webhooks_core.owners import named
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.replays import NotSubscribedError
 from webhooks_core.secrets import SecretUnreadableError
@@ -37,7 +47,6 @@ RECENT = 20  # deliveries on the page
 REPLAY_CHOICES = {1: "the last hour", 24: "24 hours", 168: "7 days", 720: "30 days"}
 
 
-@admin.display(description="health")
 def badge(endpoint: Endpoint) -> SafeString:
     """Return the health of an endpoint as a badge."""
     state = Health.of(endpoint)
@@ -61,32 +70,53 @@ def failures(endpoint: Endpoint) -> str:
 
 
 @admin.register(Endpoint)
-class EndpointAdmin(RotationAdmin):
+class EndpointAdmin(OwnerPageAdmin):
     change_form_template = "admin/webhooks_core/endpoint/page.html"
     operations = (
         *("send_test", "enable", "pause", "resume"),
         *("set_limits", "set_trusted", "rotate_secret", "replay_failed"),
     )
     list_display = (
-        *("shown_url", badge, owners.with_product),
+        *("shown_url", "shown_health", owners.with_product),
         *("success", "chart", failures),
     )
     list_filter = (HealthFilter, ProductFilter)
     search_fields = ("public_id", "owner", "url")
     indexed = ("public_id",)
-    search_help_text = "Part of an id, an owner or a url"
+    search_help_text = "Part of an id, an owner or a url, or the name of an owner"
     empty_hint = "Accounts and tenants create them by the webhooks API of a product."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Endpoint]:
         return super().get_queryset(request).defer("custom_headers")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Endpoint], search_term: str
+    ) -> tuple[QuerySet[Endpoint], bool]:
+        rows, may_repeat = super().get_search_results(request, queryset, search_term)
+        if term := search_term.strip():
+            rows |= queryset.filter(named(term))
+        return rows, may_repeat
+
+    def list_title(self, changelist: NewestChangeList) -> str:
+        """Return for example `Failing endpoints`; deleted ones are hidden unless asked for."""
+        spec = next(
+            spec for spec in changelist.filter_specs if isinstance(spec, HealthFilter)
+        )
+        health = base.chosen(changelist, spec)
+        rest = [
+            chip.text for chip in changelist.chips if not chip.text.startswith("health")
+        ]
+        return ", ".join([f"{health} endpoints".strip().capitalize(), *rest])
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         """Read the statistics of all rows at once."""
         changelist = super().get_changelist_instance(request)
         rows = list(changelist.result_list)
         days = charts.of_endpoints(rows, now=timezone.now())
+        states = endpoint_state.describe_all(rows)
         for endpoint in rows:
             endpoint.day = days[endpoint.pk]
+            endpoint.sentence = states[endpoint.pk].sentence
         owners.attach(rows, site=self.admin_site, request=request)
         return changelist
 
@@ -99,6 +129,10 @@ class EndpointAdmin(RotationAdmin):
         cell = '<span title="{}">{}</span><br><code>{}</code> {}'
         path = display.host_and_path(obj.url)
         return format_html(cell, obj.url, path, obj.public_id, badge)
+
+    @admin.display(description="health, since when and why")
+    def shown_health(self, obj: Endpoint) -> SafeString:
+        return format_html("{}<br>{}", badge(obj), obj.sentence)
 
     @admin.display(description="success, p95")
     def success(self, obj: Endpoint) -> SafeString | None:
@@ -124,6 +158,8 @@ class EndpointAdmin(RotationAdmin):
             "subtitle": None,
             "health": badge(obj),
             "advice": Health.of(obj).advice,
+            "state": endpoint_state.describe(obj, now=now),
+            "changes": changes.of(obj)[:RECENT],
             "suspended": _count_suspended(obj),
             "most_suspended": MAX_SUSPENDED,
             "event_types": _event_types(obj, profile),

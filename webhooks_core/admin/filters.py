@@ -292,6 +292,13 @@ class HealthFilter(ChoiceFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [(state.name.lower(), state.value) for state in reversed(Health)]
 
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        """Hide deleted endpoints unless they, or an endpoint by its id, are asked for."""
+        is_by_id = "_" in request.GET.get("q", "")
+        if self.value() is None and not is_by_id:
+            return queryset.filter(deleted_at=None)
+        return super().queryset(request, queryset)
+
     def narrow(self, rows: Any, value: str) -> Any:
         return rows.filter(Health[value.upper()].condition)
 

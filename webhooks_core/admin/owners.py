@@ -31,11 +31,13 @@ def attach(rows: Iterable[Row], *, site: AdminSite, request: HttpRequest) -> Non
             row.owner_name = _linked_name(owner, site, request)
 
 
-def label(row: Row) -> str:
-    """Return the attached name with the owner's id, which the search finds, or the id alone."""
-    if not row.owner_name:
-        return row.owner
-    return format_html("{} ({})", row.owner_name, row.owner)
+def label(row: Row) -> SafeString:
+    """Return the attached name, and the owner's id with a link to everything of this owner."""
+    page = reverse(
+        "admin:webhooks_core_endpoint_owner_page", args=[row.profile, row.owner]
+    )
+    linked = format_html('<a href="{}">{}</a>', page, row.owner)
+    return format_html("{} ({})", row.owner_name, linked) if row.owner_name else linked
 
 
 @admin.display(description="product, owner")

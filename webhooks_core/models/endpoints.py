@@ -91,9 +91,13 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
 
 
 class Endpoint(models.Model):
-    """A URL that an owner wants events sent to; `owner_name` and `day` are attached by the admin."""
+    """A URL that an owner wants events sent to.
+
+    `owner_name`, `sentence` and `day` are attached by the admin.
+    """
 
     owner_name = ""
+    sentence = ""
     day: Any = None
 
     class Status(models.IntegerChoices):

@@ -85,3 +85,13 @@ def test_head_has_the_headers_of_get_and_no_body(gateway, path, status):
     assert head.content == b""
     assert head.headers == get.headers
     assert status == 200 or get.json()["error"]["code"] == "model_not_found"
+
+
+def test_openais_client_lists_models_below_v2_too(gateway, key):
+    client = openai.OpenAI(base_url=gateway.url + "/v2", api_key=key, max_retries=0)
+    with client:
+        assert [item.id for item in client.models.list()] == ["small"]
+        assert client.models.retrieve("small").id == "small"
+        with pytest.raises(openai.NotFoundError) as caught:
+            client.models.retrieve("absent")
+    assert caught.value.body == {"detail": NOT_FOUND}
