@@ -61,7 +61,6 @@ def _event_types(endpoint: Endpoint, profile: WebhookProfile | None) -> str:
     return "all: none is listed" if is_all else "none: it gets only test events"
 
 
-@admin.display(description="in a row")
 def failures(endpoint: Endpoint) -> str:
     """Return `3/20`: failures in a row, and the limit at which the engine disables the endpoint."""
     profile, count = profiles.find(endpoint.profile), endpoint.consecutive_failures
@@ -78,7 +77,7 @@ class EndpointAdmin(OwnerPageAdmin):
     )
     list_display = (
         *("shown_url", "shown_health", owners.with_product),
-        *("success", "chart", failures),
+        *("success", "chart"),
     )
     list_filter = (HealthFilter, ProductFilter)
     search_fields = ("public_id", "owner", "url")
@@ -130,9 +129,11 @@ class EndpointAdmin(OwnerPageAdmin):
         path = display.host_and_path(obj.url)
         return format_html(cell, obj.url, path, obj.public_id, badge)
 
-    @admin.display(description="health, since when and why")
+    @admin.display(description="state")
     def shown_health(self, obj: Endpoint) -> SafeString:
-        return format_html("{}<br>{}", badge(obj), obj.sentence)
+        cell = "{} {} in a row<br>{}" if obj.consecutive_failures else "{}{}<br>{}"
+        count = failures(obj) if obj.consecutive_failures else ""
+        return format_html(cell, badge(obj), count, obj.sentence)
 
     @admin.display(description="success, p95")
     def success(self, obj: Endpoint) -> SafeString | None:
