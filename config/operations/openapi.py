@@ -101,7 +101,6 @@ SECTIONS = {
     "Recording MCP": "Recordings for AI applications. [Guide](/guides/mcp)",
     "Gateway webhooks": "Subscriptions and documents of a tenant. [Guide](/guides/gateway)",
     "Gateway chat": "Language models in the form of OpenAI. [Guide](/guides/chat)",
-    EVENTS: "What we send to your URL, signed. [Verify a signature](/guides/receiving-webhooks)",
     "OAuth": "Access for applications. [Guide](/guides/oauth)",
     "Operation": "Health and figures. [Guide](/guides/operations)",
 }
@@ -126,6 +125,7 @@ There are three ways in:
   [Guide](/guides/gateway)
 - **Catalog**: GraphQL at [/graphql](/graphql), which this page does not show. [Guide](/guides/catalog)
 
+The events you receive follow the operations: [verify a signature](/guides/receiving-webhooks).
 *Authorize* stores a token in this page. *Try it out* sends a request with it.
 """
 EXAMPLES = {"example", "examples", "default", "const", "enum"}
