@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from gateway import keys
 from gateway.chat.models import BudgetCounter
-from gateway.models import Chunk, IdempotencyKey
+from gateway.models import Chunk, IdempotencyKey, TenantAlerts
 from recording.library.importing import import_recording
 from recording.library.search import index, search
 from tests.factories import UserFactory
@@ -94,6 +94,7 @@ def make_tenant(tenant: str) -> None:
     document = DocumentFactory.create(tenant=tenant)
     Chunk.objects.create(document=document, number=0, text=tenant)
     IdempotencyKey.objects.create(tenant=tenant, key=f"of {tenant}")
+    TenantAlerts.objects.create(tenant=tenant, email=f"{tenant}@example.com")
     UsageRecordFactory.create(tenant=tenant)
     UsageDayFactory.create(tenant=tenant)
     BudgetCounter.objects.create(
@@ -130,7 +131,7 @@ def test_nothing_of_an_erased_tenant_is_left():
     assert shown["rows"] == {
         "endpoints": 2, "events": 4, "deliveries": 6, "keys": 1, "policy decisions": 1,
         "idempotency keys": 1, "documents": 1, "chat requests": 1,
-        "budget counters": 1, "days of usage": 1,
+        "budget counters": 1, "days of usage": 1, "alert addresses": 1,
     }  # fmt: skip
     assert mentions(NAME) == before
     assert erase("--tenant", NAME, "--yes") == shown | {"erased": True}
