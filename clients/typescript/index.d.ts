@@ -76,6 +76,15 @@ export interface TestData {
   subscription_id: string;
 }
 
+export interface EndpointStateData {
+  subscription_id: string;
+  url: string;
+  since: string | null;
+  attempts: number;
+  error: string | null;
+  message: string;
+}
+
 interface RecordingEvent<Type extends string, Data> {
   id: string;
   type: Type;
@@ -97,6 +106,9 @@ export type Event =
   | GatewayEvent<"audit.policy_violation", PolicyViolationData>
   | GatewayEvent<"drift.detected", DriftDetectedData>
   | GatewayEvent<"eval.regression", EvalRegressionData>
+  | GatewayEvent<"endpoint.failing", EndpointStateData>
+  | GatewayEvent<"endpoint.disabled", EndpointStateData>
+  | GatewayEvent<"endpoint.recovered", EndpointStateData>
   | GatewayEvent<"webhook.test", TestData>;
 
 /** The request has no valid signature; the message says which part is wrong. */

@@ -146,7 +146,9 @@ LAX: dict[str, Any] = {
     "SECURE_HSTS_SECONDS": 0,
     "SECURE_HSTS_INCLUDE_SUBDOMAINS": False,
     "SECURE_HSTS_PRELOAD": False,
-    "RECORDING_RATES": dict.fromkeys(("create", "test", "resend", "replay", "mcp"), ""),
+    "RECORDING_RATES": dict.fromkeys(
+        ("create", "test", "resend", "replay", "mcp", "challenge"), ""
+    ),
 }
 STRICT = LAX | {
     "COOKIE_PREFIX": "__Host-",
@@ -161,6 +163,7 @@ STRICT = LAX | {
         "resend": "600/hour",
         "replay": "60/hour",
         "mcp": "300/minute",
+        "challenge": "60/hour",
     },
 }
 CHOSEN = {

@@ -25,7 +25,7 @@ DETAILS: dict[str, Any] = {
             "trigger": "scheduled",
             "started_at": TIME,
             "duration_ms": 38,
-            "url": "https://hooks.example.com/recording",
+            "url": "https://hooks.example.com/signpost",
             "request_headers": {"Content-Type": "application/json"},
             "response_status": 204,
             "response_headers": {"Date": "Sat, 21 Nov 2026 03:20:00 GMT"},

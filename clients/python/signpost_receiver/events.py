@@ -81,6 +81,15 @@ class TestData(TypedDict):
     subscription_id: str
 
 
+class EndpointStateData(TypedDict):
+    subscription_id: str
+    url: str
+    since: str | None
+    attempts: int
+    error: str | None
+    message: str
+
+
 class _Recording(TypedDict):
     id: str
     created_at: str
@@ -123,6 +132,21 @@ class EvalRegression(_Gateway):
     data: EvalRegressionData
 
 
+class EndpointFailing(_Gateway):
+    type: Literal["endpoint.failing"]
+    data: EndpointStateData
+
+
+class EndpointDisabled(_Gateway):
+    type: Literal["endpoint.disabled"]
+    data: EndpointStateData
+
+
+class EndpointRecovered(_Gateway):
+    type: Literal["endpoint.recovered"]
+    data: EndpointStateData
+
+
 class Test(_Gateway):
     type: Literal["webhook.test"]
     data: TestData
@@ -135,5 +159,8 @@ Event = (
     | PolicyViolation
     | DriftDetected
     | EvalRegression
+    | EndpointFailing
+    | EndpointDisabled
+    | EndpointRecovered
     | Test
 )

@@ -70,7 +70,8 @@ def test_the_body_is_shown_formatted_exact_and_as_a_download(ada):
     assert download["Content-Disposition"].startswith("attachment")
 
 
-def test_a_response_from_an_internal_network_stays_with_operators(ada):
+def test_a_response_from_an_internal_network_stays_with_operators(ada, settings):
+    settings.WEBHOOK_ALLOWED_TARGETS = ["127.0.0.0/8"]
     with receiver(500) as server:
         server.answer = b"internal text"
         server.headers = {"X-Internal": "secret-host"}

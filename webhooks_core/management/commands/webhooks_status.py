@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
-from django.db.models import Q
+from django.db.models import F, Q
 
 from webhooks_core import endpoint_state
 from webhooks_core.endpoint_state import EndpointState, Health
@@ -50,7 +50,7 @@ class Command(BaseCommand):
         )
         # Those that fail come first, and of these the longest.
         ordered = rows.defer("custom_headers").order_by(
-            "failing_since", "-status", "pk"
+            F("failing_since").asc(nulls_last=True), "-status", "pk"
         )
         endpoints = list(ordered[: AT_MOST + 1])
         states = endpoint_state.describe_all(endpoints[:AT_MOST])
