@@ -42,6 +42,8 @@ PAGE = "text/html"
 READING = ("GET", "HEAD")
 SHA256_HEX = re.compile("[0-9a-f]{64}")
 RETRY_AFTER_S = "5"
+# The bar of the project's pages, if it has one.
+BAR = ("_bar.html", "catalog/_bar.html")
 executor = Executor(schema.graphql_schema)
 
 
@@ -91,7 +93,7 @@ def with_etag(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 def respond(request: HttpRequest) -> HttpResponse:
     accepted = parse_accept(request.META.get("HTTP_ACCEPT", "").strip() or "*/*")
     if request.method in READING and accepted.prefers_page:
-        return with_vary(render(request, "catalog/graphiql.html"))
+        return with_vary(render(request, "catalog/graphiql.html", {"bar": BAR}))
     try:
         status, body = execute(request, accepted)
     except RequestError as error:

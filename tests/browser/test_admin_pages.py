@@ -34,7 +34,7 @@ def test_a_delivery_is_resent_and_its_command_copied_by_keyboard(
     operator.get_by_role("button", name="Resend").focus()
     operator.keyboard.press("Enter")
     expect(operator.locator(".messagelist")).to_contain_text("Queued again as")
-    assert Delivery.objects.filter(trigger="replay").count() == 1
+    assert Delivery.objects.filter(trigger="manual").count() == 1
     assert complaints == []
 
 

@@ -14,7 +14,9 @@ from typing import Any, TypeVar
 from graphql import (
     GraphQLBoolean,
     GraphQLEnumType,
+    GraphQLField,
     GraphQLInputObjectType,
+    GraphQLList,
     GraphQLNamedType,
     GraphQLNonNull,
     GraphQLObjectType,
@@ -184,7 +186,8 @@ class Operation:
         fields = {
             name: field
             for name, field in type_.fields.items()
-            if depth or is_leaf_type(get_named_type(field.type))
+            if (depth or is_leaf_type(get_named_type(field.type)))
+            and not _takes_list(field)
         }
         if not fields or self.chance(12):
             return "nothing" if self.chance(60) else "__typename"
@@ -219,6 +222,13 @@ class Operation:
         )
         head = f"({declared})" if declared else ""
         return "\n".join([f"{kind} {self.name}{head} {body}", *self.fragments])
+
+
+def _takes_list(field: GraphQLField) -> bool:
+    """Return True for the changes of many books, which the reference does not know."""
+    types = (argument.type for argument in field.args.values())
+    inner = (getattr(type_, "of_type", type_) for type_ in types)
+    return any(isinstance(type_, GraphQLList) for type_ in inner)
 
 
 def _needed(type_: Any) -> bool:

@@ -76,7 +76,7 @@ def test_help_lists_own_options_first_and_the_others_apart(command, capsys):
     ("arguments", "fault"),
     [
         ("--bogus --delivery dlv_1", "unrecognized arguments: --bogus"),
-        ("", "one of the arguments --delivery --endpoint is required"),
+        ("", "one of the arguments --delivery --endpoint --failed is required"),
         ("--endpoint ep_1 --per-second many", "argument --per-second: 'many' is not"),
     ],
 )
@@ -84,7 +84,7 @@ def test_manage_py_shows_the_usage_of_the_command_alone(arguments, fault):
     output = refusal("webhooks_replay", *arguments.split())
     assert f"manage.py webhooks_replay: error: {fault}" in output
     assert words(usage_of(output)) == {
-        *("-h", "--delivery", "--endpoint", "--since"),
+        *("-h", "--delivery", "--endpoint", "--failed", "--owner", "--since"),
         *("--per-second", "--dry-run", "--json"),
     }
 
