@@ -13,7 +13,10 @@ from tests.fuzzing import DOCUMENT
 
 JSON = "application/json"
 # tests/gateway/chat sends those of chat. Embeddings need an upstream that makes them.
-OTHERS = ("/v1/chat", "/v2/chat", "/v1/embeddings", "/v1/messages", "/v1/responses")
+OTHERS = (
+    *("/v1/chat", "/v2/chat", "/chat", "/v1/embeddings"),
+    *("/v1/messages", "/v1/responses"),
+)
 
 
 def examples():
