@@ -112,7 +112,8 @@ class MockUpstream:
 
 
 async def _gone(reader: asyncio.StreamReader) -> None:
-    while not reader.at_eof() and not reader._buffer:  # type: ignore[attr-defined]  # noqa: ASYNC110 - a look, not a wait
+    # A client that leaves unread bytes resets the connection: then there is no end of the stream.
+    while not (reader.at_eof() or reader.exception() or reader._buffer):  # type: ignore[attr-defined]  # noqa: ASYNC110 - a look, not a wait
         await asyncio.sleep(0.005)
 
 
