@@ -18,6 +18,7 @@ from gateway.chat.core.errors import (
 from gateway.chat.core.messages_format import STATUSES, frame, frame_raw
 from gateway.chat.core.sse import BlockReader, data_of
 from gateway.chat.core.usage_tokens import Usage, text_length
+from gateway.chat.operations.messages.stream import ReadyEvents
 from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.upstreams import http
 from gateway.chat.upstreams.anthropic import Anthropic
@@ -106,19 +107,18 @@ async def _events(
             yield blocks
 
 
-class PassedStream:
+class PassedStream(ReadyEvents):
     """A Transformer that changes the model's name in the first event, and nothing else."""
 
     def __init__(self, model: str) -> None:
+        super().__init__()
         self._model = model
-        self._ready: list[bytes] = []
         self._counts = MessageUsage()
         self._template: Template | None = None
         self.usage: Usage | None = None
         self.characters = 0
         self.chunks = 0
         self.is_done = False
-        self.has_finished = False
 
     def feed(self, payloads: list[bytes]) -> None:
         for block in payloads:
@@ -184,22 +184,6 @@ class PassedStream:
         if usage is not None and "completion_tokens" not in value:
             usage = replace(usage, completion_tokens=None)
         self.usage = usage
-
-    @property
-    def goes_on(self) -> bool:
-        return not self.has_finished
-
-    @property
-    def is_complete(self) -> bool:
-        """A message without a reason why it stopped was cut off."""
-        return self.has_finished
-
-    def flush(self) -> bytes:
-        if not self._ready:
-            return b""
-        events = b"\n\n".join(self._ready) + b"\n\n"
-        self._ready.clear()
-        return events
 
     def flush_all(self) -> bytes:
         return self.flush()

@@ -18,13 +18,37 @@ TEXT_MARK = b'"text":"'
 FRAME_END = b"\n\n"
 
 
-class MessageStream:
+class ReadyEvents:
+    """The events of a stream in Anthropic's shape that can be sent, each without its end."""
+
+    def __init__(self) -> None:
+        self._ready: list[bytes] = []
+        self.has_finished = False
+
+    @property
+    def goes_on(self) -> bool:
+        return not self.has_finished
+
+    @property
+    def is_complete(self) -> bool:
+        """A message without a reason why it stopped was cut off, `[DONE]` or not."""
+        return self.has_finished
+
+    def flush(self) -> bytes:
+        if not self._ready:
+            return b""
+        events = FRAME_END.join(self._ready) + FRAME_END
+        self._ready.clear()
+        return events
+
+
+class MessageStream(ReadyEvents):
     """A Transformer. The reason why the message stopped waits for the usage, as the API has it."""
 
     def __init__(self, *, model: str, prompt_tokens: int, ids: CallIds) -> None:
+        super().__init__()
         self._model = model
         self._prompt_tokens = prompt_tokens  # an estimate
-        self._ready: list[bytes] = []
         self._template: Template | None = None
         self._blocks = Blocks(ids, self._send)
         self._calls: dict[int, Block] = {}
@@ -33,7 +57,6 @@ class MessageStream:
         self.characters = 0
         self.chunks = 0
         self.is_done = False
-        self.has_finished = False
 
     def feed(self, payloads: list[bytes]) -> None:
         for payload in payloads:
@@ -151,22 +174,6 @@ class MessageStream:
                 block.name = name
                 self.characters += len(name)
         return block
-
-    @property
-    def goes_on(self) -> bool:
-        return not self.has_finished
-
-    @property
-    def is_complete(self) -> bool:
-        """A message without a reason why it stopped was cut off, `[DONE]` or not."""
-        return self.has_finished
-
-    def flush(self) -> bytes:
-        if not self._ready:
-            return b""
-        events = FRAME_END.join(self._ready) + FRAME_END
-        self._ready.clear()
-        return events
 
     def flush_all(self) -> bytes:
         return self.flush()
