@@ -28,6 +28,7 @@ SUPPORTS = (
 # How a model of Anthropic's thinks: as much as it finds right if a request asks for it, or
 # also unasked, or up to a number of tokens (models before Claude 4.6).
 THINKING = ADAPTIVE, UNASKED, BUDGET = ("adaptive", "unasked", "budget")
+NANO = 10**9  # of a cost's unit
 # What a budget counts, for how long, and what can have a counter of its own.
 COUNTED = REQUESTS, TOKENS, COST = ("requests", "tokens", "cost")
 WINDOWS = ("minute", "hour", "day", "week", "month")
@@ -313,6 +314,11 @@ class BudgetEntry(FromFile):
     tenants: frozenset[Name] = frozenset()
     principals: frozenset[rules.Principal] = frozenset()
     models: frozenset[Text] = frozenset()
+
+    @property
+    def counted_limit(self) -> int:
+        """Return the limit in what counters count: requests, tokens, billionths of a cost."""
+        return round(self.limit * (NANO if self.counts == COST else 1))
 
 
 def _whole(budgets: tuple[BudgetEntry, ...]) -> tuple[BudgetEntry, ...]:

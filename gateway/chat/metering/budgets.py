@@ -39,7 +39,6 @@ PRICES_S = 10.0
 LOAD_S = 5.0
 # After a failure requests do not wait for the database for so long.
 PAUSE_S = 5.0
-NANO = 10**9
 MAX_AMOUNT = 10**18
 # Shares of a limit that are logged when they are reached.
 WARNINGS = (50, 80, 100)
@@ -85,13 +84,8 @@ class Counter:
     def used(self) -> int:
         return self.stored + self.unsent
 
-    @property
-    def limit(self) -> int:
-        scale = NANO if self.budget.counts == COST else 1
-        return round(self.budget.limit * scale)
-
     def fits(self, amount: int) -> bool:
-        return self.used + self.reserved + amount <= self.limit
+        return self.used + self.reserved + amount <= self.budget.counted_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +128,12 @@ class Budgets:
     )
     now: Callable[[], datetime] = _utc_now
     clock: Callable[[], float] = time.monotonic
-    synced_at: float = field(init=False)
     _counters: dict[CounterKey, Counter] = field(default_factory=dict)
     _prices: Mapping[str, ModelPrice] | None = None
     _prices_at: float = float("-inf")
     _paused_until: float = float("-inf")
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _task: asyncio.Task[None] | None = None
-
-    def __post_init__(self) -> None:
-        self.synced_at = self.clock()
 
     # ── A request ────────────────────────────────────────────────────────────────────
 
@@ -285,7 +275,6 @@ class Budgets:
                 log.warning("budgets not written yet", error=type(error).__name__)
                 self._paused_until = self.clock() + PAUSE_S
                 return False
-            self.synced_at = self.clock()
             for key, amount in sent.items():
                 self._note(key, amount, stored[key])
             return True
@@ -293,12 +282,13 @@ class Budgets:
     def _note(self, key: CounterKey, sent: int, stored: int) -> None:
         """Take over what the database says of a counter, and log shares that were reached."""
         counter = self._counters[key]
-        counter.stored, counter.read_at = stored, self.synced_at
+        counter.stored, counter.read_at = stored, self.clock()
         counter.was_used = counter.reserved > 0
         counter.unsent -= sent
+        limit = counter.budget.counted_limit
         for share in WARNINGS:
             # Only the process whose addition reached the share sees it.
-            if stored - sent < counter.limit * share / 100 <= stored:
+            if stored - sent < limit * share / 100 <= stored:
                 log.warning(
                     "budget threshold",
                     budget=key.budget,

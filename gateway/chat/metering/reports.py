@@ -25,7 +25,6 @@ COUNTS = (
     "estimated_requests",
 )
 MAX_ROWS = 10_000
-NANO = 10**9
 
 
 def usage(
@@ -90,7 +89,7 @@ def _budget(
     def shown(value: int) -> int | str:
         return cost(value) if entry.counts == COST else value
 
-    limit = round(entry.limit * (NANO if entry.counts == COST else 1))
+    limit = entry.counted_limit
     resets_at = end_of(entry.window, start_of(entry.window, now))
     return {
         "name": entry.name,
