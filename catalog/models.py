@@ -176,7 +176,7 @@ class Book(models.Model):
     category = models.ForeignKey(
         Category, models.SET_NULL, related_name="books", null=True, blank=True
     )
-    # The key of the book in the system of whoever writes it.
+    # The key of the book in another system.
     external_id = models.CharField(max_length=NAME_LENGTH, null=True, blank=True)  # noqa: DJ001 - unique where set
 
     objects = BookQuerySet.as_manager()

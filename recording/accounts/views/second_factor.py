@@ -106,7 +106,7 @@ class AddApp(ChangeMixin, ActivateTOTPView):
             super().form_valid(form)
         except IntegrityError:  # it was added meanwhile
             return redirect("mfa_index")
-        # So that this code logs nobody in.
+        # So that this code cannot be used again for a login.
         second_factors.use(self.request.user, form.cleaned_data["code"])
         return self.added(Kind.APP_ADDED)
 

@@ -70,7 +70,7 @@ def run() -> dict[str, int]:
         "disconnected": _end_disconnected(now),
         "suspended": _suspend(now),
         "dropped": _drop(now),
-        "removed": _remove_told(),
+        "removed": _remove_ended(),
     }
 
 
@@ -118,7 +118,7 @@ def _suspend(now: datetime) -> int:
 
 
 def _drop(now: datetime) -> int:
-    """End what nobody refreshes, would never expire, and has failed for long."""
+    """End subscriptions without an expiry that have been suspended for long."""
     rows = EventSubscription.objects.live(now).filter(
         expires_at=None, endpoint__paused_at__lt=now - DROPPED_AFTER
     )
@@ -131,13 +131,13 @@ def _drop(now: datetime) -> int:
     return len(dropped)
 
 
-def _remove_told() -> int:
-    """Delete the endpoints of ended subscriptions that have been told, or could not be."""
+def _remove_ended() -> int:
+    """Delete the endpoints of ended subscriptions for which no last message waits."""
     waiting = Delivery.objects.pending().values("endpoint")
-    told = EventSubscription.objects.filter(
+    ended = EventSubscription.objects.filter(
         ended_at__isnull=False, endpoint__deleted_at=None
     ).exclude(endpoint__in=waiting.filter(endpoint__profile=EVENTS_PROFILE))
-    rows = list(told.select_related("endpoint").order_by("pk")[:BATCH])
+    rows = list(ended.select_related("endpoint").order_by("pk")[:BATCH])
     for row in rows:
         endpoints.delete(row.endpoint)
     return len(rows)

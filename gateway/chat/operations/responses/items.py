@@ -89,7 +89,7 @@ class Conversation:
         self._reasoning = {}
         return message
 
-    def _message(self, item: Mapping[str, Any]) -> None:
+    def add_message(self, item: Mapping[str, Any]) -> None:
         role, content = ROLES.get(str(item.get("role"))), item.get("content")
         if role is None:
             raise UnsupportedRequestError(f"the role {item.get('role')}"[:MAX_TEXT])
@@ -122,14 +122,14 @@ class Conversation:
         call = {"id": own, "type": "function", "function": function, **extra}
         self._assistant().setdefault("tool_calls", []).append(call)
 
-    def _function_call(self, item: Mapping[str, Any]) -> None:
+    def add_function_call(self, item: Mapping[str, Any]) -> None:
         self._call(item, item.get("arguments"))
 
-    def _custom_call(self, item: Mapping[str, Any]) -> None:
+    def add_custom_call(self, item: Mapping[str, Any]) -> None:
         text = item.get("input")
         self._call(item, arguments_of(text) if isinstance(text, str) else None)
 
-    def _result(self, item: Mapping[str, Any]) -> None:
+    def add_result(self, item: Mapping[str, Any]) -> None:
         key, output = item.get("call_id"), item.get("output")
         if not isinstance(key, str):
             raise InvalidValueError("input: a result needs its call_id.")
@@ -141,19 +141,19 @@ class Conversation:
         self._messages.append({"role": "tool", "tool_call_id": own, "content": content})
         self._images += others
 
-    def _reason(self, item: Mapping[str, Any]) -> None:
+    def add_reasoning(self, item: Mapping[str, Any]) -> None:
         """Keep what an upstream wants back. What another server encrypted has no effect."""
         fields = self._carrier.reasoning_of(item.get("encrypted_content"))
         _merge(self._reasoning, fields)
 
 
 READERS: Mapping[str, Callable[[Conversation, Mapping[str, Any]], None]] = {
-    "message": Conversation._message,  # noqa: SLF001 - the table belongs to the class
-    "function_call": Conversation._function_call,  # noqa: SLF001
-    "custom_tool_call": Conversation._custom_call,  # noqa: SLF001
-    "function_call_output": Conversation._result,  # noqa: SLF001
-    "custom_tool_call_output": Conversation._result,  # noqa: SLF001
-    "reasoning": Conversation._reason,  # noqa: SLF001
+    "message": Conversation.add_message,
+    "function_call": Conversation.add_function_call,
+    "custom_tool_call": Conversation.add_custom_call,
+    "function_call_output": Conversation.add_result,
+    "custom_tool_call_output": Conversation.add_result,
+    "reasoning": Conversation.add_reasoning,
 }
 
 
