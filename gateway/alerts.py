@@ -11,8 +11,9 @@ from gateway import configuration
 from gateway.events import Origin
 from gateway.models import TenantAlerts
 from gateway.webhooks import PROFILE
-from webhooks_core import endpoint_state, publishing
+from webhooks_core import publishing
 from webhooks_core.models import Endpoint
+from webhooks_core.owners import endpoint_state
 from webhooks_core.profiles import Notice, NoticeKind
 from webhooks_core.times import iso
 

@@ -26,10 +26,10 @@ from gateway.ingest import (
     PLAIN,
 )
 from gateway.webhooks import INGEST_COMPLETED, subscribable
-from webhooks_core.delivery_search import State
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.network.url_policy import UrlPolicy
+from webhooks_core.owners.delivery_search import State
 from webhooks_core.secrets import MASK
 from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.fields import (

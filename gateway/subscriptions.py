@@ -8,9 +8,10 @@ import orjson
 
 from gateway.events import Origin
 from gateway.webhooks import PROFILE, TEST
-from webhooks_core import changes, filters, profiles
+from webhooks_core import filters, profiles
 from webhooks_core.ids import is_id
 from webhooks_core.models import Endpoint, Event
+from webhooks_core.owners import changes
 from webhooks_core.profiles import PingEvent
 from webhooks_core.web.errors import BadRequestError, ConflictError
 from webhooks_core.web.subscriptions import SubscriptionService

@@ -10,8 +10,8 @@ from django.urls import reverse
 from django_q.tasks import async_task
 
 from recording.ids import row_id
-from webhooks_core import endpoint_state
 from webhooks_core.models import Endpoint
+from webhooks_core.owners import endpoint_state
 from webhooks_core.profiles import Notice, NoticeKind
 
 SUBJECTS = {

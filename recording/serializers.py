@@ -14,8 +14,8 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.fields import empty
 
 from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED
-from webhooks_core.delivery_search import State
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.owners.delivery_search import State
 from webhooks_core.times import iso
 from webhooks_core.web.fields import (
     CountField,

@@ -14,11 +14,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from webhooks_core import changes, notifications, profiles, secrets
-from webhooks_core.changes import CONFIGURATION, ENGINE, Action, Actor
+from webhooks_core import profiles, secrets
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
 from webhooks_core.network import custom_headers
+from webhooks_core.owners import changes, notifications
+from webhooks_core.owners.changes import CONFIGURATION, ENGINE, Action, Actor
 from webhooks_core.profiles import NoticeKind
 from webhooks_core.secrets import EncryptedText
 from webhooks_core.signing.schemes import standard_key

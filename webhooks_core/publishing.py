@@ -10,11 +10,12 @@ import orjson
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from webhooks_core import filters, front, ids, profiles, times, tracing
+from webhooks_core import filters, ids, profiles, times, tracing
 from webhooks_core.database import limits
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import array_literal
 from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
+from webhooks_core.owners import front
 from webhooks_core.profiles import EventContext, WebhookProfile
 from webhooks_core.worker import notify
 

@@ -16,13 +16,14 @@ from django.db.models import Max, QuerySet, Value
 from django.db.models.functions import Least
 from django.utils import timezone
 
-from webhooks_core import changes, profiles
-from webhooks_core.changes import Action, Actor
+from webhooks_core import profiles
 from webhooks_core.database.clock import clock
-from webhooks_core.front import ROUND, due_first
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.lookups import among
+from webhooks_core.owners import changes
+from webhooks_core.owners.changes import Action, Actor
+from webhooks_core.owners.front import ROUND, due_first
 from webhooks_core.worker import notify
 
 BATCH = 200

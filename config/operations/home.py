@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 
 from config.demo import data
 from config.operations import access, health, links
-from webhooks_core import charts
+from webhooks_core.owners import charts
 from webhooks_core.upkeep import stats
 
 

@@ -28,8 +28,8 @@ from recording.throttles import (
 )
 from recording.webhooks import EVENT_TYPES, PROFILE
 from webhooks_core import profiles
-from webhooks_core.delivery_details import details_of
-from webhooks_core.replay_jobs import Selection
+from webhooks_core.owners.delivery_details import details_of
+from webhooks_core.owners.replay_jobs import Selection
 from webhooks_core.times import iso
 from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.owner_requests import ReplayRequestSerializer

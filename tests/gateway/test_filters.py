@@ -10,8 +10,9 @@ import pytest
 from gateway import configuration, static_subscriptions
 from gateway.webhooks import EVENT_TYPES
 from tests.gateway.client import PATH, nothing_happened
-from webhooks_core import publishing, why
+from webhooks_core import publishing
 from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
+from webhooks_core.owners import why
 
 pytestmark = pytest.mark.django_db
 

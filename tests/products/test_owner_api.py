@@ -15,9 +15,10 @@ from tests.documented import assert_documented
 from tests.products.product import GATEWAY, RECORDING, Caller
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
-from webhooks_core import changes, endpoints, profiles, replay_jobs, replays
-from webhooks_core.changes import ENGINE
+from webhooks_core import endpoints, profiles, replays
 from webhooks_core.models import Delivery, Endpoint, EndpointChange
+from webhooks_core.owners import changes, replay_jobs
+from webhooks_core.owners.changes import ENGINE
 from webhooks_core.times import iso
 
 pytestmark = pytest.mark.django_db(transaction=True)

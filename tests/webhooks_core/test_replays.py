@@ -17,9 +17,10 @@ from tests.receiver import receiver
 from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_events
-from webhooks_core import changes, endpoints, replays
-from webhooks_core.changes import ENGINE
+from webhooks_core import endpoints, replays
 from webhooks_core.models import Delivery, EndpointQueue
+from webhooks_core.owners import changes
+from webhooks_core.owners.changes import ENGINE
 from webhooks_core.replays import NotSubscribedError
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]

@@ -24,9 +24,9 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
-from webhooks_core import changes
-from webhooks_core.changes import Actor
 from webhooks_core.models.lookups import among
+from webhooks_core.owners import changes
+from webhooks_core.owners.changes import Actor
 
 # The maximum of rows that a list shows; an id or a filter finds older ones.
 LISTED_AT_MOST = 10_000

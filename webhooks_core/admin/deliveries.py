@@ -32,9 +32,9 @@ from webhooks_core.admin.filters import (
     TriggerFilter,
     created_bounds,
 )
-from webhooks_core.endpoint_state import Health
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.lookups import among
+from webhooks_core.owners.endpoint_state import Health
 
 RESENT_AT_ONCE = 500
 NOT_SUBSCRIBED = (

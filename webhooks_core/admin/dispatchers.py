@@ -10,12 +10,12 @@ from django.db.models import Count, Min, Q
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from webhooks_core import charts, endpoint_state
 from webhooks_core.admin import display, owners
 from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.endpoints import badge, failures
-from webhooks_core.endpoint_state import Health
 from webhooks_core.models import DispatcherLease, Endpoint, EngineState
+from webhooks_core.owners import charts, endpoint_state
+from webhooks_core.owners.endpoint_state import Health
 from webhooks_core.upkeep import stats
 
 WORST = 10

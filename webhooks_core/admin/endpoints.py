@@ -17,26 +17,19 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webhooks_core import (
-    changes,
-    charts,
-    endpoint_state,
-    endpoints,
-    profiles,
-    publishing,
-    replays,
-)
+from webhooks_core import endpoints, profiles, publishing, replays
 from webhooks_core.admin import base, display, owners
 from webhooks_core.admin.base import NewestChangeList, RefusedError
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.owner_page import OwnerPageAdmin
 from webhooks_core.admin.rotation import static_source
 from webhooks_core.conf import webhook_settings
-from webhooks_core.endpoint_state import Health
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
-from webhooks_core.owners import named
+from webhooks_core.owners import changes, charts, endpoint_state
+from webhooks_core.owners.endpoint_state import Health
+from webhooks_core.owners.names import named
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.replays import NotSubscribedError
 from webhooks_core.secrets import SecretUnreadableError

@@ -14,13 +14,14 @@ from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest
 from django.utils import timezone
 
-from webhooks_core import charts, ids, profiles
+from webhooks_core import ids, profiles
 from webhooks_core.admin import base
 from webhooks_core.admin.base import Bounds
-from webhooks_core.endpoint_state import Health
 from webhooks_core.models import Attempt, Delivery, Event
 from webhooks_core.models.endpoints import EndpointQuerySet
 from webhooks_core.network.outcomes import Outcome
+from webhooks_core.owners import charts
+from webhooks_core.owners.endpoint_state import Health
 
 # How much later than its neighbours a row can be committed.
 LATE = timedelta(hours=1)

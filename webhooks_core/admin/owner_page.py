@@ -7,10 +7,11 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
-from webhooks_core import charts, delivery_search, endpoint_state, profiles
+from webhooks_core import profiles
 from webhooks_core.admin import display, owners
 from webhooks_core.admin.rotation import RotationAdmin
 from webhooks_core.models import Endpoint, EndpointChange, Event
+from webhooks_core.owners import charts, delivery_search, endpoint_state
 
 SHOWN, MAX_ENDPOINTS = 20, 200
 

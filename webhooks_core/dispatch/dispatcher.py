@@ -17,7 +17,6 @@ from functools import partial
 import structlog
 from django.db import connection, transaction
 
-from webhooks_core import replay_jobs
 from webhooks_core.conf import RUN_S
 from webhooks_core.database.clock import clock
 from webhooks_core.database.outages import is_outage
@@ -29,6 +28,7 @@ from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import DispatcherLease, EndpointQueue, Event
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.transport import OutgoingRequest
+from webhooks_core.owners import replay_jobs
 from webhooks_core.upkeep.housekeeping import Housekeeping
 from webhooks_core.worker import notify
 from webhooks_core.worker.listener import Listener

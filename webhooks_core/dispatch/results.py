@@ -14,8 +14,7 @@ from django.db import transaction
 from django.db.models import Case, F, IntegerField, Q, Value, When
 from django.db.models.functions import Coalesce
 
-from webhooks_core import alerts, changes, tracing
-from webhooks_core.changes import Action
+from webhooks_core import tracing
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.attempt_details import details, excerpt
@@ -30,6 +29,8 @@ from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.errors import NO_PORT
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult
+from webhooks_core.owners import alerts, changes
+from webhooks_core.owners.changes import Action
 
 # More failures in a row without a free port are not temporary: the receiver's address cannot be
 # used from this machine.

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
 from webhooks_core.models import Endpoint
-from webhooks_core.owners import named
+from webhooks_core.owners.names import named
 
 
 def narrowed(endpoints: QuerySet[Endpoint], owner: str | None) -> QuerySet[Endpoint]:

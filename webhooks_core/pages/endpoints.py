@@ -10,9 +10,10 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
-from webhooks_core import changes, charts, endpoint_state, endpoints
-from webhooks_core.endpoint_state import EndpointState
+from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.owners import changes, charts, endpoint_state
+from webhooks_core.owners.endpoint_state import EndpointState
 from webhooks_core.pages import history, wording
 from webhooks_core.pages.base import OwnerView, RefusedError
 from webhooks_core.pages.forms import EndpointForm, receives_all

@@ -10,9 +10,9 @@ from enum import StrEnum
 from django.http import Http404, HttpRequest, HttpResponse
 
 from webhooks_core import profiles
-from webhooks_core.changes import Actor
 from webhooks_core.ids import is_id
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.owners.changes import Actor
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.web.errors import NotFoundError
 from webhooks_core.web.subscriptions import SubscriptionService

@@ -9,9 +9,15 @@ from typing import NamedTuple
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 
-from webhooks_core import delivery_search, replays
-from webhooks_core.delivery_search import DeliveryFilter, Found, State, StatusClass
+from webhooks_core import replays
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.owners import delivery_search
+from webhooks_core.owners.delivery_search import (
+    DeliveryFilter,
+    Found,
+    State,
+    StatusClass,
+)
 from webhooks_core.pages import wording
 from webhooks_core.pages.base import OwnerView, RefusedError
 from webhooks_core.pages.forms import offered

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
-from webhooks_core import why
+from webhooks_core.owners import why
+from webhooks_core.owners.why import Answer
 from webhooks_core.pages.base import OwnerView
-from webhooks_core.why import Answer
 
 TONES = {
     Answer.DELIVERED: "success",

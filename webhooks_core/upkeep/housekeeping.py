@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import structlog
 
-from webhooks_core import publishing, replay_jobs
+from webhooks_core import publishing
 from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
@@ -17,6 +17,7 @@ from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import DispatcherLease
 from webhooks_core.network.connectivity import WINDOW, Connectivity
+from webhooks_core.owners import replay_jobs
 from webhooks_core.upkeep import sweep
 from webhooks_core.upkeep.stats import has_arrived_since
 from webhooks_core.worker import notify

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import structlog
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from webhooks_core import alerts, profiles
+from webhooks_core import profiles
 from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EngineState, Event
+from webhooks_core.owners import alerts
 from webhooks_core.upkeep.removal import remove_ended_owners
 from webhooks_core.upkeep.retention import remove_old
 from webhooks_core.upkeep.rollups import count_attempts

@@ -17,9 +17,9 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from webhooks_core import replay_jobs
-from webhooks_core.delivery_search import DeliveryFilter, State, StatusClass
 from webhooks_core.models import ReplayJob
+from webhooks_core.owners import replay_jobs
+from webhooks_core.owners.delivery_search import DeliveryFilter, State, StatusClass
 from webhooks_core.web.fields import (
     CountField,
     StrictBooleanField,

@@ -13,13 +13,14 @@ from drf_spectacular.utils import (
 )
 from rest_framework import serializers
 
-from webhooks_core import replay_jobs
 from webhooks_core.conf import webhook_settings
-from webhooks_core.delivery_details import TRIGGERS
-from webhooks_core.endpoint_state import EndpointState, Health
-from webhooks_core.event_search import Fate
 from webhooks_core.models import EndpointChange, ReplayJob
 from webhooks_core.network.outcomes import Outcome
+from webhooks_core.owners import replay_jobs
+from webhooks_core.owners.delivery_details import TRIGGERS
+from webhooks_core.owners.endpoint_state import EndpointState, Health
+from webhooks_core.owners.event_search import Fate
+from webhooks_core.owners.why import Answer
 from webhooks_core.replays import Resent
 from webhooks_core.secrets import HIDDEN
 from webhooks_core.times import iso
@@ -32,7 +33,6 @@ from webhooks_core.web.owner_examples import (
     STORED_EVENT,
     TIME,
 )
-from webhooks_core.why import Answer
 
 REPLAY_STATUSES = ReplayJob.Status.values
 

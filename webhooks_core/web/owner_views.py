@@ -12,10 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer, Serializer
 
-from webhooks_core import event_search, profiles
-from webhooks_core.delivery_details import details_of, row_of
-from webhooks_core.delivery_search import State
+from webhooks_core import profiles
 from webhooks_core.models import Delivery
+from webhooks_core.owners import event_search
+from webhooks_core.owners.delivery_details import details_of, row_of
+from webhooks_core.owners.delivery_search import State
 from webhooks_core.web import owner_requests as requests
 from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.errors import BadRequestError

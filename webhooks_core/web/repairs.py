@@ -11,24 +11,22 @@ import orjson
 from django.db import transaction
 from django.utils import timezone
 
-from webhooks_core import (
-    changes,
-    delivery_search,
-    endpoint_state,
-    endpoints,
-    profiles,
-    replay_jobs,
-    replays,
-    why,
-)
-from webhooks_core.changes import Actor
-from webhooks_core.delivery_search import DeliveryFilter, FoundPage
-from webhooks_core.endpoint_state import EndpointState
+from webhooks_core import endpoints, profiles, replays
 from webhooks_core.ids import is_id
 from webhooks_core.models import Delivery, Endpoint, EndpointChange, ReplayJob
 from webhooks_core.network.custom_headers import HeaderError
 from webhooks_core.network.url_access import may_be_internal
-from webhooks_core.replay_jobs import Preview, ReplayRunningError, Selection
+from webhooks_core.owners import (
+    changes,
+    delivery_search,
+    endpoint_state,
+    replay_jobs,
+    why,
+)
+from webhooks_core.owners.changes import Actor
+from webhooks_core.owners.delivery_search import DeliveryFilter, FoundPage
+from webhooks_core.owners.endpoint_state import EndpointState
+from webhooks_core.owners.replay_jobs import Preview, ReplayRunningError, Selection
 from webhooks_core.replays import NotSubscribedError, RemovedError
 from webhooks_core.secrets import HIDDEN, SecretUnreadableError
 from webhooks_core.web.errors import (

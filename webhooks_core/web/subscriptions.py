@@ -17,12 +17,12 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.throttling import BaseThrottle
 
 from webhooks_core import endpoints, profiles, publishing
-from webhooks_core.changes import Actor
 from webhooks_core.endpoints import Created, QuotaExceededError
 from webhooks_core.ids import is_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.network import url_access
 from webhooks_core.network.url_policy import UrlRefusedError
+from webhooks_core.owners.changes import Actor
 from webhooks_core.profiles import PingEvent
 from webhooks_core.web.errors import (
     BadRequestError,

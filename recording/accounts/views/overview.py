@@ -14,8 +14,8 @@ from recording.models import PersonalToken, SecurityEvent
 from recording.oauth import grants
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE
-from webhooks_core.endpoint_state import Health
 from webhooks_core.models import Endpoint
+from webhooks_core.owners.endpoint_state import Health
 
 
 @never_cache

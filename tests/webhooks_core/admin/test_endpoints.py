@@ -25,8 +25,8 @@ from tests.webhooks_core.factories import (
 )
 from webhooks_core import endpoints
 from webhooks_core.admin import endpoints as pages
-from webhooks_core.endpoint_state import Health
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret
+from webhooks_core.owners.endpoint_state import Health
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

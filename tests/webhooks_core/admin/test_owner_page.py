@@ -11,8 +11,9 @@ from django.utils import timezone
 from tests.factories import UserFactory
 from tests.webhooks_core.admin.looking import looker, page, queries_of
 from tests.webhooks_core.factories import EndpointFactory, EventFactory, publish_event
-from webhooks_core import changes, endpoints
+from webhooks_core import endpoints
 from webhooks_core.models import Endpoint
+from webhooks_core.owners import changes
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

@@ -11,9 +11,10 @@ from django.test import Client
 
 from tests.factories import UserFactory
 from tests.webhooks_core.engine import dispatch
-from webhooks_core import changes, endpoints
-from webhooks_core.changes import Actor
+from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.owners import changes
+from webhooks_core.owners.changes import Actor
 from webhooks_core.publishing import publish
 
 BASE = "/accounts/webhooks"

@@ -6,8 +6,9 @@ import pytest
 
 from tests.webhooks_core.admin.looking import SCRIPT
 from tests.webhooks_core.pages.conftest import NOWHERE, TYPE
-from webhooks_core import changes, endpoints
+from webhooks_core import endpoints
 from webhooks_core.models import EndpointChange
+from webhooks_core.owners import changes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

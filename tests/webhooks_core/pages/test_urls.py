@@ -14,11 +14,12 @@ from gateway.webhooks import INGEST_COMPLETED as INGEST
 from recording.webhook_pages import AccountDoor
 from tests.webhooks_core.admin.looking import nothing_changes
 from tests.webhooks_core.pages.conftest import BASE, Person
-from webhooks_core import changes, endpoints, replay_jobs
+from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.owners import changes, replay_jobs
+from webhooks_core.owners.replay_jobs import Kind, Selection
 from webhooks_core.pages.urls import urls
 from webhooks_core.publishing import publish
-from webhooks_core.replay_jobs import Kind, Selection
 
 PATTERNS: list[URLPattern] = urls(AccountDoor())[0]
 Ids = tuple[str, str, str]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from webhooks_core import changes, endpoints
+from webhooks_core import endpoints
 from webhooks_core.management.endpoint_command import EndpointCommand
 from webhooks_core.models import Endpoint
+from webhooks_core.owners import changes
 
 
 class Command(EndpointCommand):

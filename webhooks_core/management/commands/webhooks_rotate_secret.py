@@ -8,9 +8,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from webhooks_core import changes, endpoints
+from webhooks_core import endpoints
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Endpoint
+from webhooks_core.owners import changes
 
 MAX_HOURS = 720.0
 

@@ -8,12 +8,12 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db.models import F, Q
 
-from webhooks_core import endpoint_state
-from webhooks_core.endpoint_state import EndpointState, Health
 from webhooks_core.management import owners
 from webhooks_core.management.output import add_json_argument, write_list
 from webhooks_core.management.printable import printable
 from webhooks_core.models import Endpoint
+from webhooks_core.owners import endpoint_state
+from webhooks_core.owners.endpoint_state import EndpointState, Health
 from webhooks_core.times import iso
 
 AT_MOST = 1000

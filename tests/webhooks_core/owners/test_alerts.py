@@ -14,8 +14,8 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
     ok,
 )
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import alerts
 from webhooks_core.models import Endpoint
+from webhooks_core.owners import alerts
 from webhooks_core.profiles import Notice, NoticeKind
 from webhooks_core.upkeep.sweep import sweep
 

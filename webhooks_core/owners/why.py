@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from webhooks_core import filters, ids, profiles
 from webhooks_core.conf import webhook_settings
-from webhooks_core.endpoint_state import MAX_COUNTED, told
 from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
+from webhooks_core.owners.endpoint_state import MAX_COUNTED, told
 
 
 class Answer(StrEnum):

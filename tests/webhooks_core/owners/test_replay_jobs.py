@@ -12,7 +12,7 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core import changes, endpoints, replay_jobs
+from webhooks_core import endpoints
 from webhooks_core.models import (
     Delivery,
     Endpoint,
@@ -20,7 +20,8 @@ from webhooks_core.models import (
     ReplayJob,
     SkippedEvent,
 )
-from webhooks_core.replay_jobs import ReplayRunningError, Selection
+from webhooks_core.owners import changes, replay_jobs
+from webhooks_core.owners.replay_jobs import ReplayRunningError, Selection
 from webhooks_core.replays import NotSubscribedError
 from webhooks_core.upkeep.retention import remove_old
 

@@ -16,9 +16,9 @@ from itertools import chain
 from django.db.models import OuterRef, Q, QuerySet
 
 from webhooks_core import ids, profiles, replays
-from webhooks_core.event_search import next_cursor, position
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.lookups import IdList, among
+from webhooks_core.owners.event_search import next_cursor, position
 from webhooks_core.replays import Resent
 
 MAX_PAGE = 100

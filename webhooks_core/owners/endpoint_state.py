@@ -14,7 +14,7 @@ from django.utils import timezone
 from webhooks_core import profiles
 from webhooks_core.models import Delivery, Endpoint, SkippedEvent
 from webhooks_core.models.lookups import CountOf
-from webhooks_core.remedies import remedy
+from webhooks_core.owners.remedies import remedy
 
 # More are told as "more than".
 MAX_COUNTED = 10_000

@@ -13,14 +13,15 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core import endpoint_state, endpoints
-from webhooks_core.endpoint_state import (
+from webhooks_core import endpoints
+from webhooks_core.models import Delivery, Endpoint, EndpointChange, SkippedEvent
+from webhooks_core.owners import endpoint_state
+from webhooks_core.owners.endpoint_state import (
     Health,
     describe,
     describe_all,
     told,
 )
-from webhooks_core.models import Delivery, Endpoint, EndpointChange, SkippedEvent
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

@@ -16,12 +16,13 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, Max, Q, QuerySet
 from django.utils import timezone
 
-from webhooks_core import changes, ids, profiles
-from webhooks_core.changes import Action, Actor
+from webhooks_core import ids, profiles
 from webhooks_core.database import limits
 from webhooks_core.database.clock import clock
 from webhooks_core.models import Delivery, Endpoint, Event, ReplayJob, SkippedEvent
 from webhooks_core.models.lookups import among
+from webhooks_core.owners import changes
+from webhooks_core.owners.changes import Action, Actor
 from webhooks_core.replays import NotSubscribedError
 from webhooks_core.worker import notify
 

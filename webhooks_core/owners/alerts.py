@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import QuerySet
 
-from webhooks_core import notifications
 from webhooks_core.models import Endpoint
+from webhooks_core.owners import notifications
 from webhooks_core.profiles import NoticeKind
 
 FAILING_AFTER = timedelta(minutes=10)

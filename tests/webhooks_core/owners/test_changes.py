@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from tests.webhooks_core.factories import EndpointFactory
-from webhooks_core import changes, endpoints
+from webhooks_core import endpoints
+from webhooks_core.owners import changes
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

@@ -10,9 +10,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import changes, delivery_search, replays
-from webhooks_core.delivery_search import DeliveryFilter, State, StatusClass, search
+from webhooks_core import replays
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.owners import changes, delivery_search
+from webhooks_core.owners.delivery_search import (
+    DeliveryFilter,
+    State,
+    StatusClass,
+    search,
+)
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

@@ -8,9 +8,10 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core import changes, front, publishing, replays
+from webhooks_core import publishing, replays
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.endpoints import HANGS_AFTER
+from webhooks_core.owners import changes, front
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

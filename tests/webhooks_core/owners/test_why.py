@@ -9,9 +9,10 @@ import time_machine
 from django.utils import timezone
 
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core import endpoints, why
+from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.why import explain
+from webhooks_core.owners import why
+from webhooks_core.owners.why import explain
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhooks_core.remedies import remedy
+from webhooks_core.owners.remedies import remedy
 
 
 @pytest.mark.parametrize(

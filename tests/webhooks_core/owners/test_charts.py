@@ -15,9 +15,9 @@ from tests.webhooks_core.factories import (
     DeliveryFactory,
     EndpointFactory,
 )
-from webhooks_core import charts
-from webhooks_core.charts import HEIGHT, HOURS_24, PERIODS, Chart
 from webhooks_core.models import AttemptHour
+from webhooks_core.owners import charts
+from webhooks_core.owners.charts import HEIGHT, HOURS_24, PERIODS, Chart
 from webhooks_core.upkeep import rollups
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
