@@ -283,6 +283,7 @@ def profile(
         endpoint_prefix="whsub_",
         inactive_fails_pending=True,
         enabled=configured.enabled,
+        receiver_control=configured.receiver_control,
         ping=ping,
         on_notice=on_notice,
         owner_lists=owner_lists.lists,

@@ -144,6 +144,8 @@ def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint
             notifications.send(locked, NoticeKind.ENABLED, failures=failures)
         if is_enabled or has_new_url:
             fields |= NOT_HANGING
+        if fields.get("active"):
+            fields |= {"refused_at": None}
         fields["updated_at"] = now = timezone.now()
         for name, value in fields.items():
             setattr(locked, name, value)
@@ -174,7 +176,7 @@ def _notify_of_change(
 # Not told as changes: what follows from others, and times.
 _IMPLIED = {
     *("updated_at", "disabled_at", "consecutive_failures", "timeouts"),
-    *("hanging_since", "status", "paused_at"),
+    *("hanging_since", "status", "paused_at", "refused_at"),
 }
 
 
@@ -206,8 +208,12 @@ _CONFIDENTIAL = {"custom_headers"}
 
 
 def enable(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:
-    """Make a disabled endpoint active again with its counter at 0; waiting deliveries become due."""
-    return update(endpoint, by=by, status=Endpoint.Status.ACTIVE)
+    """Make a disabled endpoint active again with its counter at 0; waiting deliveries become due.
+
+    The same for one that its receiver switched off.
+    """
+    fields = {"active": True} if endpoint.refused_at else {}
+    return update(endpoint, by=by, status=Endpoint.Status.ACTIVE, **fields)
 
 
 def pause(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:

@@ -146,6 +146,8 @@ class WebhookSettings(FromFile):
     publishable: Annotated[
         tuple[Annotated[str, OneOf(PUBLISHABLE)], ...], AfterValidator(rules.each_once)
     ] = ()
+    # 410, 413 and the header webhook-delivery of a response are obeyed.
+    receiver_control: StrictBool = False
     alert_emails: Annotated[
         tuple[AlertEmail, ...], rules.all_different("tenant_id")
     ] = ()

@@ -219,7 +219,7 @@ class EndpointAdmin(OwnerPageAdmin):
         return redirect("admin:webhooks_core_delivery_change", delivery.pk)
 
     def enable(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        if not endpoint.is_disabled:
+        if not endpoint.may_be_enabled:
             raise RefusedError("It is not disabled.", "WARNING")
         endpoints.enable(endpoint, by=base.operator(request))
         text = "Enabled: pending deliveries are sent now."

@@ -8,6 +8,7 @@ from datetime import timedelta
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult
 from webhooks_core.profiles import WebhookProfile
+from webhooks_core.receiver_control import Word
 
 # After so many interruptions a delivery is a suspect: it is sent alone.
 SUSPECT_AFTER = 2
@@ -18,19 +19,35 @@ LONGEST_PAUSE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Delivered, to be retried after `pause_s`, or (neither) failed for good."""
+    """Delivered, to be retried after `pause_s`, or (neither) failed for good.
+
+    With `disables` its endpoint is switched off. Then `error` says why, also of a delivered one.
+    """
 
     is_delivered: bool = False
     pause_s: float | None = None
     error: str = ""
+    disables: bool = False
 
     @property
     def is_final_failure(self) -> bool:
         return not self.is_delivered and self.pause_s is None
 
 
-def decide(profile: WebhookProfile, *, tried: int, result: AttemptResult) -> Decision:
-    """Return what a result means; `tried` counts the attempts with a known result."""
+def decide(
+    profile: WebhookProfile,
+    *,
+    tried: int,
+    result: AttemptResult,
+    word: Word | None = None,
+) -> Decision:
+    """Return what a result means; `tried` counts the attempts with a known result.
+
+    `word` is what the receiver asks for, if its profile obeys that.
+    """
+    if word:
+        is_delivered = result.outcome == Outcome.OK
+        return Decision(is_delivered, error=word.text, disables=word.disables)
     if result.outcome == Outcome.OK:
         return Decision(is_delivered=True)
     if result.status_code in profile.final_statuses:

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Case, F, IntegerField, Q, Value, When
 from django.db.models.functions import Coalesce
 
-from webhooks_core import tracing
+from webhooks_core import receiver_control, tracing
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.attempt_details import details, excerpt
@@ -31,6 +31,7 @@ from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult
 from webhooks_core.owners import alerts, changes
 from webhooks_core.owners.changes import Action
+from webhooks_core.worker import notify
 
 # More failures in a row without a free port are not temporary: the receiver's address cannot be
 # used from this machine.
@@ -202,6 +203,7 @@ def record_batch(
             [attempt for attempt in claimed if attempt[1].queue in locked], now
         )
         _count_failures(recorded, now)
+        _switch_off(recorded, now)
         Delivery.objects.release(untried, lease=lease.pk)
         _update_deliveries(lease, recorded, now)
         _insert_attempts(lease, recorded)
@@ -235,10 +237,14 @@ def _decide_all(ended: Iterable[EndedAttempt], now: datetime) -> list[RecordedRe
     decisions: dict[tuple[object, ...], Decision] = {}
     recorded: list[RecordedResult] = []
     for claim, result in ended:
+        obeys = claim.profile.receiver_control
+        word = receiver_control.word_of(result) if obeys else None
         failure = (result.status_code, result.error, result.retry_after)
-        key = (claim.due.queue, claim.tried, *failure)
+        key = (claim.due.queue, claim.tried, *failure, word)
         if key not in decisions:
-            decisions[key] = decide(claim.profile, tried=claim.tried, result=result)
+            decisions[key] = decide(
+                claim.profile, tried=claim.tried, result=result, word=word
+            )
         pause_s = decisions[key].pause_s
         retry_at = None if pause_s is None else now + timedelta(seconds=pause_s)
         recorded.append(RecordedResult(claim, result, decisions[key], retry_at))
@@ -289,6 +295,19 @@ def _count_run(pk: int, run: Sequence[RecordedResult], now: datetime) -> None:
         alerts.disabled(last.claim.endpoint, failures=limit, error=error, now=now)
 
 
+def _switch_off(recorded: Iterable[RecordedResult], now: datetime) -> None:
+    """Switch off the endpoints whose receivers ask for that; what waits for them is dropped."""
+    asked = {entry.result.queue: entry for entry in recorded if entry.decision.disables}
+    for pk, entry in sorted(asked.items()):
+        if Endpoint.objects.refuse(pk=pk, now=now):
+            error = entry.decision.error
+            changes.record(
+                pk, Action.DISABLED, by=changes.RECEIVER, details={"answer": error}
+            )
+            alerts.refused(entry.claim.endpoint, error=error, now=now)
+            notify.recall_on_commit([pk])
+
+
 def _latest_failure(run: Sequence[RecordedResult], now: datetime) -> dict[str, Any]:
     """Return what an endpoint keeps of failures in a row, for the same UPDATE."""
     result, error = run[-1].result, run[-1].result.error[:512]
@@ -337,11 +356,11 @@ def _insert_attempts(
                 duration_ms=result.duration_ms,
                 outcome=str(result.outcome),
                 status_code=result.status_code,
-                error=result.error[:512],
+                error=decision.error[:512],
                 response_body=result.body,
                 is_repeated=result.is_repeated,
                 details=details(result, claim.endpoint, lease=lease.pk),
             )
-            for claim, result, *_ in recorded
+            for claim, result, decision, _ in recorded
         ]
     )

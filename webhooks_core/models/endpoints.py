@@ -8,7 +8,8 @@ from typing import Any, Self
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import connection, models
-from django.db.models import Q
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from webhooks_core.models.lookups import among
@@ -89,6 +90,12 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         )
         return disabled
 
+    def refuse(self, *, pk: int, now: datetime) -> bool:
+        """Switch off an endpoint whose receiver asked for that; return False if it is off."""
+        rows = self.filter(pk=pk, deleted_at=None, active=True)
+        off = {"active": False, "refused_at": now, "updated_at": now}
+        return rows.update(**off, disabled_at=Coalesce("disabled_at", Value(now))) == 1
+
 
 class Endpoint(models.Model):
     """A URL that an owner wants events sent to.
@@ -141,6 +148,8 @@ class Endpoint(models.Model):
     )
     # Since when events skip it: it is disabled or inactive.
     disabled_at = models.DateTimeField(null=True, blank=True)
+    # Its receiver has asked to be sent nothing more (receiver_control.py).
+    refused_at = models.DateTimeField(null=True, blank=True)
     # An alert of this incident was sent; a notice says when the endpoint works again.
     alerted_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
@@ -207,6 +216,11 @@ class Endpoint(models.Model):
     @property
     def is_disabled(self) -> bool:
         return self.status == self.Status.DISABLED
+
+    @property
+    def may_be_enabled(self) -> bool:
+        """Whether it is off, but not by its owner: by the engine, or as its receiver asked."""
+        return self.is_disabled or self.refused_at is not None
 
     @property
     def is_subscribed(self) -> bool:

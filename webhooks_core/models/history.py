@@ -35,7 +35,7 @@ class EndpointChange(models.Model):
         REPLAY_STARTED = "replay_started"
         REPLAY_CANCELLED = "replay_cancelled"
 
-    # `engine`, `owner`, `operator`, `command` or `configuration`.
+    # `engine`, `owner`, `operator`, `command`, `configuration` or `receiver`.
     actor_kind = models.CharField(max_length=16)
     # An account, a principal or a user of the admin.
     actor = models.CharField(max_length=150, blank=True)

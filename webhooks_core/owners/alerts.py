@@ -25,7 +25,10 @@ def send_due(now: datetime) -> int:
         failing_since__lte=now - FAILING_AFTER, alerted_at=None
     )
     recovered = Endpoint.objects.filter(
-        deleted_at=None, alerted_at__isnull=False, failing_since=None
+        deleted_at=None,
+        alerted_at__isnull=False,
+        failing_since=None,
+        refused_at=None,
     )
     return _send(failing, NoticeKind.FAILING, alerted_at=now) + _send(
         recovered, NoticeKind.RECOVERED, alerted_at=None
@@ -49,6 +52,16 @@ def _send(
                 )
                 sent += 1
     return sent
+
+
+def refused(endpoint: Endpoint, *, error: str, now: datetime) -> None:
+    """Send the notice that an endpoint is off as its receiver asked, in its transaction.
+
+    If it had failed, a success after it is switched on ends the incident.
+    """
+    failing = Endpoint.objects.filter(pk=endpoint.pk, failing_since__isnull=False)
+    failing.update(alerted_at=now)
+    notifications.send(endpoint, NoticeKind.DISABLED, error=error, since=now)
 
 
 def disabled(endpoint: Endpoint, *, failures: int, error: str, now: datetime) -> None:

@@ -24,6 +24,7 @@ class Actor(NamedTuple):
 
 
 ENGINE = Actor("engine")
+RECEIVER = Actor("receiver")
 COMMAND = Actor("command")
 CONFIGURATION = Actor("configuration")
 

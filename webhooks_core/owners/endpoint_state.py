@@ -226,6 +226,7 @@ def _sentence(
     return " ".join(filter(None, parts))
 
 
+REFUSED = "Switched off by its receiver{since}: nothing is sent."
 _BEGINNINGS = {
     Health.DELETED: "Deleted{since}.",
     Health.DISABLED: "Disabled{since}: nothing is sent.",
@@ -242,7 +243,8 @@ def _begin(state: Health, endpoint: Endpoint, now: datetime) -> str:
         return "Nothing was sent yet." if is_new else "Delivers."
     since = _since(state, endpoint)
     text = f" since {told(since, now)}" if since else ""
-    return _BEGINNINGS[state].format(since=text)
+    is_refused = state is Health.INACTIVE and endpoint.refused_at
+    return (REFUSED if is_refused else _BEGINNINGS[state]).format(since=text)
 
 
 def _failures(state: Health, endpoint: Endpoint, error: str, now: datetime) -> str:
@@ -286,6 +288,8 @@ def told(at: datetime, now: datetime) -> str:
 
 def _remedy(state: Health, endpoint: Endpoint) -> str:
     cause = ""
+    if state is Health.INACTIVE and endpoint.refused_at:
+        return REFUSED_REMEDY
     if endpoint.failed_attempts and endpoint.last_outcome:
         profile = profiles.find(endpoint.profile)
         cause = remedy(
@@ -296,6 +300,10 @@ def _remedy(state: Health, endpoint: Endpoint) -> str:
     return " ".join(filter(None, (cause, _NEXT.get(state, ""))))
 
 
+REFUSED_REMEDY = (
+    "The receiver asked for this by the status 410 or the header `webhook-delivery: disable`."
+    " Change its answer, or the url. Then enable the endpoint, and replay what was missed."
+)
 _NEXT = {
     Health.DISABLED: (
         "Then enable it on its page, or change its url, and replay what was missed."

@@ -183,7 +183,7 @@ class SendTest(EndpointAction):
 
 class Enable(EndpointAction):
     def act(self, endpoint: Endpoint) -> HttpResponse:
-        if not endpoint.is_disabled:
+        if not endpoint.may_be_enabled:
             raise RefusedError("Nothing was changed: it is not disabled.")
         endpoints.enable(endpoint, by=self.owner.by)
         address = self.address("endpoint", endpoint.public_id)

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from webhooks_core.models import Endpoint, EndpointChange
+from webhooks_core.owners.changes import RECEIVER
 from webhooks_core.pages.base import OwnerView
 
 PAGE_SIZE = 50
@@ -35,6 +36,7 @@ ACTORS = {
     "operator": "An operator",
     "command": "An operator",
     "configuration": "The configuration",
+    "receiver": "The receiver",
 }
 
 
@@ -63,11 +65,17 @@ def lines(changes: Iterable[EndpointChange]) -> list[Line]:
         Line(
             change,
             ACTORS.get(change.actor_kind, change.actor or "You"),
-            WORDS.get(change.action, change.action),
+            _words(change),
             list(_details(change.details)),
         )
         for change in changes
     ]
+
+
+def _words(change: EndpointChange) -> str:
+    if change.actor_kind == RECEIVER.kind:
+        return "switched it off"
+    return WORDS.get(change.action, change.action)
 
 
 def _details(details: dict[str, Any]) -> Iterable[tuple[str, str]]:

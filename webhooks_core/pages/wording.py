@@ -50,13 +50,19 @@ SHORT: dict[str, str] = {
 def sentence(attempt: Attempt, *, timeout_s: float) -> str:
     """Return what an attempt met, as a clause: `your server answered 500`."""
     if attempt.status_code is not None:
-        return f"your server answered {attempt.status_code}"
+        return f"your server answered {_answer(attempt)}"
     clauses: dict[str, str] = {
         Outcome.TIMEOUT: f"your server did not answer within {timeout_s:g} s",
         Outcome.UNSIGNED: "the event could not be signed",
         Outcome.INTERRUPTED: "our process ended during the attempt",
     }
     return clauses.get(attempt.outcome) or attempt.error or "the attempt failed"
+
+
+def _answer(attempt: Attempt) -> str:
+    """Return the status, with what the receiver asked for in brackets."""
+    status, _, asked = attempt.error.removeprefix("HTTP ").partition(", ")
+    return f"{status} ({asked})" if asked else str(attempt.status_code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,7 @@ def _delivered(attempts: Sequence[Attempt]) -> str:
     last = attempts[-1]
     number = "" if len(attempts) == 1 else f" at attempt {len(attempts)}"
     pause = in_words(timedelta(milliseconds=last.duration_ms))
-    return f"Delivered{number}: your server answered {last.status_code} in {pause}."
+    return f"Delivered{number}: your server answered {_answer(last)} in {pause}."
 
 
 def _failures(attempts: Sequence[Attempt], timeout_s: float) -> str:

@@ -314,7 +314,7 @@ class ChangeSerializer(serializers.Serializer[Any]):
     at = TimeField(help_text="UTC.")
     action = choice(EndpointChange.Action.values, help_text="What was done.")
     actor_kind = serializers.CharField(
-        help_text="`owner`, `operator`, `command`, `configuration` or `engine`."
+        help_text="`owner`, `operator`, `command`, `configuration`, `engine` or `receiver`."
     )
     actor = serializers.SerializerMethodField(
         help_text="Of an owner: the account or principal. Empty for others."

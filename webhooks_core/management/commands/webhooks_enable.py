@@ -13,9 +13,9 @@ class Command(EndpointCommand):
     done = "enabled"
 
     def apply(self, endpoint: Endpoint) -> bool:
-        if not endpoint.is_disabled and endpoint.paused_at is None:
+        if not endpoint.may_be_enabled and endpoint.paused_at is None:
             return False
-        if endpoint.is_disabled:
+        if endpoint.may_be_enabled:
             endpoints.enable(endpoint, by=changes.COMMAND)
         if endpoint.paused_at is not None:
             endpoints.resume(endpoint, by=changes.COMMAND)
