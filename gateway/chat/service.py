@@ -292,7 +292,8 @@ class Service:
         is_stream = context.request.stream and operation.can_stream
         self.limits.enter(context.caller)
         try:
-            await self.budgets.reserve(context)
+            if operation.is_budgeted:
+                await self.budgets.reserve(context)
         except BaseException:
             self.limits.leave(context.caller)
             raise
@@ -348,8 +349,8 @@ def failure_response(
         status, detail = look_up(SYNCHRONOUS, error, request_id)
         return ChatResponse.json(status, api_format.error(status, detail))
     failure = _as_gateway_error(error, request_id)
-    body = api_format.error(failure.status_code, failure.detail)
-    return ChatResponse.json(failure.status_code, body, failure.headers)
+    body, headers = api_format.refusal(failure)
+    return ChatResponse.json(failure.status_code, body, headers)
 
 
 def _as_gateway_error(error: Exception, request_id: str) -> ApiError:

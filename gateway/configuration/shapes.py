@@ -20,7 +20,7 @@ from gateway.configuration import rules
 from gateway.configuration.rules import ApiKey, BaseURL, Name, OneOf, Text
 from gateway.webhooks import EVENT_TYPES, PUBLISHABLE, SUBSCRIBABLE
 
-INFERENCE_TYPES = ("chat", "embedding")
+INFERENCE_TYPES = CHAT, EMBEDDING = ("chat", "embedding")
 SUPPORTS = (
     *("streaming", "tools", "vision", "audio"),
     *("json_object", "json_schema", "reasoning"),

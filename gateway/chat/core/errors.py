@@ -9,6 +9,8 @@ from types import UnionType
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from webhooks_core.web.errors import TooManyRequestsError
+
 PACIFIC = ZoneInfo("America/Los_Angeles")
 INTERNAL = "Internal error occurred. Our team has been notified."
 UPSTREAM = "Upstream service error for request_id {request_id}"
@@ -72,6 +74,10 @@ class UpstreamServiceError(ChatError):
     def __init__(self, reason: str, *, retry_after: float = 0.0) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
+
+
+class OverBudgetError(TooManyRequestsError):
+    """A budget does not allow the request: clients need not try again at once."""
 
 
 # The rows of a table: classes, status, and the detail; None stands for the arguments.

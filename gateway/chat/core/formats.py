@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gateway.chat.core import errors, json_numbers
 from gateway.chat.core.sse import COMMENT, frame
+from webhooks_core.web.errors import ApiError
 
 ERROR_TYPES = {
     401: "authentication_error",
@@ -31,6 +33,10 @@ class ApiFormat:
     def error(self, status: int, detail: Any) -> dict[str, Any]:
         """Return the body of an error."""
         return openai_error(status, detail) if self.is_openai else {"detail": detail}
+
+    def refusal(self, error: ApiError) -> tuple[Any, Mapping[str, str]]:
+        """Return body and headers for a request that is refused before a call."""
+        return self.error(error.status_code, error.detail), error.headers
 
     def failure(
         self, table: errors.Table, error: BaseException, request_id: str

@@ -9,11 +9,13 @@ from gateway.chat.core import errors, json_numbers
 from gateway.chat.core.failures import is_too_long
 from gateway.chat.core.formats import TOO_MANY_REQUESTS, ApiFormat, upstream_error
 from webhooks_core.network.retry_after import whole_seconds
+from webhooks_core.web.errors import ApiError
 
+BILLING = "billing_error"
 ERROR_TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
-    402: "billing_error",
+    402: BILLING,
     403: "permission_error",
     404: "not_found_error",
     409: "conflict_error",
@@ -53,8 +55,13 @@ class MessagesFormat(ApiFormat):
     def error(self, status: int, detail: Any) -> dict[str, Any]:
         other = ERROR_TYPES[400 if status < 500 else 500]
         message = detail if isinstance(detail, str) else " ".join(map(str, detail))
-        kind = ERROR_TYPES.get(status, other)
-        return {"type": "error", "error": {"type": kind, "message": message}}
+        return _error(ERROR_TYPES.get(status, other), message)
+
+    def refusal(self, error: ApiError) -> tuple[Any, Mapping[str, str]]:
+        if isinstance(error, errors.OverBudgetError):
+            headers = {**error.headers, "x-should-retry": "false"}
+            return _error(BILLING, str(error.detail)), headers
+        return super().refusal(error)
 
     def failure(
         self, table: errors.Table, error: BaseException, request_id: str
@@ -77,6 +84,10 @@ class MessagesFormat(ApiFormat):
         if response is not None:
             return frame_raw(b"error", response[1])
         return frame(self.error(status, text))
+
+
+def _error(kind: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": kind, "message": message}}
 
 
 MESSAGES = MessagesFormat(

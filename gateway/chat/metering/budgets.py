@@ -21,15 +21,21 @@ import structlog
 from django.db import Error
 
 from gateway.chat.core.context import ChatContext
+from gateway.chat.core.errors import OverBudgetError
 from gateway.chat.core.usage_tokens import Usage, count, estimate, prompt_length
 from gateway.chat.metering import budget_counters
 from gateway.chat.metering.budget_counters import CounterKey
 from gateway.chat.metering.usage import NANO_PER_TOKEN, CompletedRequest
 from gateway.chat.metering.windows import end_of, start_of
 from gateway.chat.models import ModelPrice
-from gateway.configuration.shapes import COST, TOKENS, BudgetEntry, ModelEntry
+from gateway.configuration.shapes import (
+    COST,
+    EMBEDDING,
+    TOKENS,
+    BudgetEntry,
+    ModelEntry,
+)
 from gateway.identity import Caller
-from webhooks_core.web.errors import TooManyRequestsError
 from webhooks_core.web.thread_pool import InThread
 
 SYNC_S = 1.0
@@ -52,7 +58,7 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class BudgetExceededError(TooManyRequestsError):
+class BudgetExceededError(OverBudgetError):
     """A request that does not fit into a budget any more in this window."""
 
     def __init__(self, budget: BudgetEntry, subject: str, now: datetime) -> None:
@@ -209,7 +215,9 @@ class Budgets:
             return Amounts(1, 0, 0)
         body = context.request.body
         limits = (count(body.get(name)) for name in MAX_TOKENS)
-        completion = next(filter(None, limits), self.default_tokens)
+        has_completion = context.endpoint.inference_type != EMBEDDING
+        default = self.default_tokens if has_completion else 0
+        completion = next(filter(None, limits), default)
         usage = Usage(estimate(prompt_length(body)), completion)
         tokens = usage.prompt_tokens + completion
         return Amounts(1, tokens, self._cost(context.endpoint.name, usage))

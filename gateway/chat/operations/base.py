@@ -18,6 +18,7 @@ class Operation:
     action: ClassVar[str]  # in policy decisions
     inference_type: ClassVar[str] = "chat"
     can_stream: ClassVar[bool] = True
+    is_budgeted: ClassVar[bool] = True  # False: it costs nothing
     # Whether `ModelRequest.raw` keeps the body as it was sent, and the headers with this
     # prefix that an upstream may get.
     keeps_raw: ClassVar[bool] = False

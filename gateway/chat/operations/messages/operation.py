@@ -41,6 +41,7 @@ class CountTokens(Messages):
 
     action = "messages.count_tokens"
     can_stream = False
+    is_budgeted = False
 
     async def complete(
         self, upstream: Upstream, job: Job, context: ChatContext

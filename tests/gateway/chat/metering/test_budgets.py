@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 import pytest
+import requests
 from django.db import OperationalError
 from structlog.testing import capture_logs
 
@@ -25,7 +26,7 @@ from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.models import ModelPrice
 from gateway.configuration.shapes import BudgetEntry, ModelEntry, Target
 from gateway.identity import Caller
-from tests.gateway.chat.harness import MESSAGES, V1, V2
+from tests.gateway.chat.harness import IDENTITY, MESSAGES, V1, V2
 from tests.gateway.chat.mock_upstream import COMPLETION, answers
 
 NOON = datetime(2026, 11, 25, 12, 0, 30, tzinfo=UTC)
@@ -145,6 +146,12 @@ def test_tokens_are_reserved_for_the_prompt_and_the_longest_completion(body, tok
     fitting = process(Database(), budget("tokens", limit=tokens))
     run(fitting.reserve(request(**body)))
     refusal(process(Database(), budget("tokens", limit=tokens - 1)), request(**body))
+
+
+def test_an_embedding_reserves_no_completion():
+    context = request()
+    context.endpoint = replace(context.endpoint, inference_type="embedding")
+    run(process(Database(), budget("tokens", limit=6)).reserve(context))
 
 
 def test_the_real_usage_replaces_what_was_reserved():
@@ -378,20 +385,73 @@ def test_a_day_of_traffic_is_what_an_exact_ledger_says():
     assert stored == dict(ledger)
 
 
-@pytest.mark.parametrize("path", [V1, V2])
-@pytest.mark.parametrize("stream", [False, True])
-def test_the_gateway_refuses_before_the_upstream_is_asked(
-    gateway, upstream, path, stream
-):
-    gateway.budgets.entries = (budget(limit=1, window="month"),)
+MESSAGES_PATH, RESPONSES, EMBEDDINGS = "/v1/messages", "/v1/responses", "/v1/embeddings"
+ROUTES = (V1, V2, MESSAGES_PATH, RESPONSES, EMBEDDINGS)
+VECTORS = {"data": [{"embedding": [0.5]}], "usage": {"prompt_tokens": 1}}
+
+
+@pytest.fixture
+def limited(gateway, upstream):
+    """A gateway whose only budget allows one request in a month."""
+    gateway.budgets.entries = (budget(limit=1, window="month", per=("tenant",)),)
     gateway.budgets.add = Database().add
+    gateway.declare("vectors", inference_type="embedding")
     upstream.script = answers(COMPLETION)
-    assert gateway.post(path=path).status_code == 200
-    refused = gateway.post(path=path, stream=stream)
+    return gateway
+
+
+def call(gateway, path, **fields):
+    shape: dict[str, dict[str, Any]] = {
+        RESPONSES: {"input": "Say hello"},
+        EMBEDDINGS: {"model": "vectors", "input": "Say hello"},
+        MESSAGES_PATH: {"max_tokens": 9, "messages": MESSAGES},
+    }
+    default: dict[str, Any] = {"messages": MESSAGES}
+    body = {"model": "small", **shape.get(path, default), **fields}
+    return gateway.post(orjson.dumps(body), path=path)
+
+
+@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("stream", [False, True])
+def test_every_route_counts_and_refuses_before_the_upstream_is_asked(
+    limited, upstream, path, stream
+):
+    upstream.script = answers(VECTORS if path == EMBEDDINGS else COMPLETION)
+    assert call(limited, path).status_code == 200
+    refused = call(limited, path, stream=stream)
     assert refused.status_code == 429
     assert int(refused.headers["Retry-After"]) >= 1
     body = refused.json()
     text = body["detail"] if path == V2 else body["error"]["message"]
-    assert text.startswith("The budget 'b' allows 1 requests a month.")
+    start = (
+        "The budget 'b' allows 1 requests a month for tenant acme. It starts again at "
+    )
+    assert text.startswith(start)
     assert len(upstream.requests) == 1
-    assert gateway.settled(lambda: gateway.limits.running == 0)
+    assert limited.settled(lambda: limited.limits.running == 0)
+
+
+def test_clients_of_anthropic_are_told_not_to_try_again(limited):
+    call(limited, MESSAGES_PATH)
+    refused = call(limited, MESSAGES_PATH)
+    assert refused.json()["error"]["type"] == "billing_error"
+    assert refused.headers["x-should-retry"] == "false"
+    assert refused.headers["Retry-After"].isdigit()
+
+
+def test_other_refusals_of_messages_may_be_tried_again(gateway):
+    gateway.limits.per_minute = -1
+    refused = call(gateway, MESSAGES_PATH)
+    assert refused.json()["error"]["type"] == "rate_limit_error"
+    assert "x-should-retry" not in refused.headers
+
+
+def test_what_costs_nothing_is_never_denied(limited, upstream):
+    call(limited, V1)
+    for _ in range(2):
+        counted = call(limited, "/v1/messages/count_tokens")
+        assert (counted.status_code, counted.json()["estimated"]) == (200, True)
+        listed = requests.get(limited.url + "/v1/models", headers=IDENTITY, timeout=30)
+        assert listed.status_code == 200
+    (counter,) = limited.budgets._counters.values()
+    assert (counter.used, counter.reserved) == (1, 0)
