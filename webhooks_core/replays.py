@@ -24,6 +24,7 @@ from webhooks_core.models.lookups import among
 from webhooks_core.owners import changes
 from webhooks_core.owners.changes import Action, Actor
 from webhooks_core.owners.front import ROUND, due_first
+from webhooks_core.times import iso
 from webhooks_core.worker import notify
 
 BATCH = 200
@@ -221,6 +222,7 @@ def replay_failed(
     endpoint: Endpoint,
     *,
     since: datetime,
+    by: Actor,
     per_second: float = 50,
     on_progress: Callable[[int, int], object] = lambda *_: None,
 ) -> int:
@@ -235,6 +237,9 @@ def replay_failed(
     # A replay that fails again meanwhile is not replayed.
     failed = failed_since(endpoint, since).filter(created_at__lt=timezone.now())
     total = failed.count()
+    if total:
+        details = {"since": iso(since), "count": total}
+        changes.record(endpoint.pk, Action.RESENT, by=by, details=details)
     queued = 0
     while part := list(failed[:BATCH]):
         with transaction.atomic():

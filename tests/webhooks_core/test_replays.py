@@ -66,6 +66,7 @@ def test_all_that_failed_is_counted_and_sent_at_a_pace(failed):
     queued = replays.replay_failed(
         target,
         since=since,
+        by=changes.COMMAND,
         per_second=0.1,
         on_progress=lambda *progress: seen.append(progress),
     )
@@ -83,8 +84,8 @@ def test_all_that_failed_is_counted_and_sent_at_a_pace(failed):
 def test_a_replayed_delivery_is_not_replayed_again(failed):
     _, target = failed
     since = timezone.now() - timedelta(minutes=1)
-    assert replays.replay_failed(target, since=since) == 3
-    assert replays.replay_failed(target, since=since) == 0
+    assert replays.replay_failed(target, since=since, by=changes.COMMAND) == 3
+    assert replays.replay_failed(target, since=since, by=changes.COMMAND) == 0
 
 
 def test_a_replay_while_one_is_pending_is_that_one(failed):
@@ -121,7 +122,7 @@ def test_nothing_is_replayed_to_a_deleted_endpoint(failed):
     with pytest.raises(NotSubscribedError):
         replays.replay(Delivery.objects.select_related("endpoint").earliest("pk"))
     with pytest.raises(NotSubscribedError):
-        replays.replay_failed(target, since=timezone.now())
+        replays.replay_failed(target, since=timezone.now(), by=changes.COMMAND)
     assert Delivery.objects.count() == 3
 
 
@@ -228,7 +229,12 @@ def test_a_replay_that_fails_again_meanwhile_is_not_replayed_twice(monkeypatch):
         Delivery.objects.all().fail(error="over again")
 
     since = timezone.now() - timedelta(hours=1)
-    assert replays.replay_failed(target, since=since, on_progress=fail_at_once) == 3
+    assert (
+        replays.replay_failed(
+            target, since=since, by=changes.COMMAND, on_progress=fail_at_once
+        )
+        == 3
+    )
     assert Delivery.objects.count() == 6
 
 

@@ -18,7 +18,6 @@ from webhooks_core import profiles, replays
 from webhooks_core.admin import base, display
 from webhooks_core.admin.base import (
     Bounds,
-    HistoryAdmin,
     NewestChangeList,
     RefusedError,
 )
@@ -32,6 +31,7 @@ from webhooks_core.admin.filters import (
     TriggerFilter,
     created_bounds,
 )
+from webhooks_core.admin.resending import ResendFailedAdmin
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.lookups import among
 from webhooks_core.owners.endpoint_state import Health
@@ -46,9 +46,10 @@ NOT_WAITING = "Nothing was changed: it has ended, or an attempt is in progress."
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(HistoryAdmin[Delivery]):
+class DeliveryAdmin(ResendFailedAdmin):
+    change_list_template = "admin/webhooks_core/delivery/list.html"
     change_form_template = "admin/webhooks_core/delivery/page.html"
-    pages = {"body": "<int:pk>/body/"}
+    pages = {**ResendFailedAdmin.pages, "body": "<int:pk>/body/"}
     operations = ("resend", "retry_now", "cancel")
     list_display = ("id_and_type", "state", "last_result", "sent_to")
     list_filter = (

@@ -13,7 +13,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -22,6 +21,7 @@ from webhooks_core.admin import base, display, owners
 from webhooks_core.admin.base import NewestChangeList, RefusedError
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.owner_page import OwnerPageAdmin
+from webhooks_core.admin.resending import REPLAY_CHOICES, REPLAYED_AT_ONCE, time_of
 from webhooks_core.admin.rotation import static_source
 from webhooks_core.conf import webhook_settings
 from webhooks_core.endpoints import LimitError
@@ -34,10 +34,8 @@ from webhooks_core.profiles import WebhookProfile
 from webhooks_core.replays import NotSubscribedError
 from webhooks_core.secrets import SecretUnreadableError
 
-REPLAYED_AT_ONCE = 1000
 MAX_SUSPENDED = 1000  # are counted
 RECENT = 20  # deliveries on the page
-REPLAY_CHOICES = {1: "the last hour", 24: "24 hours", 168: "7 days", 720: "30 days"}
 
 
 def badge(endpoint: Endpoint) -> SafeString:
@@ -264,7 +262,7 @@ class EndpointAdmin(OwnerPageAdmin):
         return self._done(request, endpoint, text, log=text)
 
     def replay_failed(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        since = _time(request.POST.get("since", ""))
+        since = time_of(request.POST.get("since", ""))
         if since is None:
             raise RefusedError("Since when? Count first.")
         if _count_replayable(endpoint, since) > REPLAYED_AT_ONCE:
@@ -272,7 +270,8 @@ class EndpointAdmin(OwnerPageAdmin):
                 f"Nothing was queued: more than {REPLAYED_AT_ONCE} at once."
             )
         try:
-            queued = replays.replay_failed(endpoint, since=since)
+            by = base.operator(request)
+            queued = replays.replay_failed(endpoint, since=since, by=by)
         except NotSubscribedError as error:
             text = "Nothing was queued: the endpoint is disabled or inactive."
             raise RefusedError(text) from error
@@ -318,12 +317,3 @@ def _recent(endpoint: Endpoint) -> list[tuple[Delivery, SafeString, str]]:
         (row, display.state(row), display.result(display.last_attempt(row)))
         for row in display.with_attempts(newest)
     ]
-
-
-def _time(text: str) -> datetime | None:
-    """Return a time with a zone, as the page's form sends it; None for any other text."""
-    try:
-        at = parse_datetime(text)
-    except ValueError:
-        return None
-    return at if at and at.tzinfo else None

@@ -75,6 +75,8 @@ def lines(changes: Iterable[EndpointChange]) -> list[Line]:
 def _words(change: EndpointChange) -> str:
     if change.actor_kind == RECEIVER.kind:
         return "switched it off"
+    if change.action == Action.RESENT and not change.subject:
+        return "resent what had failed"
     return WORDS.get(change.action, change.action)
 
 

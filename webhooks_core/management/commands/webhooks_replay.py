@@ -19,7 +19,8 @@ from webhooks_core.management import owners
 from webhooks_core.management.argument_types import number_between
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.owners import changes
+from webhooks_core.models.lookups import among
+from webhooks_core.owners import changes, failures
 from webhooks_core.replays import NotSubscribedError
 from webhooks_core.times import iso
 
@@ -92,6 +93,10 @@ class Command(BaseCommand):
         if options["dry_run"]:
             errors = _count_errors(failed.values())
             lines = [f"{number:>12,} {error}" for error, number in errors.items()]
+            more = _count_arrived(list(failed), since)
+            lines += (
+                [f"{more:>12,} failed at first, and arrived already"] if more else []
+            )
             return data | {"errors": errors}, "\n".join([text, *lines])
         if count:
             data["queued"] = self._queue(list(failed), since, options)
@@ -101,19 +106,19 @@ class Command(BaseCommand):
         self, endpoints: Sequence[Endpoint], since: datetime, options: dict[str, Any]
     ) -> int:
         """Queue what failed; of several endpoints, leave out those that receive nothing."""
-        queued = 0
-        for endpoint in endpoints:
-            if options["failed"] and not endpoint.is_subscribed:
-                text = f"left out: {endpoint} of {endpoint.owner} is disabled, inactive or deleted"
-                self.stderr.write(text, str)
-                continue
-            queued += replays.replay_failed(
-                endpoint,
-                since=since,
-                per_second=options["per_second"],
-                on_progress=self._progress,
-            )
-        return queued
+        sent = failures.send_again(
+            endpoints,
+            since=since,
+            by=changes.COMMAND,
+            per_second=options["per_second"],
+            on_progress=self._progress,
+        )
+        if sent.left_out and not options["failed"]:
+            raise NotSubscribedError
+        for endpoint in sent.left_out:
+            text = f"left out: {endpoint} of {endpoint.owner} is disabled, inactive or deleted"
+            self.stderr.write(text, str)
+        return sent.total
 
     def _progress(self, queued: int, total: int) -> None:
         # On standard error, beside the result, but without the colour of an error.
@@ -140,8 +145,7 @@ def _chosen(since: datetime, options: Mapping[str, Any]) -> list[Endpoint]:
         if endpoint is None:
             raise CommandError(f"there is no endpoint {options['endpoint']}")
         return [endpoint]
-    failed = Delivery.objects.undelivered().filter(created_at__gte=since)
-    rows = Endpoint.objects.filter(pk__in=failed.order_by().values("endpoint"))
+    rows = failures.endpoints_of(since)
     return list(owners.narrowed(rows, options["owner"]).order_by("pk"))
 
 
@@ -152,6 +156,12 @@ def _count_errors(failed: Iterable[QuerySet[Delivery]]) -> dict[str, int]:
         rows = deliveries.order_by().values("last_error").annotate(number=Count("pk"))
         errors.update(dict(rows.values_list("last_error", "number")))
     return dict(sorted(errors.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _count_arrived(endpoints: Sequence[Endpoint], since: datetime) -> int:
+    """Count the failed deliveries whose event arrived in another way."""
+    pks = [endpoint.pk for endpoint in endpoints]
+    return failures.arrived(since).filter(among(pks, of="endpoint_id")).count()
 
 
 def _since(text: str) -> datetime:
