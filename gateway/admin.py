@@ -22,8 +22,10 @@ from gateway.models import (
     PolicyDecision,
     TenantAlerts,
 )
+from gateway.rights import KEYS, SCOPES
 from webhooks_core.admin import display
 from webhooks_core.admin.base import CappedAdmin, HistoryAdmin
+from webhooks_core.admin.form_fields import LinesField
 
 TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
 # Enough to recognise a document: its text may have megabytes.
@@ -32,7 +34,7 @@ SHOWN_CHUNKS = 20
 
 
 class KeyForm(forms.ModelForm[GatewayKey]):
-    """The owner and the name of a new key, whose text is generated."""
+    """The owner, the name and the rights of a new key, whose text is generated."""
 
     days = forms.IntegerField(
         required=False,
@@ -40,10 +42,26 @@ class KeyForm(forms.ModelForm[GatewayKey]):
         max_value=keys.MAX_DAYS,
         help_text="Until the key expires; without a number, it never does.",
     )
+    scopes = forms.MultipleChoiceField(
+        required=False,
+        choices=[(name, name) for name in SCOPES],
+        widget=forms.CheckboxSelectMultiple,
+        help_text=f"None means all but {KEYS}, which manages the tenant's keys over HTTP.",
+    )
+    models = LinesField(
+        required=False,
+        help_text="The only models that it calls, one a line; empty means all.",
+    )
 
     class Meta:
         model = GatewayKey
         fields = ("tenant", "principal", "name")
+
+    def clean_scopes(self) -> list[str] | None:
+        return self.cleaned_data["scopes"] or None
+
+    def clean_models(self) -> list[str] | None:
+        return self.cleaned_data["models"] or None
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = self.cleaned_data
@@ -69,8 +87,14 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     indexed = ("tenant",)
     search_help_text = "First characters of the key, tenant, principal or name"
     actions = ("revoke_selected",)
-    new_fields: ClassVar = ("tenant", "principal", "name", "days")
-    fields_of_key: ClassVar = (*list_display, "revoked")
+    new_fields: ClassVar = (
+        *("tenant", "principal", "name", "days"),
+        *("scopes", "models"),
+    )
+    fields_of_key: ClassVar = (
+        *(*list_display, "revoked"),
+        *("shown_scopes", "shown_models", "creator"),
+    )
 
     def get_fields(self, request: HttpRequest, obj: GatewayKey | None = None) -> Any:
         return self.new_fields if obj is None else self.fields_of_key
@@ -157,6 +181,18 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     @admin.display
     def expires(self, obj: GatewayKey) -> str:
         return display.time(obj.expires_at) or "never"
+
+    @admin.display(description="scopes")
+    def shown_scopes(self, obj: GatewayKey) -> str:
+        return ", ".join(sorted(obj.rights.scopes))
+
+    @admin.display(description="models")
+    def shown_models(self, obj: GatewayKey) -> str:
+        return ", ".join(obj.allowed_models or ["all of its principal"])
+
+    @admin.display(description="created by")
+    def creator(self, obj: GatewayKey) -> str:
+        return obj.created_by or "an operator"
 
     @admin.display
     def last_used(self, obj: GatewayKey) -> str:

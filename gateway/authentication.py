@@ -15,7 +15,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from gateway.errors import UnauthorizedError
+from gateway.errors import ForbiddenError, UnauthorizedError
 from gateway.identity import NAME_RULE, Caller, bearer_token, is_name
 from gateway.keys import MISS, Miss, cached_caller, look_up
 from webhooks_core.network.addresses import IPNetwork
@@ -43,6 +43,12 @@ def authenticate_cached(headers: Mapping[str, str], peer: str) -> Caller | Miss:
         return _from_headers(headers, peer)
     caller = cached_caller(token)
     return caller if caller is MISS else _valid(caller)
+
+
+def require_scope(caller: Caller, scope: str) -> None:
+    """Raise ForbiddenError for a caller without a scope."""
+    if scope not in caller.rights.scopes:
+        raise ForbiddenError(f"This needs a gateway key with the scope {scope}.")
 
 
 def _key(headers: Mapping[str, str]) -> str | None:

@@ -20,6 +20,12 @@ class UnauthorizedError(ApiError):
         super().__init__(detail, headers={"WWW-Authenticate": challenge})
 
 
+class ForbiddenError(ApiError):
+    """The key does not have the scope of this address."""
+
+    status_code = 403
+
+
 class UnprocessableError(ApiError):
     """The key was used for another request before."""
 
@@ -35,6 +41,7 @@ class UnsupportedMediaTypeError(ApiError):
 ERRORS = {
     **errors.ERRORS,
     401: UnauthorizedError,
+    403: ForbiddenError,
     415: UnsupportedMediaTypeError,
     422: UnprocessableError,
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from gateway.rights import UNRESTRICTED, Rights
+
 NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 NAME_RULE = "1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
 # A server joins repeated headers with commas: whichever of them is a bearer's, the first counts.
@@ -24,6 +26,7 @@ class Caller:
     tenant: str
     principal: str
     key_id: int | None = None
+    rights: Rights = UNRESTRICTED
 
 
 def bearer_token(authorization: str | None) -> str | None:

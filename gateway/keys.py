@@ -7,13 +7,16 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import Enum
+from typing import Any
 
+import structlog
 from django.utils import timezone
 
 from gateway.identity import NAME_RULE, Caller, is_name
 from gateway.models import GatewayKey
+from gateway.rights import SCOPES
 from webhooks_core.web import bearer
 
 PREFIX = "gw_key_"
@@ -22,6 +25,11 @@ MAX_DAYS = 3650
 # How long another process may still accept a key that was revoked here.
 CACHE_S = 5.0
 CACHE_SIZE = 10_000
+MAX_NAME = 100
+MAX_MODELS, MAX_MODEL = 100, 128
+OPERATOR = "operator"
+
+log = structlog.stdlib.get_logger(__name__)
 
 
 class Miss(Enum):
@@ -46,38 +54,85 @@ class Created:
 
 
 def create(
-    *, tenant: str, principal: str, days: int | None = None, name: str = ""
+    *,
+    days: int | None = None,
+    expires_at: datetime | None = None,
+    created_by: str = "",
+    **fields: Any,
 ) -> Created:
-    """Create a key, which never expires without `days`. Raises KeyInputError."""
-    check(tenant=tenant, principal=principal, days=days, name=name)
+    """Create a key. Without `days` or an end it never expires. Raises KeyInputError.
+
+    `fields` are those of check(). `created_by` is the principal whose key creates this one.
+    """
+    fields = {"name": "", "scopes": None, "models": None} | fields
+    check(days=days, expires_at=expires_at, **fields)
     text, now = bearer.make(PREFIX), timezone.now()
     key = GatewayKey.objects.create(
-        tenant=tenant,
-        principal=principal,
-        name=name,
+        tenant=fields["tenant"],
+        principal=fields["principal"],
+        name=fields["name"],
         display_prefix=text[:SHOWN_LENGTH],
         digest=bearer.digest(text),
         created_at=now,
-        expires_at=None if days is None else now + timedelta(days=days),
+        expires_at=expires_at if days is None else now + timedelta(days=days),
+        scopes=_as_list(fields["scopes"]),
+        allowed_models=_as_list(fields["models"]),
+        created_by=created_by,
+    )
+    log.info(
+        "gateway key created",
+        key_id=key.pk,
+        tenant=key.tenant,
+        scopes=sorted(key.rights.scopes),
+        by=created_by or OPERATOR,
     )
     return Created(key, text)
 
 
-def check(*, tenant: str, principal: str, days: int | None, name: str) -> None:
+def check(
+    *,
+    tenant: str,
+    principal: str,
+    name: str,
+    days: int | None = None,
+    expires_at: datetime | None = None,
+    scopes: Sequence[str] | None = None,
+    models: Sequence[str] | None = None,
+) -> None:
     """Raise KeyInputError for a value that a key cannot have."""
     for field, value in {"tenant": tenant, "principal": principal}.items():
         if not is_name(value):
             raise KeyInputError(f"{field}: {NAME_RULE}")
     if days is not None and not 1 <= days <= MAX_DAYS:
         raise KeyInputError(f"days must be between 1 and {MAX_DAYS}")
-    if len(name) > 100 or not name.isprintable():
+    if expires_at is not None and expires_at <= timezone.now():
+        raise KeyInputError("expires_at must be in the future")
+    if len(name) > MAX_NAME or not name.isprintable():
         raise KeyInputError("the name must be at most 100 printable characters")
+    _check_rights(scopes, models)
 
 
-def revoke(pks: Sequence[int]) -> int:
+def _check_rights(scopes: Sequence[str] | None, models: Sequence[str] | None) -> None:
+    """A key without any scope or model would be of no use: it is a mistake."""
+    if scopes is not None and (not scopes or not {*scopes} <= {*SCOPES}):
+        raise KeyInputError(f"scopes must be at least one of {', '.join(SCOPES)}")
+    if models is not None and not 1 <= len(models) <= MAX_MODELS:
+        raise KeyInputError(f"models must be 1 to {MAX_MODELS} names")
+    for name in models or ():
+        if not (0 < len(name) <= MAX_MODEL and name.isprintable()):
+            text = f"a model must have 1 to {MAX_MODEL} printable characters"
+            raise KeyInputError(text)
+
+
+def _as_list(names: Sequence[str] | None) -> list[str] | None:
+    return None if names is None else sorted({*names})
+
+
+def revoke(pks: Sequence[int], *, by: str = OPERATOR) -> int:
     """Revoke keys by number; return how many were not revoked before."""
     revoked = GatewayKey.objects.filter(pk__in=pks).revoke(timezone.now())
     _cache.clear()
+    log.info("gateway keys revoked", key_ids=[*pks], count=revoked, by=by)
     return revoked
 
 
@@ -149,6 +204,6 @@ def look_up(token: str) -> Caller | None:
     key.use(now)
     if key.expires_at is not None:
         until = min(until, key.expires_at.timestamp())
-    caller = Caller(key.tenant, key.principal, key.pk)
+    caller = Caller(key.tenant, key.principal, key.pk, key.rights)
     _cache.put(digest, caller, until=until, epoch=epoch)
     return caller

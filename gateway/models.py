@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from gateway.rights import GENERAL, Rights
 from webhooks_core.models.bearer import BearerQuerySet, BearerToken
 from webhooks_core.secrets import EncryptedTextField
 
@@ -20,17 +21,32 @@ class GatewayKeyQuerySet(BearerQuerySet["GatewayKey"]):
 
 
 class GatewayKey(BearerToken):
-    """A bearer key of one principal of one tenant."""
+    """A bearer key of one principal of one tenant.
+
+    `scopes` null: all but `keys`. `allowed_models` null: every model of the principal. `created_by` is the
+    principal whose key created this one, or empty for an operator's.
+    """
 
     tenant = models.CharField(max_length=128)
     principal = models.CharField(max_length=128)
     display_prefix = models.CharField("key", max_length=24)
     expires_at = models.DateTimeField(null=True, blank=True)
+    scopes = models.JSONField(null=True, blank=True)
+    allowed_models = models.JSONField(null=True, blank=True)
+    created_by = models.CharField(max_length=128, blank=True, default="", db_default="")
 
     objects = GatewayKeyQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["tenant", "principal"], name="key_of_tenant")]
+
+    @property
+    def rights(self) -> Rights:
+        return Rights(
+            GENERAL if self.scopes is None else frozenset(self.scopes),
+            None if self.allowed_models is None else frozenset(self.allowed_models),
+            self.created_by,
+        )
 
     def state(self, now: datetime) -> str:
         """Return `live`, `revoked` or `expired`."""

@@ -1,16 +1,19 @@
-"""The addresses of webhook subscriptions, of the ingest route, and of published events."""
+"""The addresses of subscriptions, keys, the ingest route, and published events."""
 
 from __future__ import annotations
 
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
+from gateway.key_views import KeyViewSet
 from gateway.viewsets import IngestView, PublishView, SubscriptionViewSet
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)
 router.register(
     "v1/webhooks/subscriptions", SubscriptionViewSet, basename="gateway-subscription"
 )
+
+router.register("v1/keys", KeyViewSet, basename="gateway-key")
 
 urlpatterns = [
     *router.urls,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from drf_spectacular.utils import (
     PolymorphicProxySerializer,
@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
 from gateway import errors, idempotency, ingest, publishing
-from gateway.authentication import GatewayAuthentication
+from gateway.authentication import GatewayAuthentication, require_scope
 from gateway.event_serializers import (
     EventsParser,
     NewEventListSerializer,
@@ -29,6 +29,7 @@ from gateway.event_serializers import (
 from gateway.events import Origin
 from gateway.identity import Caller
 from gateway.ingest_parsers import DocumentFormParser, DocumentJSONParser
+from gateway.rights import EVENTS, INGEST, WEBHOOKS
 from gateway.serializers import (
     DELIVERY,
     DOCUMENT_FORM,
@@ -78,12 +79,17 @@ from webhooks_core.web.views import ProductAPIView
 
 @extend_schema(tags=["Gateway webhooks"])
 class GatewayView(ProductAPIView):
-    """Answers known callers only, and errors in the gateway's shape."""
+    """Answers known callers with a scope only, and errors in the gateway's shape."""
 
     product = "gateway"
+    required_scope: ClassVar[str]
     error_handler = errors.HANDLER
     error_serializer = ErrorSerializer
     authentication_classes = (GatewayAuthentication,)
+
+    def check_permissions(self, request: Request) -> None:
+        if request.method != "OPTIONS":
+            require_scope(self.caller, self.required_scope)
 
     @property
     def caller(self) -> Caller:
@@ -133,6 +139,7 @@ class GatewayView(ProductAPIView):
 class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
     """/v1/webhooks/subscriptions: the subscriptions of the caller's tenant."""
 
+    required_scope = WEBHOOKS
     operation_prefix = "gateway_subscriptions"
     conflicting_actions = ("partial_update", "destroy", "test", *CONFLICTING)
     pagination_class = ListPagination
@@ -236,6 +243,7 @@ INGESTED = EVENT_TYPES[INGEST_COMPLETED]
 class IngestView(GatewayView):
     """/v1/ingest: documents, as JSON or as a form."""
 
+    required_scope = INGEST
     parser_classes = (DocumentJSONParser, DocumentFormParser)
     throttle_classes = (IngestThrottle,)
 
@@ -284,6 +292,7 @@ PUBLISH_RESPONSE = PolymorphicProxySerializer(
 class PublishView(GatewayView):
     """/v1/events: events of the caller."""
 
+    required_scope = EVENTS
     parser_classes = (EventsParser,)
     throttle_classes = (PublishThrottle,)
 

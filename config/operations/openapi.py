@@ -101,6 +101,7 @@ SECTIONS = {
     "Recording MCP": "Recordings for AI applications. [Guide](/guides/mcp)",
     "Gateway webhooks": "Subscriptions and documents of a tenant. [Guide](/guides/gateway)",
     "Gateway chat": "Language models in the form of OpenAI. [Guide](/guides/chat)",
+    "Gateway keys": "Keys of a tenant, for its administrator. [Guide](/guides/gateway)",
     "OAuth": "Access for applications. [Guide](/guides/oauth)",
     "Operation": "Health and figures. [Guide](/guides/operations)",
 }

@@ -24,22 +24,8 @@ from gateway.chat.models import (
 from gateway.configuration.rules import as_key, is_base_url, resolve
 from gateway.identity import is_name
 from webhooks_core.admin.base import ReadOnlyAdmin
+from webhooks_core.admin.form_fields import LinesField
 from webhooks_core.secrets import EncryptedText
-
-
-class LinesField(forms.JSONField):
-    """A list of texts, one a line."""
-
-    widget = forms.Textarea(attrs={"rows": 3})
-
-    def prepare_value(self, value: Any) -> Any:
-        return "\n".join(value) if isinstance(value, list) else value
-
-    def bound_data(self, data: Any, initial: Any) -> Any:
-        return data
-
-    def to_python(self, value: Any) -> Any:
-        return [line.strip() for line in (value or "").splitlines() if line.strip()]
 
 
 class EndpointForm(forms.ModelForm[ModelEndpoint]):

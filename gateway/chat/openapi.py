@@ -197,6 +197,7 @@ EMBEDDINGS = AND_OTHERS | object_of(
 FAILURES = {
     400: "The request is not valid, or the endpoint cannot serve it.",
     401: errors.ERRORS[401]().detail,
+    403: errors.ERRORS[403]().detail,
     404: str(EndpointNotFoundError()),
     413: errors.ERRORS[413]().detail,
     415: errors.ERRORS[415]().detail,
@@ -278,7 +279,7 @@ def _models(name: str) -> Any:
         name,
         "List the models that the caller may use",
         {"anyOf": [MODELS, openapi_messages.MODELS]},
-        (400, 401, 429, 500, 503),
+        (400, 401, 403, 429, 500, 503),
         other_error="GatewayMessagesError",
         parameters=[VERSION, *pages],
     )
@@ -289,7 +290,7 @@ def _one_model(name: str) -> Any:
         name,
         "Describe a model that the caller may use",
         {"anyOf": [MODEL, openapi_messages.MODEL]},
-        (401, 404, 429, 500, 503),
+        (401, 403, 404, 429, 500, 503),
         other_error="GatewayMessagesError",
         parameters=[
             parameter("model", "The name of the model endpoint.", example="echo")
@@ -364,14 +365,14 @@ OPERATIONS = {
         "models_of_contract",
         "List the models that the caller may use",
         MODELS,
-        (401, 429, 500, 503),
+        (401, 403, 429, 500, 503),
         error="GatewayError",
     ),
     ("get", "/v2/models/{model}"): _operation(
         "model_of_contract",
         "Describe a model that the caller may use",
         MODEL,
-        (401, 404, 429, 500, 503),
+        (401, 403, 404, 429, 500, 503),
         error="GatewayError",
         parameters=[
             parameter("model", "The name of the model endpoint.", example="echo")

@@ -9,7 +9,11 @@ from functools import partial
 
 import structlog
 
-from gateway.authentication import authenticate, authenticate_cached
+from gateway.authentication import (
+    authenticate,
+    authenticate_cached,
+    require_scope,
+)
 from gateway.chat.capabilities import require
 from gateway.chat.core import off_loop
 from gateway.chat.core.context import CLIENT_GONE, SUCCESS, ChatContext
@@ -54,6 +58,7 @@ from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
 from gateway.identity import Caller, is_name
 from gateway.keys import MISS
+from gateway.rights import CHAT as CHAT_SCOPE
 from webhooks_core.web.errors import (
     ApiError,
     InternalError,
@@ -162,6 +167,7 @@ class Service:
             if caller is None:
                 route.check_method(request.method)
                 caller = await self._authenticate(request)
+            require_scope(caller, CHAT_SCOPE)
             await self.limits.admit(caller)
             if route.operation is None:
                 return await self._models(request, caller, api_format)
@@ -365,4 +371,11 @@ def _as_gateway_error(error: Exception, request_id: str) -> ApiError:
 
 
 def _is_allowed(endpoint: ModelEntry, caller: Caller) -> bool:
-    return endpoint.allow.admits(tenant=caller.tenant, principal=caller.principal)
+    """Return True if a caller may call an endpoint, and the one who created its key may, too."""
+    rights, tenant, allow = caller.rights, caller.tenant, endpoint.allow
+    if rights.models is not None and endpoint.name not in rights.models:
+        return False
+    if not allow.admits(tenant=tenant, principal=caller.principal):
+        return False
+    creator = rights.created_by or caller.principal
+    return allow.admits(tenant=tenant, principal=creator)

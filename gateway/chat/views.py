@@ -34,6 +34,7 @@ from gateway.chat.service import (
 from gateway.chat.streaming.keep_alive import with_comments
 from gateway.errors import HANDLER
 from gateway.identity import Caller
+from gateway.rights import CHAT, USAGE
 from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.pages import read_query
@@ -48,6 +49,7 @@ class ChatView(GatewayView):
     """
 
     schema = None  # gateway.chat.openapi describes it
+    required_scope = CHAT
     route: Route = MODELS
 
     @property
@@ -185,6 +187,8 @@ def response_for(
 
 class UsageView(GatewayView):
     """GET /v1/usage: the usage of the caller's tenant."""
+
+    required_scope = USAGE
 
     @openapi.DESCRIBE_USAGE
     def get(self, request: Request) -> Response:

@@ -103,6 +103,7 @@ EVENT_FIELDS = as_json(
     no_events={"events": []},
     bad_event={"events": [{"type": "drift.detected", "data": DRIFT}, 5]},
 )
+KEY_FIELDS = as_json(empty={}, right={"name": "robot", "scopes": ["chat"]})
 FILTER_FIELDS = as_json(
     empty={},
     own={"event": {"type": "x"}},
@@ -201,6 +202,8 @@ DJANGO_ROUTES = (
     Route("/v1/events", TENANTS, EVENT_FIELDS),
     Route("/v1/events?dry_run=true", ("headers",), EVENT_FIELDS),
     Route("/v1/events?x=1", ("headers",)),
+    Route("/v1/keys", TENANTS, KEY_FIELDS),
+    Route("/v1/keys/1", TENANTS),
     Route("/v1/usage", TENANTS),
     Route("/v1/usage?days=x", ("headers",)),
     Route("/v1/nothing", ACCOUNTS),

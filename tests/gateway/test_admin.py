@@ -65,6 +65,21 @@ def test_a_key_is_made_and_its_text_shown_on_this_one_page(admin_client):
     assert text not in f"{entry.change_message}{entry.object_repr}"
 
 
+def test_a_key_gets_the_scopes_and_models_of_the_form(admin_client):
+    fields = {"scopes": ["keys", "chat"], "models": " small \n\nlarge"}
+    admin_client.post(f"{KEYS}add/", FORM | fields)
+    row = GatewayKey.objects.get()
+    assert row.rights.scopes == {"chat", "keys"}
+    assert row.allowed_models == ["large", "small"]
+    shown = page(admin_client, f"{KEYS}{row.pk}/change/")
+    assert "chat, keys" in shown
+    assert "large, small" in shown
+    assert "an operator" in shown
+    response = admin_client.post(f"{KEYS}add/", FORM | {"scopes": ["all of them"]})
+    assert "Select a valid choice" in response.content.decode()
+    assert GatewayKey.objects.count() == 1
+
+
 def test_a_key_without_days_never_expires(admin_client):
     shown = admin_client.post(f"{KEYS}add/", FORM | {"days": ""}).content.decode()
     assert "never expires" in shown

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from gateway import keys
 from gateway.models import GatewayKey
+from gateway.rights import SCOPES
 from tests.gateway.client import PATH, Api
 from webhooks_core.web import bearer
 
@@ -47,9 +48,23 @@ def test_a_key_may_have_a_name_and_an_end():
         assert Api(key=key).call("GET", PATH).status_code == 401
 
 
+def test_a_key_may_have_scopes_and_models():
+    make("--scopes", "chat", "keys", "--models", "small", "large")
+    make("--scopes", "all")
+    limited, manager = GatewayKey.objects.order_by("pk")
+    assert limited.rights.scopes == {"chat", "keys"}
+    assert limited.allowed_models == ["large", "small"]
+    assert manager.rights.scopes == {*SCOPES}
+    listed = orjson.loads(run("list_gateway_keys", "--json"))
+    assert listed[0]["scopes"] == ["chat", "keys"]
+    assert [row["models"] for row in listed] == [["large", "small"], []]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("--scopes", "admin"), "invalid choice"),
+        (("--models", "a\0"), "a model must have"),
         (("--days", "0"), "days must be between"),
         (("--days", "x"), "invalid int"),
         (("--tenant", "a b"), "tenant: "),

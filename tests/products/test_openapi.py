@@ -246,7 +246,7 @@ def test_a_response_of_recording_is_as_documented(api, case):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("no_resolver")
 @DESCRIBED.include(
-    path_regex=r"^/v1/(webhooks/subscriptions|ingest|usage)"
+    path_regex=r"^/v1/(webhooks/subscriptions|ingest|usage|keys)"
 ).parametrize()
 @bounded
 def test_a_response_of_the_gateway_is_as_documented(case):

@@ -42,6 +42,7 @@ HEADERS = {
 PATH_PARAMETERS = {
     "delivery_id": ("delivery", "dlv_"),
     "replay_id": ("replay", "rpl_"),
+    "key_id": ("key", ""),
 }
 # Actions whose operations have another name.
 OPERATIONS = {
@@ -109,6 +110,8 @@ class ProductAutoSchema(AutoSchema):
             statuses |= {400}
             if any(getattr(each, "name", "") == IDEMPOTENCY for each in parameters):
                 statuses |= {422}
+        if hasattr(self.view, "required_scope"):
+            statuses |= {403}
         if getattr(self.view, "detail", False):
             statuses |= {404}
         action = getattr(self.view, "action", "")

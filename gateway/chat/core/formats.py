@@ -12,6 +12,7 @@ from webhooks_core.web.errors import ApiError
 
 ERROR_TYPES = {
     401: "authentication_error",
+    403: "permission_error",
     404: "not_found_error",
     429: "rate_limit_error",
 }

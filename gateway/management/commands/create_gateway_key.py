@@ -8,8 +8,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
+from gateway.rights import KEYS, SCOPES
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.times import iso
+
+ALL = "all"
 
 
 class Command(BaseCommand):
@@ -22,6 +25,14 @@ class Command(BaseCommand):
             "--days", type=int, help=f"days until the key expires, 1 to {keys.MAX_DAYS}"
         )
         parser.add_argument("--name", default="", help="a name to show in lists")
+        parser.add_argument(
+            "--scopes",
+            nargs="+",
+            choices=(*SCOPES, ALL),
+            help=f"what it may do; by default all but {KEYS}, which manages the tenant's "
+            "keys over HTTP",
+        )
+        parser.add_argument("--models", nargs="+", help="the only models that it calls")
         add_json_argument(parser)
 
     def handle(
@@ -31,12 +42,19 @@ class Command(BaseCommand):
         principal: str,
         days: int | None,
         name: str,
+        scopes: list[str] | None,
+        models: list[str] | None,
         json: bool,
         **options: Any,
     ) -> None:
         try:
             created = keys.create(
-                tenant=tenant, principal=principal, days=days, name=name
+                tenant=tenant,
+                principal=principal,
+                days=days,
+                name=name,
+                scopes=SCOPES if ALL in (scopes or ()) else scopes,
+                models=models,
             )
         except keys.KeyInputError as error:
             raise CommandError(str(error)) from error

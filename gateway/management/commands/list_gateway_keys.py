@@ -28,6 +28,11 @@ class Command(BaseCommand):
             rows = rows.filter(tenant=tenant)
         listed = [
             described(row, now, noun="key", tenant=row.tenant, principal=row.principal)
+            | {
+                "scopes": sorted(row.rights.scopes),
+                "models": row.allowed_models or [],
+                "created_by": row.created_by,
+            }
             for row in rows.iterator()
         ]
         write_list(self, listed, as_json=json, noun="gateway keys")

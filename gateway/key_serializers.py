@@ -1,0 +1,140 @@
+"""The bodies of /v1/keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_serializer
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from gateway.identity import NAME_RULE
+from gateway.keys import MAX_MODEL, MAX_MODELS, MAX_NAME, Created
+from gateway.models import GatewayKey
+from gateway.rights import SCOPES
+from gateway.serializers import TIME, request_example, response_example
+from webhooks_core.web.fields import (
+    StrictCharField,
+    StrictChoiceField,
+    StrictListField,
+    TimeField,
+)
+from webhooks_core.web.owner_requests import TimeParameter
+
+KEY: dict[str, Any] = {
+    "id": 12,
+    "prefix": "gw_key_4fT9",
+    "name": "build server",
+    "principal": "robot",
+    "scopes": ["chat"],
+    "models": ["small"],
+    "state": "live",
+    "created_by": "ada",
+    "created_at": TIME,
+    "last_used_at": None,
+    "expires_at": None,
+}
+
+
+class NamesField(StrictListField):
+    """Names, each once."""
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        if not isinstance(data, list) or not all(isinstance(n, str) for n in data):
+            self.fail("invalid")
+        names: list[str] = super().to_internal_value(data)
+        return names
+
+
+@extend_schema_serializer(
+    examples=[
+        request_example(
+            {"name": "build server", "scopes": ["chat"], "models": ["small"]}
+        )
+    ]
+)
+class NewKeySerializer(serializers.Serializer[Any]):
+    """Every field may be missing; what a misspelt one limits would not be limited."""
+
+    name = StrictCharField(
+        required=False,
+        allow_blank=True,
+        help_text=f"To show in lists: at most {MAX_NAME} printable characters.",
+    )
+    principal = StrictCharField(
+        required=False,
+        help_text=f"Who uses it: {NAME_RULE}. Yours if it is missing.",
+    )
+    scopes = NamesField(
+        required=False,
+        child=StrictChoiceField(
+            choices=SCOPES,
+            error_messages={
+                "invalid_choice": f"scopes must be at least one of {', '.join(SCOPES)}."
+            },
+        ),
+        help_text="Those of your key, but `keys`, if it is missing. Operators alone give `keys`.",
+    )
+    models = NamesField(
+        required=False,
+        child=StrictCharField(),
+        help_text=f"1 to {MAX_MODELS} names of at most {MAX_MODEL} characters: the only "
+        "models that it calls. Those of your key if it is missing.",
+    )
+    expires_at = TimeParameter(
+        required=False,
+        help_text="RFC 3339. When your key expires, or never, if it is missing.",
+    )
+
+    def to_internal_value(self, data: Any) -> Any:
+        for name in data:
+            if name not in self.fields:
+                raise ValidationError({name: "A field of the body is unknown."})
+        return super().to_internal_value(data)
+
+
+@extend_schema_serializer(examples=[response_example(KEY)])
+class KeySerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField(help_text="The number of the key.")
+    prefix = serializers.CharField(
+        source="display_prefix", help_text="The first characters of the key."
+    )
+    name = serializers.CharField(help_text="To show in lists.")
+    principal = serializers.CharField(help_text="Who uses it.")
+    scopes = serializers.SerializerMethodField(help_text="What it may do.")
+    models = serializers.ListField(
+        child=serializers.CharField(),
+        source="allowed_models",
+        allow_null=True,
+        help_text="The only models that it calls; null: those that its principal may.",
+    )
+    state = serializers.SerializerMethodField(help_text="`live` or `expired`.")
+    created_by = serializers.SerializerMethodField(
+        help_text="The principal whose key created it; null: an operator."
+    )
+    created_at = TimeField(help_text="UTC.")
+    last_used_at = TimeField(
+        allow_null=True, help_text="To the hour; null before the first use."
+    )
+    expires_at = TimeField(allow_null=True, help_text="Null: never.")
+
+    def get_scopes(self, key: GatewayKey) -> list[str]:
+        return sorted(key.rights.scopes)
+
+    def get_state(self, key: GatewayKey) -> str:
+        return key.state(timezone.now())
+
+    def get_created_by(self, key: GatewayKey) -> str | None:
+        return key.created_by or None
+
+
+@extend_schema_serializer(
+    examples=[response_example({**KEY, "key": "gw_key_<36 characters>"})]
+)
+class KeyCreatedSerializer(KeySerializer):
+    key = serializers.CharField(help_text="The key, in this response alone.")
+
+    def to_representation(self, instance: Created) -> dict[str, Any]:
+        vars(instance.key)["key"] = instance.text
+        return super().to_representation(instance.key)

@@ -1,0 +1,109 @@
+"""The keys of a tenant, managed by a key with the scope `keys`, which operators alone give.
+
+A key gives no right that it does not have. So what its request leaves out is what it has itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from gateway import keys
+from gateway.errors import ForbiddenError, UnauthorizedError
+from gateway.identity import Caller
+from gateway.keys import Created
+from gateway.models import GatewayKey
+from gateway.rights import KEYS, SCOPES
+from webhooks_core.web.errors import BadRequestError, NotFoundError
+
+OPERATORS_ONLY = "Operators alone give and revoke keys with the scope keys."
+
+
+@dataclass(frozen=True, slots=True)
+class TenantKeys:
+    """The use cases of one manager: the caller of a key with the scope `keys`."""
+
+    manager: Caller
+
+    def all(self) -> QuerySet[GatewayKey]:
+        """Return the tenant's keys that are not revoked, newest first."""
+        rows = GatewayKey.objects.filter(tenant=self.manager.tenant, revoked_at=None)
+        return rows.order_by("-id")
+
+    def find(self, key_id: str) -> GatewayKey:
+        """Return a key of the tenant. Raises 404, also for another tenant's."""
+        # No query for what cannot be an id.
+        if key_id.isascii() and key_id.isdigit() and len(key_id) <= 18:
+            key = self.all().filter(pk=int(key_id)).first()
+            if key is not None:
+                return key
+        raise NotFoundError("There is no such key.")
+
+    def create(
+        self,
+        *,
+        principal: str | None = None,
+        name: str = "",
+        scopes: Sequence[str] | None = None,
+        models: Sequence[str] | None = None,
+        expires_at: datetime | None = None,
+    ) -> Created:
+        """Create a key of the tenant.
+
+        Raises 400 for its values, 403 for rights that the manager does not have.
+        """
+        own = self._own_key()
+        rights = own.rights
+        if scopes is None:
+            scopes = sorted(rights.scopes - {KEYS})
+        if models is None:
+            models = own.allowed_models
+        self._check_scopes(own, scopes)
+        self._check_models(own, models)
+        if own.expires_at is not None:
+            expires_at = expires_at or own.expires_at
+            if expires_at > own.expires_at:
+                raise ForbiddenError("The key must not expire after yours.")
+        try:
+            return keys.create(
+                tenant=own.tenant,
+                principal=own.principal if principal is None else principal,
+                name=name,
+                scopes=scopes,
+                models=models,
+                expires_at=expires_at,
+                created_by=own.principal,
+            )
+        except keys.KeyInputError as error:
+            raise BadRequestError(f"{error}.") from error
+
+    def _own_key(self) -> GatewayKey:
+        """Return the manager's key as it is now. Raises 401: it was revoked meanwhile."""
+        live = GatewayKey.objects.live(timezone.now())
+        own = live.filter(pk=self.manager.key_id or 0).first()
+        if own is None:
+            raise UnauthorizedError("The gateway key is not valid.", refused=True)
+        return own
+
+    def _check_scopes(self, own: GatewayKey, scopes: Sequence[str]) -> None:
+        if KEYS in scopes:
+            raise ForbiddenError(OPERATORS_ONLY)
+        known = {*scopes} & {*SCOPES}  # of others keys.create() says what is wrong
+        if missing := sorted(known - own.rights.scopes):
+            raise ForbiddenError(f"Your key does not have the scope {missing[0]}.")
+
+    def _check_models(self, own: GatewayKey, models: Sequence[str] | None) -> None:
+        allowed = own.rights.models
+        if allowed is not None and (missing := sorted({*(models or ())} - allowed)):
+            raise ForbiddenError(f"Your key may not call the model {missing[0]}.")
+
+    def delete(self, key: GatewayKey) -> None:
+        """Revoke a key. Raises 403 for a manager's, its own too; 404 if it was revoked first."""
+        if KEYS in key.rights.scopes:
+            raise ForbiddenError(OPERATORS_ONLY)
+        if not keys.revoke([key.pk], by=f"key {self.manager.key_id}"):
+            raise NotFoundError("There is no such key.")

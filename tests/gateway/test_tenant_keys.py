@@ -1,0 +1,243 @@
+"""Keys that a key of the same tenant manages over HTTP: never with more rights than its own."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
+from structlog.testing import capture_logs
+
+from gateway import keys
+from gateway.models import GatewayKey
+from gateway.rights import KEYS, SCOPES
+from gateway.viewsets import GatewayView
+from tests.gateway.client import EVENTS, INGEST, PATH, Api
+from webhooks_core.times import iso
+from webhooks_core.web import bearer
+
+pytestmark = pytest.mark.django_db
+
+ADDRESS = "/v1/keys"
+TIME = timezone.now().replace(microsecond=0) + timedelta(days=30)
+
+
+def manager(**fields: Any) -> Api:
+    values = {"tenant": "acme", "principal": "ada", "scopes": SCOPES} | fields
+    return Api(key=keys.create(**values).text)
+
+
+def create(api: Api, status: int = 201, /, **fields: Any) -> Any:
+    before = GatewayKey.objects.count()
+    response = api.call("POST", ADDRESS, fields)
+    assert response.status_code == status, response.content
+    assert GatewayKey.objects.count() - before == (status == 201)
+    return response.json() if status == 201 else response.json()["detail"]
+
+
+# ── Creation ────────────────────────────────────────────────────────────────────────
+
+
+def test_a_key_is_shown_once_and_works():
+    api = manager()
+    with capture_logs() as logs:
+        created = create(api, name="robot", principal="bob", scopes=["ingest"])
+    text = created.pop("key")
+    assert bearer.is_well_formed(text, keys.PREFIX)
+    row = GatewayKey.objects.get(pk=created["id"])
+    assert (row.tenant, row.principal, row.created_by) == ("acme", "bob", "ada")
+    assert created == {
+        "id": row.pk,
+        "prefix": text[: keys.SHOWN_LENGTH],
+        "name": "robot",
+        "principal": "bob",
+        "scopes": ["ingest"],
+        "models": None,
+        "state": "live",
+        "created_by": "ada",
+        "created_at": iso(row.created_at),
+        "last_used_at": None,
+        "expires_at": None,
+    }
+    assert Api(key=text).ingest().status_code == 201
+    assert (
+        api.call("GET", f"{ADDRESS}/{row.pk}").json() | {"last_used_at": None}
+        == created
+    )
+    assert logs[0]["event"] == "gateway key created"
+    assert (logs[0]["key_id"], logs[0]["by"]) == (row.pk, "ada")
+    assert text not in str(logs)
+    assert row.digest not in str(logs)
+
+
+def test_what_a_request_leaves_out_is_what_the_manager_has():
+    api = manager(models=["small", "large"], expires_at=TIME)
+    created = create(api)
+    assert created["scopes"] == sorted({*SCOPES} - {KEYS})
+    assert created["models"] == ["large", "small"]
+    assert created["expires_at"] == iso(TIME)
+    assert created["principal"] == "ada"
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        ({"scopes": ["keys"]}, "Operators alone give and revoke keys with the scope"),
+        ({"scopes": ["chat", "usage"]}, "Your key does not have the scope usage."),
+        ({"models": ["small", "large"]}, "Your key may not call the model large."),
+        ({"expires_at": iso(TIME + timedelta(days=1))}, "must not expire after yours"),
+    ],
+)
+def test_no_key_gives_a_right_that_it_does_not_have(fields, detail):
+    api = manager(scopes=["chat", "keys"], models=["small"], expires_at=TIME)
+    assert detail in create(api, 403, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        ({"scope": ["chat"]}, "A field of the body is unknown."),
+        ({"scopes": []}, "scopes must be at least one of chat, events"),
+        ({"scopes": ["admin"]}, "scopes must be at least one of chat, events"),
+        ({"scopes": "chat"}, "scopes must be an array of strings."),
+        ({"scopes": None}, "scopes must be an array of strings."),
+        ({"scopes": [["chat"]]}, "scopes must be an array of strings."),
+        ({"models": []}, "models must be 1 to 100 names."),
+        ({"models": ["x"] * 99 + ["a\0"]}, "1 to 128 printable characters."),
+        ({"models": ["x" * 129]}, "a model must have 1 to 128"),
+        ({"models": [f"{n}" for n in range(101)]}, "models must be 1 to 100 names."),
+        ({"principal": "a b"}, "principal: 1 to 128"),
+        ({"principal": ""}, "principal must not be empty."),
+        ({"name": "x" * 101}, "at most 100 printable"),
+        ({"name": 5}, "name must be a string."),
+        ({"expires_at": "tomorrow"}, "expires_at must be a time such as"),
+        ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at must be in the future."),
+        ({"expires_at": None}, "expires_at must be a string."),
+    ],
+)
+def test_a_key_that_cannot_be_is_refused(fields, detail):
+    assert detail in create(manager(), 400, **fields)
+
+
+def test_a_manager_that_was_revoked_a_moment_ago_creates_nothing():
+    api = manager()
+    api.call("GET", ADDRESS)  # now the process knows the key for some seconds
+    GatewayKey.objects.update(revoked_at=timezone.now())
+    assert create(api, 401) == "The gateway key is not valid."
+
+
+def test_creations_are_throttled_with_those_of_subscriptions(settings):
+    settings.GATEWAY_RATES = settings.GATEWAY_RATES | {"create": "2/hour"}
+    api = manager()
+    create(api, 400, scopes=[])
+    create(api)
+    api.create()
+    create(api, 429)
+
+
+# ── Lists and deletion ──────────────────────────────────────────────────────────────
+
+
+def test_a_list_has_the_tenants_keys_by_pages_and_no_secret():
+    api = manager()
+    texts = [create(api, name=name)["key"] for name in ("one", "two", "three")]
+    keys.create(tenant="globex", principal="gus", name="theirs")
+    revoked = keys.create(tenant="acme", principal="bob", name="revoked")
+    keys.revoke([revoked.key.pk])
+    first = api.call("GET", f"{ADDRESS}?page_size=3").json()
+    rest = api.call("GET", f"{ADDRESS}?cursor={first['next_cursor']}").json()
+    names = [item["name"] for item in (*first["items"], *rest["items"])]
+    assert names == ["three", "two", "one", ""]
+    assert rest["next_cursor"] == ""
+    assert not any(text in str(first) for text in texts)
+    assert rest["items"][0]["last_used_at"] is not None
+    assert api.call("GET", f"{ADDRESS}?page=2").status_code == 400
+
+
+def test_a_deleted_key_stops_working_and_is_gone():
+    api = manager()
+    created = create(api)
+    other = Api(key=created["key"])
+    assert other.call("GET", PATH).status_code == 200
+    address = f"{ADDRESS}/{created['id']}"
+    with capture_logs() as logs:
+        assert api.call("DELETE", address).status_code == 204
+    assert logs[0]["key_ids"] == [created["id"]]
+    assert logs[0]["by"].startswith("key ")
+    assert other.call("GET", PATH).status_code == 401
+    for method in ("GET", "DELETE"):
+        assert api.call(method, address).status_code == 404
+
+
+def test_operators_alone_revoke_managers_so_none_deletes_itself():
+    api = manager()
+    other = keys.create(tenant="acme", principal="bob", scopes=["keys"])
+    for key in GatewayKey.objects.all():
+        response = api.call("DELETE", f"{ADDRESS}/{key.pk}")
+        assert response.status_code == 403
+        assert "Operators alone" in response.json()["detail"]
+    assert GatewayKey.objects.filter(revoked_at=None).count() == 2
+    assert Api(key=other.text).call("GET", ADDRESS).status_code == 200
+
+
+@pytest.mark.parametrize("key_id", ["0", "x", "1" * 30, "²", "-1", "1.0", "%00"])
+def test_what_is_no_id_is_not_found(key_id):
+    response = manager().call("GET", f"{ADDRESS}/{key_id}")
+    assert (response.status_code, list(response.json())) == (404, ["detail"])
+
+
+def test_the_keys_of_another_tenant_do_not_exist():
+    theirs = keys.create(tenant="globex", principal="gus").key
+    api = manager()
+    for method in ("GET", "DELETE"):
+        response = api.call(method, f"{ADDRESS}/{theirs.pk}")
+        assert response.status_code == 404
+        assert response.json() == {"detail": "There is no such key."}
+    assert GatewayKey.objects.get(pk=theirs.pk).revoked_at is None
+
+
+# ── Scopes ──────────────────────────────────────────────────────────────────────────
+
+CALLS = {
+    "chat": ("GET", "/v1/models"),
+    "events": ("POST", EVENTS),
+    "ingest": ("POST", INGEST),
+    "keys": ("GET", ADDRESS),
+    "usage": ("GET", "/v1/usage"),
+    "webhooks": ("GET", PATH),
+}
+
+
+def test_each_address_needs_its_scope():
+    for scope in SCOPES:
+        api = Api(key=keys.create(tenant="acme", principal="ada", scopes=[scope]).text)
+        statuses = {name: api.call(*call).status_code for name, call in CALLS.items()}
+        allowed = {name for name, status in statuses.items() if status != 403}
+        assert allowed == {scope}
+
+
+def test_only_the_scope_keys_is_missing_where_an_operator_gave_none(acme):
+    unlimited = Api(key=keys.create(tenant="acme", principal="ada").text)
+    for api in (unlimited, acme):
+        statuses = {name: api.call(*call).status_code for name, call in CALLS.items()}
+        assert {name for name, status in statuses.items() if status == 403} == {KEYS}
+    detail = acme.call("GET", ADDRESS).json()["detail"]
+    assert detail == "This needs a gateway key with the scope keys."
+
+
+def test_every_view_of_the_gateway_names_its_scope():
+    views = [view for view in _views(get_resolver()) if issubclass(view, GatewayView)]
+    assert {view.required_scope for view in views} == {*SCOPES}
+
+
+def _views(resolver: URLResolver) -> list[Any]:
+    classes = []
+    for each in resolver.url_patterns:
+        if isinstance(each, URLResolver):
+            classes += _views(each)
+        elif isinstance(each, URLPattern):
+            callback: Any = each.callback
+            classes.append(getattr(callback, "cls", object))
+    return classes
