@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 import orjson
-from django.db.models import Q
+from django.db.models import Max, OuterRef, Q
 from django.utils import timezone
 
 from webhooks_core import filters, ids, profiles
 from webhooks_core.conf import webhook_settings
 from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
+from webhooks_core.models.lookups import CountOf
 from webhooks_core.owners.endpoint_state import MAX_COUNTED, told
 
 
@@ -41,17 +44,56 @@ class Why:
 
 def explain(endpoint: Endpoint, event_id: str, *, now: datetime | None = None) -> Why:
     """Say why an event did or did not reach an endpoint of the same owner."""
+    return explain_all([endpoint], event_id, now=now)[endpoint.pk]
+
+
+def explain_all(
+    endpoints: Sequence[Endpoint], event_id: str, *, now: datetime | None = None
+) -> dict[int, Why]:
+    """As explain() for endpoints of one owner, by their keys and a constant number of queries."""
+    if not endpoints:
+        return {}
     now = now or timezone.now()
-    event = _event(endpoint, event_id)
-    if event is None:
-        return _gone(endpoint, event_id, now)
-    pair = Delivery.objects.filter(event=event, endpoint=endpoint)
-    if deliveries := list(pair.order_by("-replay_number")[:100]):
-        return _of_deliveries(endpoint, event, deliveries, now)
-    if skipped := SkippedEvent.objects.filter(event=event, endpoint=endpoint).first():
-        text = f"The endpoint was {skipped.reason} when it was published: skipped."
-        return Why(answer=Answer.SKIPPED, sentence=text, event=event)
-    return _not_subscribed(endpoint, event)
+    if (event := _event(endpoints[0], event_id)) is None:
+        gone = _gone(endpoints[0], event_id, now)
+        return {endpoint.pk: gone for endpoint in endpoints}
+    decisive = _decisive(event, endpoints)
+    before = positions(
+        (endpoint, decisive[endpoint.pk])
+        for endpoint in endpoints
+        if endpoint.pk in decisive
+    )
+    skipped = SkippedEvent.objects.filter(event=event, endpoint__in=endpoints)
+    reasons = dict(skipped.values_list("endpoint", "reason"))
+    return {
+        endpoint.pk: _of_delivery(endpoint, event, delivery, before, now)
+        if (delivery := decisive.get(endpoint.pk))
+        else _without_delivery(endpoint, event, reasons.get(endpoint.pk))
+        for endpoint in endpoints
+    }
+
+
+# Of several deliveries, the first status that one has tells what became of the event.
+DECISIVE = (
+    Delivery.Status.DELIVERED,
+    Delivery.Status.PENDING,
+    Delivery.Status.FAILED,
+)
+
+
+def _decisive(event: Event, endpoints: Sequence[Endpoint]) -> dict[int, Delivery]:
+    """Return by endpoint the newest delivery with the first of the statuses that there are."""
+    rows = Delivery.objects.filter(event=event, endpoint__in=endpoints).order_by()
+    newest = rows.values_list("endpoint", "status").annotate(newest=Max("pk"))
+    by_endpoint: dict[int, dict[int, int]] = defaultdict(dict)
+    for endpoint, status, pk in newest:
+        by_endpoint[endpoint][status] = pk
+    pks = {
+        endpoint: next(known[status] for status in DECISIVE if status in known)
+        for endpoint, known in by_endpoint.items()
+    }
+    found = Delivery.objects.in_bulk(list(pks.values()))
+    return {endpoint: found[pk] for endpoint, pk in pks.items() if pk in found}
 
 
 def _event(endpoint: Endpoint, event_id: str) -> Event | None:
@@ -74,6 +116,14 @@ def is_past_retention(public_id: str, prefix: str, now: datetime) -> bool:
     """Return True for an id that was made so long ago that its row may have been removed."""
     kept = timedelta(days=webhook_settings.RETENTION_DAYS)
     return ids.is_id(public_id, prefix) and ids.created_at(public_id) < now - kept
+
+
+def _without_delivery(endpoint: Endpoint, event: Event, skipped: str | None) -> Why:
+    """Say why there is no delivery; `skipped` is why the event skipped the endpoint, if it did."""
+    if skipped is None:
+        return _not_subscribed(endpoint, event)
+    text = f"The endpoint was {skipped} when it was published: skipped."
+    return Why(answer=Answer.SKIPPED, sentence=text, event=event)
 
 
 def _not_subscribed(endpoint: Endpoint, event: Event) -> Why:
@@ -102,52 +152,61 @@ def _filtered(endpoint: Endpoint, event: Event) -> str:
     return f"The filter of the endpoint does not match: {first}{others}."
 
 
-def _of_deliveries(
-    endpoint: Endpoint, event: Event, deliveries: list[Delivery], now: datetime
+def _of_delivery(
+    endpoint: Endpoint,
+    event: Event,
+    delivery: Delivery,
+    before: Mapping[int, int],
+    now: datetime,
 ) -> Why:
-    """Tell the best that came of several: delivered, then waiting, then the last failure."""
-    by_status = {row.status: row for row in reversed(deliveries)}
-    if delivered := by_status.get(Delivery.Status.DELIVERED):
-        at = told(delivered.delivered_at or now, now)
-        text = f"Delivered at {at}, attempt {delivered.attempts}."
+    if delivery.status == Delivery.Status.PENDING:
         return Why(
-            answer=Answer.DELIVERED, sentence=text, event=event, delivery=delivered
+            answer=Answer.WAITING,
+            sentence=waiting_reason(endpoint, delivery, before[delivery.pk], now),
+            event=event,
+            delivery=delivery,
+            position=before[delivery.pk],
+            next_attempt_at=delivery.next_attempt_at,
         )
-    if waiting := by_status.get(Delivery.Status.PENDING):
-        return _waiting(endpoint, event, waiting, now)
-    failed = deliveries[0]
-    text = f"Failed after {_attempts(failed)}: {failed.last_error}."
-    return Why(answer=Answer.FAILED, sentence=text, event=event, delivery=failed)
-
-
-def _waiting(
-    endpoint: Endpoint, event: Event, delivery: Delivery, now: datetime
-) -> Why:
-    before = position(endpoint, delivery)
-    return Why(
-        answer=Answer.WAITING,
-        sentence=waiting_reason(endpoint, delivery, before, now),
-        event=event,
-        delivery=delivery,
-        position=before,
-        next_attempt_at=delivery.next_attempt_at,
-    )
+    if delivery.status == Delivery.Status.DELIVERED:
+        at = told(delivery.delivered_at or now, now)
+        answer, text = (
+            Answer.DELIVERED,
+            f"Delivered at {at}, attempt {delivery.attempts}.",
+        )
+    else:
+        text = f"Failed after {_attempts(delivery)}: {delivery.last_error}."
+        answer = Answer.FAILED
+    return Why(answer=answer, sentence=text, event=event, delivery=delivery)
 
 
 def position(endpoint: Endpoint, delivery: Delivery) -> int:
     """Count what is sent before a waiting delivery, up to one more than MAX_COUNTED."""
-    return 0 if delivery.claimed_by is not None else _before(endpoint, delivery)
+    return positions([(endpoint, delivery)])[delivery.pk]
 
 
-def _before(endpoint: Endpoint, delivery: Delivery) -> int:
-    if endpoint.in_order:
-        earlier = Q(event__lt=delivery.event_id)
-        earlier |= Q(event=delivery.event_id, pk__lt=delivery.pk)
-    else:
-        earlier = Q(next_attempt_at__lt=delivery.next_attempt_at)
-        earlier |= Q(next_attempt_at=delivery.next_attempt_at, pk__lt=delivery.pk)
-    rows = Delivery.objects.pending().filter(earlier, endpoint=endpoint)
-    return rows[: MAX_COUNTED + 1].count()
+def positions(deliveries: Iterable[tuple[Endpoint, Delivery]]) -> dict[int, int]:
+    """As position() for each that is pending, by its key and by two queries at most."""
+    before: dict[int, int] = {}
+    waiting: dict[bool, list[int]] = {True: [], False: []}
+    for endpoint, delivery in deliveries:
+        if delivery.status == Delivery.Status.PENDING:
+            before[delivery.pk] = 0
+            if delivery.claimed_by is None:
+                waiting[endpoint.in_order].append(delivery.pk)
+    for in_order, pks in waiting.items():
+        before |= _before(pks, in_order=in_order) if pks else {}
+    return before
+
+
+def _before(pks: Collection[int], *, in_order: bool) -> dict[int, int]:
+    order = "event" if in_order else "next_attempt_at"
+    earlier = Q(**{f"{order}__lt": OuterRef(order)})
+    earlier |= Q(**{order: OuterRef(order)}, pk__lt=OuterRef("pk"))
+    rows = Delivery.objects.pending().filter(earlier, endpoint=OuterRef("endpoint"))
+    counted = CountOf(rows.order_by().values("pk")[: MAX_COUNTED + 1])
+    found = Delivery.objects.filter(pk__in=pks).annotate(before=counted)
+    return dict(found.values_list("pk", "before"))
 
 
 def waiting_reason(

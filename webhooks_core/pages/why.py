@@ -30,15 +30,12 @@ class WhyNot(OwnerView):
     def get(self, request: HttpRequest) -> HttpResponse:
         event_id = request.GET.get("event_id", "").strip()[:64]
         endpoints = list(self.owner.subscriptions.all())
-        answers = [
-            (endpoint, why.explain(endpoint, event_id))
-            for endpoint in endpoints
-            if event_id
-        ]
+        answers = why.explain_all(endpoints, event_id) if event_id else {}
         lines = [
             (endpoint, each, WORDS[each.answer], TONES.get(each.answer, "neutral"))
-            for endpoint, each in answers
+            for endpoint in endpoints
+            if (each := answers.get(endpoint.pk))
         ]
-        event = next((each.event for _, each in answers if each.event), None)
+        event = next((each.event for _, each, *_ in lines if each.event), None)
         context = {"event_id": event_id, "lines": lines, "event": event}
         return self.render("why", context | {"has_endpoints": bool(endpoints)})

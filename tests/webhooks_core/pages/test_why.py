@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.receiver import receiver
-from tests.webhooks_core.admin.looking import SCRIPT
+from tests.webhooks_core.admin.looking import SCRIPT, queries_of
 from tests.webhooks_core.engine import dispatch
-from webhooks_core import endpoints
+from tests.webhooks_core.pages.conftest import BASE, Person
+from webhooks_core import endpoints, profiles
+from webhooks_core.models import Endpoint, Event
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,3 +46,40 @@ def test_without_an_id_or_endpoints_it_says_what_it_needs(ada):
     ada.endpoint()
     assert "The id is in the body of each event" in ada.page("/why")
     assert SCRIPT not in ada.page(f"/why?event_id={SCRIPT}")
+
+
+def every_kind(ada: Person, url: str) -> Event:
+    """Make endpoints of each state; return an event that was published after it."""
+    ada.endpoint(f"{url}/good")
+    ada.endpoint(f"{url}/ordered", in_order=True)
+    endpoints.pause(ada.endpoint(f"{url}/paused"))
+    endpoints.pause(ada.endpoint(f"{url}/paused", in_order=True))
+    ada.endpoint(f"{url}/deaf", event_types=[])
+    ada.endpoint(f"{url}/filtered", filter={"type": "none"})
+    endpoints.update(ada.endpoint(f"{url}/off"), active=False)
+    first, event = ada.publish(), ada.publish()
+    assert first.pk < event.pk
+    dispatch()
+    return event
+
+
+def test_many_endpoints_cost_no_more_queries(ada, monkeypatch):
+    roomy = replace(profiles.get("recording"), quota=20)
+    monkeypatch.setitem(profiles._profiles, "recording", roomy)
+    with receiver(204) as server:
+        event = every_kind(ada, server.url)
+        few = queries_of(ada.browser, f"{BASE}/why?event_id={event.public_id}")
+        event = every_kind(ada, server.url)
+        address = f"{BASE}/why?event_id={event.public_id}"
+        many = queries_of(ada.browser, address)
+    assert Endpoint.objects.count() == 14
+    assert len(many) == len(few)
+    page = ada.browser.get(address).content.decode()
+    for text, count in {
+        "Delivered at": 4,
+        "Waits: the endpoint is paused": 4,
+        "does not receive": 2,
+        "does not match": 2,
+        "was inactive": 2,
+    }.items():
+        assert page.count(text) == count, text
