@@ -6,7 +6,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from gateway.chat.models import BudgetCounter, UsageDay, UsageRecord
+from gateway.chat.budget_models import BudgetCounter
+from gateway.chat.models import UsageDay, UsageRecord
 from gateway.models import (
     Document,
     GatewayKey,

@@ -36,9 +36,13 @@ INGEST_COMPLETED = "ingest.completed"
 POLICY_VIOLATION = "audit.policy_violation"
 DRIFT_DETECTED = "drift.detected"
 EVAL_REGRESSION = "eval.regression"
+BUDGET_THRESHOLD = "budget.threshold"
+# The shares of a limit that are reported, in percent.
+BUDGET_SHARES = (50, 80, 100)
 TEST = "webhook.test"
 
 COUNT = INTEGER | {"minimum": 0}
+AMOUNT = {"oneOf": [COUNT, {"type": "string"}]}
 ENDPOINT_STATE = object_of(
     subscription_id=described("The subscription."),
     url=described("Where it is sent."),
@@ -150,6 +154,33 @@ _EVENT_TYPES = (
         },
     ),
     EventType(
+        BUDGET_THRESHOLD,
+        "A budget has reached 50, 80 or 100 % of its limit. "
+        "Sent only to subscriptions that name it.",
+        schema=object_of(
+            budget=described("The name of the budget."),
+            subject=described("Whose counter it is."),
+            counts=described("`requests`, `tokens` or `cost`."),
+            window=described("`minute`, `hour`, `day`, `week` or `month`, in UTC."),
+            percent=described(
+                "The share that was reached.", {"enum": [*BUDGET_SHARES]}
+            ),
+            limit=described("A decimal text for costs.", AMOUNT),
+            used=described("As the limit.", AMOUNT),
+            resets_at=described("UTC: when the window starts again.", DATE_TIME),
+        ),
+        sample={
+            "budget": "acme-monthly",
+            "subject": "tenant acme",
+            "counts": "cost",
+            "window": "month",
+            "percent": 80,
+            "limit": "500.000000000",
+            "used": "400.125000000",
+            "resets_at": "2026-12-01T00:00:00.000000Z",
+        },
+    ),
+    EventType(
         TEST,
         "Test event; sent only through the test endpoint.",
         schema=object_of(subscription_id=described("The tested subscription.")),
@@ -173,7 +204,10 @@ _EVENT_TYPES = (
         for name, text, attempts, message in OPERATIONAL_EVENTS
     ),
 )
-OPERATIONAL = {f"endpoint.{name}" for name, *_ in OPERATIONAL_EVENTS}
+OPERATIONAL = {
+    BUDGET_THRESHOLD,
+    *(f"endpoint.{name}" for name, *_ in OPERATIONAL_EVENTS),
+}
 EVENT_TYPES = {event_type.name: event_type for event_type in _EVENT_TYPES}
 # Those of the contract that subscriptions may name.
 SUBSCRIBABLE = [name for name, kind in EVENT_TYPES.items() if kind.subscribable]
@@ -202,7 +236,7 @@ def declared(event_type: DeclaredEventType) -> EventType:
 def matches(event_types: Sequence[str], event_type: str) -> bool:
     """Return True if a subscription receives a type.
 
-    An empty list means all but the test and what is about subscriptions themselves.
+    An empty list means all but the test and the operational events.
     """
     if not event_types:
         return event_type != TEST and event_type not in OPERATIONAL

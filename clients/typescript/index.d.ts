@@ -85,6 +85,17 @@ export interface EndpointStateData {
   message: string;
 }
 
+export interface BudgetThresholdData {
+  budget: string;
+  subject: string;
+  counts: string;
+  window: string;
+  percent: number;
+  limit: number | string;
+  used: number | string;
+  resets_at: string;
+}
+
 interface RecordingEvent<Type extends string, Data> {
   id: string;
   type: Type;
@@ -109,6 +120,7 @@ export type Event =
   | GatewayEvent<"endpoint.failing", EndpointStateData>
   | GatewayEvent<"endpoint.disabled", EndpointStateData>
   | GatewayEvent<"endpoint.recovered", EndpointStateData>
+  | GatewayEvent<"budget.threshold", BudgetThresholdData>
   | GatewayEvent<"webhook.test", TestData>;
 
 /** The request has no valid signature; the message says which part is wrong. */

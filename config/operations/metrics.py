@@ -34,7 +34,7 @@ from prometheus_client.registry import Collector
 from catalog.error_counter import failures
 from catalog.schema.contract import operations
 from config.operations import access
-from gateway.chat.metrics import ChatCollector
+from gateway.chat.metrics import ChatCollector, budget_store_up
 from recording.accounts.security_log import events as security_events
 from recording.mcp.metrics import challenges, open_streams, tool_calls
 from recording.oauth.client_documents import failures as document_failures
@@ -47,6 +47,7 @@ COMMITTED_AFTER_S = 5.0
 
 # Counts of this process that products keep.
 PRODUCT_COUNTERS = (
+    budget_store_up,
     tool_calls,
     open_streams,
     challenges,

@@ -10,6 +10,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
 
+from gateway.chat import budget_models  # noqa: F401 - Django looks for tables here
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration.shapes import ADAPTIVE, INFERENCE_TYPES, SUPPORTS, THINKING
@@ -275,32 +276,6 @@ class UsageDay(Counted):
 
     def __str__(self) -> str:
         return f"{self.day} {self.tenant}/{self.principal} {self.model}"
-
-
-class BudgetCounter(models.Model):
-    """What one subject of a budget has used in one window, of all processes.
-
-    `subject` names it as a denial does; "" if the budget has one counter. `amount` counts requests,
-    tokens, or billionths of the prices' currency. `window` is the Unix time of its start.
-    """
-
-    budget = models.CharField(max_length=64)
-    subject = models.CharField(max_length=600, blank=True)
-    window = models.BigIntegerField()
-    # Of the subject, so that a tenant can be erased; "" if the counter is of several.
-    tenant = models.CharField(max_length=128, blank=True)
-    amount = models.BigIntegerField(default=0)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["budget", "subject", "window"], name="budget_counter_once"
-            )
-        ]
-        indexes = [models.Index(fields=["window"], name="budget_counter_age")]
-
-    def __str__(self) -> str:
-        return f"{self.budget} {self.subject}"
 
 
 class UsageTotal(Counted):

@@ -14,6 +14,8 @@ from django.conf import settings
 from gateway import configuration
 from gateway.chat.fallback import FallbackCaller
 from gateway.chat.metering.body_bytes import BodyBudget
+from gateway.chat.metering.budget_definitions import Definitions
+from gateway.chat.metering.budget_stores import stores
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits, counter
 from gateway.chat.metering.writer import UsageWriter
@@ -47,10 +49,14 @@ class Runtime:
         client, writer = http.session(), UsageWriter(_in_thread_of(writers))
         in_thread = _in_thread_of(readers)
         models = ModelRegistry(in_thread)
+        in_writer = _in_thread_of(writers)
         budgets = Budgets(
-            configuration.current().budgets,
-            _in_thread_of(writers),
-            endpoints=models.known,
+            Definitions(
+                in_writer,
+                endpoints=models.known,
+                budgets=configuration.current().budgets,
+            ),
+            stores(in_writer, settings.REDIS_URL),
             default_tokens=settings.CHAT_RESERVED_TOKENS,
         )
         service = Service(

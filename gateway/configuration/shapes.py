@@ -322,6 +322,12 @@ class BudgetEntry(FromFile):
         """Return the limit in what counters count: requests, tokens, billionths of a cost."""
         return round(self.limit * (NANO if self.counts == COST else 1))
 
+    @property
+    def only_tenant(self) -> str:
+        """The tenant whose requests alone count; "" if others' may count, too."""
+        tenants = self.tenants | {tenant for tenant, _ in self.principals}
+        return next(iter(tenants)) if len(tenants) == 1 else ""
+
 
 def _whole(budgets: tuple[BudgetEntry, ...]) -> tuple[BudgetEntry, ...]:
     for budget in budgets:

@@ -90,6 +90,17 @@ class EndpointStateData(TypedDict):
     message: str
 
 
+class BudgetThresholdData(TypedDict):
+    budget: str
+    subject: str
+    counts: str
+    window: str
+    percent: int
+    limit: int | str
+    used: int | str
+    resets_at: str
+
+
 class _Recording(TypedDict):
     id: str
     created_at: str
@@ -147,6 +158,11 @@ class EndpointRecovered(_Gateway):
     data: EndpointStateData
 
 
+class BudgetThreshold(_Gateway):
+    type: Literal["budget.threshold"]
+    data: BudgetThresholdData
+
+
 class Test(_Gateway):
     type: Literal["webhook.test"]
     data: TestData
@@ -162,5 +178,6 @@ Event = (
     | EndpointFailing
     | EndpointDisabled
     | EndpointRecovered
+    | BudgetThreshold
     | Test
 )

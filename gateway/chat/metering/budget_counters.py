@@ -1,15 +1,17 @@
-"""The counters of budgets in the database: one statement adds and reads for all of them."""
+"""The counters of budgets: whose they are, and what this process knows of them. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
 
-from django.db import connection
+from gateway.configuration.shapes import BudgetEntry
+from gateway.identity import Caller
 
-from gateway.chat.metering.price_list import listed
-from gateway.chat.models import ModelPrice
-from gateway.configuration.shapes import ModelEntry
+NEVER = float("-inf")
 
 
 class CounterKey(NamedTuple):
@@ -20,34 +22,85 @@ class CounterKey(NamedTuple):
     window: int
     tenant: str
 
+    @classmethod
+    def of(
+        cls, budget: BudgetEntry, caller: Caller, model: str, start: datetime
+    ) -> CounterKey:
+        """Return the counter of a request. It is a tenant's if no other tenant counts in it."""
+        names: dict[str, Any] = {
+            "tenant": caller.tenant,
+            "principal": f"{caller.tenant}/{caller.principal}",
+            "key": f"{caller.tenant}/{caller.principal}#{caller.key_id or ''}",
+            "model": model,
+        }
+        subject = ", ".join(f"{name} {names[name]}" for name in budget.per)
+        is_own = not {"tenant", "principal", "key"}.isdisjoint(budget.per)
+        tenant = caller.tenant if is_own or budget.only_tenant else ""
+        return cls(budget.name, subject, int(start.timestamp()), tenant)
 
-def add(amounts: Mapping[CounterKey, int]) -> dict[CounterKey, int]:
-    """Add to counters, and create missing ones; return what each has now. Raises DatabaseError.
 
-    In the order of the keys, so that two processes cannot block each other.
+@dataclass(slots=True)
+class Reading:
+    """What a store had of a counter: of all processes, and `sent` of it of this one.
+
+    `pace` is what the other processes used per second between the last two readings. Times are
+    in seconds on the monotonic clock.
     """
-    keys = sorted(amounts)
-    if not keys:
-        return {}
-    values = [value for key in keys for value in (*key, amounts[key])]
-    columns = 'budget, subject, "window", tenant, amount'
-    rows = ", ".join(["(%s, %s, %s, %s, %s)"] * len(keys))
-    statement = (
-        f"INSERT INTO gateway_chat_budgetcounter ({columns}) VALUES {rows} "  # noqa: S608 - names of ours
-        'ON CONFLICT (budget, subject, "window") DO UPDATE '
-        "SET amount = gateway_chat_budgetcounter.amount + excluded.amount "
-        'RETURNING budget, subject, "window", tenant, amount'
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return {CounterKey(*key): amount for *key, amount in cursor.fetchall()}
+
+    amount: int = 0
+    sent: int = 0
+    read_at: float = NEVER
+    pace: float = 0.0
+    is_wanted: bool = True  # used since it was read
+
+    @property
+    def others(self) -> int:
+        return self.amount - self.sent
+
+    def note(self, amount: int, *, sent: int, at: float) -> None:
+        """Take over what the store has now."""
+        if at > self.read_at > NEVER:
+            self.pace = max(0, amount - sent - self.others) / (at - self.read_at)
+        self.amount, self.sent, self.read_at = amount, sent, at
 
 
-def prices(endpoints: Mapping[str, ModelEntry]) -> dict[str, ModelPrice]:
-    """Return prices by model: the operator's, and those of the public list for other endpoints."""
-    public = {
-        name: listed(entry.targets[0].base_url, entry.targets[0].model)
-        for name, entry in endpoints.items()
-    }
-    own = {price.model: price for price in ModelPrice.objects.all()}
-    return {name: price for name, price in public.items() if price} | own
+@dataclass(slots=True)
+class Counter:
+    """One counter: what this process has used and holds, and a reading of each store.
+
+    The stores count the same, so the highest of them decides.
+    """
+
+    budget: BudgetEntry
+    ends_at: datetime
+    readings: Sequence[Reading] = ()
+    own: int = 0
+    reserved: int = 0
+
+    @property
+    def used(self) -> int:
+        return self.own + max((reading.others for reading in self.readings), default=0)
+
+    def fits(self, amount: int) -> bool:
+        return self.used + self.reserved + amount <= self.budget.counted_limit
+
+    def may_be_full(
+        self, amount: int, *, store: int, now: float, every_s: float
+    ) -> bool:
+        """Return True if an amount fits, unless others went on at their pace since the reading.
+
+        What a store had then lacks up to `every_s` of the others' use.
+        """
+        reading = self.readings[store]
+        others = math.ceil(reading.pace * (now - reading.read_at + every_s))
+        return self.fits(amount) and not self.fits(amount + others)
+
+
+def applies(budget: BudgetEntry, caller: Caller, model: str) -> bool:
+    """Return True if a request counts in a budget."""
+    if budget.models and model not in budget.models:
+        return False
+    if not (budget.tenants or budget.principals):
+        return True
+    principal = (caller.tenant, caller.principal)
+    return caller.tenant in budget.tenants or principal in budget.principals

@@ -1,9 +1,10 @@
 """Budgets: what callers and models may use in a window, reserved before a call and settled after.
 
-Each process counts what it uses itself and adds it to the counters in the database once a second,
-by one statement that also returns what all processes have used. So the sum exceeds a limit by no
-more than what is in flight and what the others have used within that second. Without the database
-the last known counters serve, and what is not added yet is kept.
+A process counts exactly what it uses itself. It shares its counters with other processes through
+stores, a second apart at most. A request near a limit waits for the next reading, so that the sum
+of all processes exceeds a limit by no more than what is in flight and what the others have used
+within that second. Without a store the last known counters serve, and what is not added yet is
+kept.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
 import structlog
 from django.db import Error
@@ -23,31 +23,30 @@ from django.db import Error
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import OverBudgetError
 from gateway.chat.core.usage_tokens import Usage, count, estimate, prompt_length
-from gateway.chat.metering import budget_counters
-from gateway.chat.metering.budget_counters import CounterKey
+from gateway.chat.metering.budget_counters import (
+    NEVER,
+    Counter,
+    CounterKey,
+    Reading,
+    applies,
+)
+from gateway.chat.metering.budget_definitions import RENEWED_S, Definitions
+from gateway.chat.metering.budget_reports import Reached, report
+from gateway.chat.metering.budget_sharing import Sharing
+from gateway.chat.metering.budget_stores import Store
 from gateway.chat.metering.usage import NANO_PER_TOKEN, CompletedRequest
 from gateway.chat.metering.windows import end_of, start_of
 from gateway.chat.models import ModelPrice
-from gateway.configuration.shapes import (
-    COST,
-    EMBEDDING,
-    TOKENS,
-    BudgetEntry,
-    ModelEntry,
-)
+from gateway.configuration.shapes import COST, EMBEDDING, TOKENS, BudgetEntry
 from gateway.identity import Caller
-from webhooks_core.web.thread_pool import InThread
 
-SYNC_S = 1.0
-# A request waits for counters that are older. Those in use are read every SYNC_S.
-STALE_S = 2.0
-PRICES_S = 10.0
-LOAD_S = 5.0
-# After a failure requests do not wait for the database for so long.
-PAUSE_S = 5.0
+# How often the database is used beside a quicker store that answers.
+RELIEVED_S = 5.0
+# An older reading says nothing.
+STALE_S = 60.0
+# A counter is kept for so long after its window.
+KEPT = timedelta(seconds=RELIEVED_S)
 MAX_AMOUNT = 10**18
-# Shares of a limit that are logged when they are reached.
-WARNINGS = (50, 80, 100)
 # The fields that limit a completion, in the three shapes.
 MAX_TOKENS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 
@@ -65,7 +64,7 @@ class BudgetExceededError(OverBudgetError):
         resets_at = end_of(budget.window, start_of(budget.window, now))
         whose = f" for {subject}" if subject else ""
         super().__init__(
-            f"The budget {budget.name!r} allows {budget.limit:g} {budget.counts} a "
+            f"The budget {budget.name!r} allows {_plain(budget.limit)} {budget.counts} a "
             f"{budget.window}{whose}. It starts again at {resets_at:%Y-%m-%dT%H:%M:%SZ}.",
             headers={
                 "Retry-After": str(max(1, math.ceil((resets_at - now).total_seconds())))
@@ -74,24 +73,8 @@ class BudgetExceededError(OverBudgetError):
         self.resets_at = resets_at
 
 
-@dataclass(slots=True)
-class Counter:
-    """One counter as this process knows it; `stored` is what the database had at `read_at`."""
-
-    budget: BudgetEntry
-    ends_at: datetime
-    stored: int = 0
-    read_at: float = float("-inf")
-    unsent: int = 0
-    reserved: int = 0
-    was_used: bool = False  # since it was last added to the database
-
-    @property
-    def used(self) -> int:
-        return self.stored + self.unsent
-
-    def fits(self, amount: int) -> bool:
-        return self.used + self.reserved + amount <= self.budget.counted_limit
+def _plain(limit: float) -> str:
+    return f"{limit:.9f}".rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,29 +100,28 @@ class Reservation:
 
 @dataclass(slots=True)
 class Budgets:
-    """The budgets of one event loop; `in_thread` runs what uses the database.
+    """The budgets of one event loop. `stores` share counters with other processes, quickest first.
 
-    `default_tokens` is reserved for the completion of a request that does not limit it.
+    `default_tokens` is reserved for the completion of a request that does not limit it. `report`
+    runs in a thread.
     """
 
-    entries: Sequence[BudgetEntry]
-    in_thread: InThread
-    endpoints: Callable[[], Mapping[str, ModelEntry]] = dict
+    definitions: Definitions
+    stores: Sequence[Store] = ()
     default_tokens: int = 1024
-    add: Callable[[Mapping[CounterKey, int]], Mapping[CounterKey, int]] = (
-        budget_counters.add
-    )
-    load_prices: Callable[[Mapping[str, ModelEntry]], Mapping[str, ModelPrice]] = (
-        budget_counters.prices
-    )
+    report: Callable[[Iterable[Reached]], None] = report
     now: Callable[[], datetime] = _utc_now
     clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _counters: dict[CounterKey, Counter] = field(default_factory=dict)
-    _prices: Mapping[str, ModelPrice] | None = None
-    _prices_at: float = float("-inf")
-    _paused_until: float = float("-inf")
-    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _task: asyncio.Task[None] | None = None
+    _sharings: list[Sharing] = field(default_factory=list)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._sharings = [
+            Sharing(store, index, self._counters, self.clock, self.sleep)
+            for index, store in enumerate(self.stores)
+        ]
 
     # ── A request ────────────────────────────────────────────────────────────────────
 
@@ -149,14 +131,16 @@ class Budgets:
         Nothing waits between the check and the reservation, so that requests of one process
         cannot both take the rest of a budget.
         """
-        if not self.entries:
+        if not self.definitions.is_ready:
+            await self.definitions.ready()
+        if not self.definitions.budgets:
             return
         caller, model, now = context.caller, context.endpoint.name, self.now()
         counters = self._counters_of(caller, model, now)
         if not counters:
             return
-        await self._know(counters.values())
         amounts = self._estimated(context, counters.values())
+        await self._know(counters.values(), amounts)
         refused = [
             BudgetExceededError(counter.budget, key.subject, now)
             for key, counter in counters.items()
@@ -166,7 +150,6 @@ class Budgets:
             raise max(refused, key=lambda error: error.resets_at)
         for counter in counters.values():
             counter.reserved += amounts.of(counter.budget)
-            counter.was_used = True
         context.reservation = Reservation(now, amounts, list(counters.values()))
 
     def settle(
@@ -192,22 +175,32 @@ class Budgets:
         caller = Caller(completed.tenant, completed.principal, completed.key_id)
         counters = self._counters_of(caller, completed.model, reservation.at)
         for counter in counters.values():
-            counter.unsent += used.of(counter.budget)
-            counter.was_used = True
+            counter.own += used.of(counter.budget)
 
     def _counters_of(
         self, caller: Caller, model: str, at: datetime
     ) -> dict[CounterKey, Counter]:
         """Return the counters that a request of this time counts in."""
         counters = {}
-        for budget in self.entries:
-            if _applies(budget, caller, model):
+        for budget in self.definitions.budgets:
+            if applies(budget, caller, model):
                 start = start_of(budget.window, at)
-                key = _key(budget, caller, model, start)
-                if key not in self._counters:
-                    self._counters[key] = Counter(budget, end_of(budget.window, start))
-                counters[key] = self._counters[key]
+                key = CounterKey.of(budget, caller, model, start)
+                counter = self._counters.get(key)
+                if counter is None:
+                    counter = self._counters[key] = self._new_counter(budget, start)
+                counter.budget = budget  # its limit may have changed
+                counters[key] = counter
         return counters
+
+    def _new_counter(self, budget: BudgetEntry, start: datetime) -> Counter:
+        """Return a counter; at the beginning of its window it is known to be empty."""
+        age = (self.now() - start).total_seconds()
+        readings = [
+            Reading(read_at=self.clock() - age if age < store.every_s else NEVER)
+            for store in self.stores
+        ]
+        return Counter(budget, end_of(budget.window, start), readings)
 
     def _estimated(self, context: ChatContext, counters: Iterable[Counter]) -> Amounts:
         """Return what a request may use: its prompt, and the longest completion it allows."""
@@ -224,125 +217,110 @@ class Budgets:
 
     def _cost(self, model: str, usage: Usage) -> int:
         """Return a cost in billionths; without a price, at the highest of the upstream's kind."""
-        prices = self._prices or {}
+        prices, endpoints = self.definitions.prices, self.definitions.endpoints
         if model in prices:
             return _nano(prices[model], usage)
-        kinds = {name: entry.upstream for name, entry in self.endpoints().items()}
+        kinds = {name: entry.upstream for name, entry in endpoints().items()}
         same = (p for name, p in prices.items() if kinds.get(name) == kinds.get(model))
         return max((_nano(price, usage) for price in same), default=0)
 
-    # ── The database ─────────────────────────────────────────────────────────────────
+    # ── The stores ───────────────────────────────────────────────────────────────────
+
+    async def _know(self, counters: Iterable[Counter], amounts: Amounts) -> None:
+        """Wait for a reading of counters that were idle here, or are near their limit.
+
+        Of the quickest store that answers. Without one, the last readings serve: chat goes on.
+        """
+        for counter in counters:
+            for reading in counter.readings:
+                reading.is_wanted = True
+        for sharing in self._sharings:
+            if not sharing.is_available:
+                continue
+            old = self.clock() - STALE_S
+            if any(c.readings[sharing.index].read_at < old for c in counters):
+                await sharing.read(in_turn=False)
+            elif self._may_be_full(sharing, counters, amounts):
+                await sharing.read(in_turn=True)
+            if sharing.is_available:
+                return
+
+    def _may_be_full(
+        self, sharing: Sharing, counters: Iterable[Counter], amounts: Amounts
+    ) -> bool:
+        return any(
+            counter.may_be_full(
+                amounts.of(counter.budget),
+                store=sharing.index,
+                now=self.clock(),
+                every_s=sharing.store.every_s,
+            )
+            for counter in counters
+        )
 
     def start(self) -> None:
-        if self.entries:
-            self._task = asyncio.create_task(self._run())
+        self._tasks = [
+            asyncio.create_task(self._run(RENEWED_S, self.definitions.renew)),
+            *(
+                asyncio.create_task(
+                    self._run(sharing.store.every_s, partial(self._share, sharing))
+                )
+                for sharing in self._sharings
+            ),
+        ]
 
     async def stop(self) -> None:
         """Add what is not added yet, and end."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            await self.sync()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._tasks:
+            await self.share()
 
-    async def _run(self) -> None:
+    async def _run(self, pause_s: float, act: Callable[[], Awaitable[None]]) -> None:
         while True:
-            await asyncio.sleep(SYNC_S)
-            await self.sync()
-
-    async def _know(self, counters: Collection[Counter]) -> None:
-        """Ask the database for counters that this process has not read for a while.
-
-        Without an answer the last known ones serve: chat goes on.
-        """
-        now = self.clock()
-        is_known = all(now - counter.read_at <= STALE_S for counter in counters)
-        if is_known or now < self._paused_until:
-            return
-        for counter in counters:
-            counter.was_used = True
-        try:
-            async with asyncio.timeout(LOAD_S):
-                await self.sync()
-        except TimeoutError:
-            log.warning("budgets not read", error="TimeoutError")
-            self._paused_until = self.clock() + PAUSE_S
-
-    async def sync(self) -> bool:
-        """Add to the counters in the database and read them; return False if it is unavailable."""
-        async with self._lock:
-            self._forget_ended()
-            sent = {
-                key: counter.unsent
-                for key, counter in self._counters.items()
-                if counter.unsent or counter.was_used
-            }
+            await self.sleep(pause_s)
             try:
-                await self._renew_prices()
-                stored = await self.in_thread(partial(self.add, sent)) if sent else {}
-            except (Error, TimeoutError, OSError) as error:
-                log.warning("budgets not written yet", error=type(error).__name__)
-                self._paused_until = self.clock() + PAUSE_S
-                return False
-            for key, amount in sent.items():
-                self._note(key, amount, stored[key])
-            return True
+                await act()
+            except Exception:
+                log.exception("budgets failed")
 
-    def _note(self, key: CounterKey, sent: int, stored: int) -> None:
-        """Take over what the database says of a counter, and log shares that were reached."""
-        counter = self._counters[key]
-        counter.stored, counter.read_at = stored, self.clock()
-        counter.was_used = counter.reserved > 0
-        counter.unsent -= sent
-        limit = counter.budget.counted_limit
-        for share in WARNINGS:
-            # Only the process whose addition reached the share sees it.
-            if stored - sent < limit * share / 100 <= stored:
-                log.warning(
-                    "budget threshold",
-                    budget=key.budget,
-                    subject=key.subject,
-                    percent=share,
-                    window=counter.budget.window,
-                )
+    async def share(self) -> None:
+        """Share with every store now."""
+        self._forget_ended()
+        for sharing in self._sharings:
+            await sharing.share()
+            await self._report(sharing)
+
+    async def _share(self, sharing: Sharing) -> None:
+        """Share with a store in its turn; the database has longer ones beside a quicker store."""
+        self._forget_ended()
+        is_relieved = any(s.is_available for s in self._sharings[: sharing.index])
+        is_early = self.clock() - sharing.began_at < RELIEVED_S
+        if sharing.is_available and not (is_relieved and is_early):
+            await sharing.share()
+            await self._report(sharing)
+
+    async def _report(self, sharing: Sharing) -> None:
+        """Report the shares of limits that were reached; what fails is reported later."""
+        if not sharing.reached:
+            return
+        reached = dict(sharing.reached)
+        try:
+            await self.definitions.in_thread(partial(self.report, reached.values()))
+        except (Error, TimeoutError, OSError) as error:
+            log.warning("budgets not reported yet", error=type(error).__name__)
+            return
+        for key in reached:
+            del sharing.reached[key]
 
     def _forget_ended(self) -> None:
-        """Drop the counters of past windows that hold nothing any more."""
+        """Drop the counters of past windows whose use the last store has."""
         now = self.now()
         for key, counter in list(self._counters.items()):
-            is_over = counter.ends_at + timedelta(seconds=SYNC_S) < now
-            if is_over and not (counter.unsent or counter.reserved):
+            is_over = counter.ends_at + KEPT < now and not counter.reserved
+            if is_over and all(r.sent == counter.own for r in counter.readings[-1:]):
                 del self._counters[key]
-
-    async def _renew_prices(self) -> None:
-        costs = any(budget.counts == COST for budget in self.entries)
-        if costs and self.clock() - self._prices_at > PRICES_S:
-            load = partial(self.load_prices, self.endpoints())
-            self._prices = await self.in_thread(load)
-            self._prices_at = self.clock()
-
-
-def _applies(budget: BudgetEntry, caller: Caller, model: str) -> bool:
-    if budget.models and model not in budget.models:
-        return False
-    if not (budget.tenants or budget.principals):
-        return True
-    principal = (caller.tenant, caller.principal)
-    return caller.tenant in budget.tenants or principal in budget.principals
-
-
-def _key(
-    budget: BudgetEntry, caller: Caller, model: str, start: datetime
-) -> CounterKey:
-    names: dict[str, Any] = {
-        "tenant": caller.tenant,
-        "principal": f"{caller.tenant}/{caller.principal}",
-        "key": f"{caller.tenant}/{caller.principal}#{caller.key_id or ''}",
-        "model": model,
-    }
-    subject = ", ".join(f"{name} {names[name]}" for name in budget.per)
-    is_of_tenant = not {"tenant", "principal", "key"}.isdisjoint(budget.per)
-    tenant = caller.tenant if is_of_tenant else ""
-    return CounterKey(budget.name, subject, int(start.timestamp()), tenant)
 
 
 def _nano(price: ModelPrice, usage: Usage) -> int:

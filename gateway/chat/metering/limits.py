@@ -71,14 +71,16 @@ class SharedCount:
 
 def counter(redis_url: str) -> Count:
     """Return a counter of requests: of all processes through Redis, otherwise of this one."""
-    if not redis_url:
-        return LocalCount()
-    client = redis.asyncio.Redis.from_url(
+    return SharedCount(redis_client(redis_url)) if redis_url else LocalCount()
+
+
+def redis_client(redis_url: str) -> redis.asyncio.Redis:
+    """Return a client that requests do not wait for long."""
+    return redis.asyncio.Redis.from_url(
         redis_url,
         socket_timeout=REDIS_TIMEOUT_S,
         socket_connect_timeout=REDIS_TIMEOUT_S,
     )
-    return SharedCount(client)
 
 
 @dataclass(slots=True)

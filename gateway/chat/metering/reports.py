@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
-from gateway import configuration
+from gateway.chat.budget_models import BudgetCounter
+from gateway.chat.metering import budget_definitions
 from gateway.chat.metering.windows import end_of, start_of
-from gateway.chat.models import BudgetCounter, UsageDay, UsageRecord
+from gateway.chat.models import UsageDay, UsageRecord
 from gateway.configuration.shapes import COST, BudgetEntry
+from gateway.webhooks import BUDGET_SHARES
 from webhooks_core.times import iso
 from webhooks_core.web.errors import BadRequestError
 
@@ -67,15 +71,11 @@ def budgets(tenant: str, now: datetime) -> list[dict[str, Any]]:
 
     A budget that several tenants share shows no amounts: they would be those of others.
     """
-    entries = configuration.current().budgets
-    starts = {e.name: int(start_of(e.window, now).timestamp()) for e in entries}
-    counters = BudgetCounter.objects.filter(
-        tenant=tenant, budget__in=starts, window__in=set(starts.values())
-    )
+    entries = budget_definitions.budgets()
     used = defaultdict(list)
+    counters = current_counters(entries, now).filter(tenant=tenant)
     for counter in counters.order_by("subject")[:MAX_ROWS]:
-        if counter.window == starts[counter.budget]:
-            used[counter.budget].append((counter.subject, counter.amount))
+        used[counter.budget].append((counter.subject, counter.amount))
     return [
         _budget(entry, subject, amount, now)
         for entry in entries
@@ -83,12 +83,33 @@ def budgets(tenant: str, now: datetime) -> list[dict[str, Any]]:
     ]
 
 
+def current_counters(
+    entries: Iterable[BudgetEntry], now: datetime
+) -> QuerySet[BudgetCounter]:
+    """Return the counters of budgets in their current windows."""
+    names = defaultdict(list)
+    for entry in entries:
+        names[int(start_of(entry.window, now).timestamp())].append(entry.name)
+    current = [Q(window=start, budget__in=same) for start, same in names.items()]
+    rows = BudgetCounter.objects.all()
+    return rows.filter(reduce(or_, current)) if current else rows.none()
+
+
+def counters_by_share(now: datetime) -> dict[str, dict[int, int]]:
+    """Return, by budget, how many counters have reached each share in their current windows."""
+    entries = budget_definitions.budgets()
+    counts = {entry.name: dict.fromkeys(BUDGET_SHARES, 0) for entry in entries}
+    reached = current_counters(entries, now).filter(reported__gt=0)
+    for row in reached.values("budget", "reported").annotate(count=Count("pk")):
+        for share in BUDGET_SHARES:
+            if share <= row["reported"]:
+                counts[row["budget"]][share] += row["count"]
+    return counts
+
+
 def _budget(
     entry: BudgetEntry, subject: str, amount: int, now: datetime
 ) -> dict[str, Any]:
-    def shown(value: int) -> int | str:
-        return cost(value) if entry.counts == COST else value
-
     limit = entry.counted_limit
     resets_at = end_of(entry.window, start_of(entry.window, now))
     return {
@@ -96,11 +117,16 @@ def _budget(
         "subject": subject,
         "counts": entry.counts,
         "window": entry.window,
-        "limit": shown(limit),
-        "used": shown(amount),
-        "left": shown(max(0, limit - amount)),
+        "limit": shown(entry, limit),
+        "used": shown(entry, amount),
+        "left": shown(entry, max(0, limit - amount)),
         "resets_at": iso(resets_at),
     }
+
+
+def shown(budget: BudgetEntry, amount: int) -> int | str:
+    """Return an amount as the API has it: requests and tokens as numbers, costs as texts."""
+    return cost(amount) if budget.counts == COST else amount
 
 
 HAS_FAILED = Q(error_status__gte=400) | Q(error_status=0, status__gte=400)

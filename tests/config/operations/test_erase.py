@@ -17,7 +17,7 @@ from django.test import Client
 from django.utils import timezone
 
 from gateway import keys
-from gateway.chat.models import BudgetCounter
+from gateway.chat.budget_models import BudgetCounter
 from gateway.models import Chunk, IdempotencyKey, TenantAlerts
 from recording.library.importing import import_recording
 from recording.library.search import index, search

@@ -26,13 +26,14 @@ from gateway.chat import asgi, runtime
 from gateway.chat.core.context import ChatContext
 from gateway.chat.fallback import FallbackCaller
 from gateway.chat.loop_thread import LOOP_THREAD
+from gateway.chat.metering.budget_definitions import Definitions, Loaded
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
-from gateway.configuration.shapes import ModelEntry, Target, Timeouts
+from gateway.configuration.shapes import BudgetEntry, ModelEntry, Target, Timeouts
 from tests.documented import assert_response_documented
 from tests.gateway.chat.mock_upstream import MockUpstream
 from tests.loops import Loop
@@ -71,6 +72,11 @@ class Known(dict[str, ModelEntry]):
         return self
 
 
+def defined(*entries: BudgetEntry) -> Definitions:
+    """Return budgets that a test defines, without prices."""
+    return Definitions(asyncio.to_thread, load=lambda _: Loaded(entries, {}))
+
+
 @dataclass
 class Gateway:
     """Chat on a socket, with endpoints that a test declares."""
@@ -80,7 +86,7 @@ class Gateway:
     known: Any = field(default_factory=Known)
     kept: Any = field(default_factory=Kept)
     limits: Limits = field(default_factory=Limits)
-    budgets: Budgets = field(default_factory=lambda: Budgets((), asyncio.to_thread))
+    budgets: Budgets = field(default_factory=lambda: Budgets(defined()))
     router: Router = field(default_factory=Router)
     port: int = 0
     service: Any = None

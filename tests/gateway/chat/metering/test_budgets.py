@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -15,18 +15,20 @@ import orjson
 import pytest
 import requests
 from django.db import OperationalError
-from structlog.testing import capture_logs
 
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.model_request import ModelRequest
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.metering.budget_counters import CounterKey
+from gateway.chat.metering.budget_definitions import Definitions, Loaded
+from gateway.chat.metering.budget_reports import Reached, highest_share
+from gateway.chat.metering.budget_stores import Stored, StoreUnavailableError, Use
 from gateway.chat.metering.budgets import BudgetExceededError, Budgets
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.models import ModelPrice
 from gateway.configuration.shapes import BudgetEntry, ModelEntry, Target
 from gateway.identity import Caller
-from tests.gateway.chat.harness import IDENTITY, MESSAGES, V1, V2
+from tests.gateway.chat.harness import IDENTITY, MESSAGES, V1, V2, defined
 from tests.gateway.chat.mock_upstream import COMPLETION, answers
 
 NOON = datetime(2026, 11, 25, 12, 0, 30, tzinfo=UTC)
@@ -35,33 +37,59 @@ PRICE = ModelPrice(model="small", prompt_price=Decimal(1), completion_price=Deci
 
 
 class Database:
-    """The counters that all processes share; the time stands still."""
+    """The counters that all processes share; the time passes only when somebody waits."""
+
+    name, every_s = "database", 1.0
 
     def __init__(self) -> None:
         self.amounts: Counter[CounterKey] = Counter()
+        self.reported: Counter[CounterKey] = Counter()
+        self.reports: list[tuple[str, int]] = []
         self.is_away = False
         self.calls = 0
         self.now = NOON
 
-    def add(self, amounts: Mapping[CounterKey, int]) -> dict[CounterKey, int]:
+    async def add(self, uses: Mapping[CounterKey, Use]) -> Mapping[CounterKey, Stored]:
         self.calls += 1
         if self.is_away:
-            raise OperationalError
-        self.amounts.update(amounts)
-        return {key: self.amounts[key] for key in amounts}
+            raise StoreUnavailableError("OperationalError")
+        for key, use in uses.items():
+            self.amounts[key] += use.total - use.sent
+        return {key: Stored(self.amounts[key], self.reported[key]) for key in uses}
+
+    def report(self, counters: Iterable[Reached]) -> None:
+        for key, entry, amount in counters:
+            self.reported[key] = highest_share(entry, amount)
+            self.reports.append((key.budget, self.reported[key]))
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+        await asyncio.sleep(0)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until a test lets the time pass."""
+        until = self.now + timedelta(seconds=seconds)
+        while self.now < until:  # noqa: ASYNC110 - no event says that a time has come
+            await asyncio.sleep(0)
 
 
-def process(database: Database, *entries: BudgetEntry, **options) -> Budgets:
-    async def in_thread(function):
-        return function()
+async def in_thread(function: Callable[[], Any]) -> Any:
+    return function()
 
+
+def process(
+    database: Database, *entries: BudgetEntry, endpoints: Any = dict, **options: Any
+) -> Budgets:
+    load = Definitions(
+        in_thread, endpoints, load=lambda _: Loaded(entries, {"small": PRICE})
+    )
     return Budgets(
-        entries,
-        in_thread,
-        add=database.add,
-        load_prices=lambda _: {"small": PRICE},
+        load,
+        (database,),
+        report=database.report,
         now=lambda: database.now,
         clock=lambda: database.now.timestamp(),  # noqa: PLW0108 - `now` changes
+        sleep=database.sleep,
         **options,
     )
 
@@ -157,9 +185,9 @@ def test_an_embedding_reserves_no_completion():
 def test_the_real_usage_replaces_what_was_reserved():
     database = Database()
     budgets = process(database, budget("tokens", limit=1100))
-    run(use(budgets, request(), Usage(30, 20)), budgets.sync())
+    run(use(budgets, request(), Usage(30, 20)), budgets.share())
     assert list(database.amounts.values()) == [50]
-    run(use(budgets, request(max_tokens=1000), Usage(500, 501)), budgets.sync())
+    run(use(budgets, request(max_tokens=1000), Usage(500, 501)), budgets.share())
     assert list(database.amounts.values()) == [1051]
     refusal(budgets, request(max_tokens=50))
 
@@ -173,7 +201,7 @@ def test_a_call_that_failed_before_a_token_costs_nothing():
         context = request()
         run(budgets.reserve(context))
         end(budgets, context, status=status)
-    run(budgets.sync())
+    run(budgets.share())
     assert set(database.amounts.values()) == {0}
 
 
@@ -185,7 +213,7 @@ def test_a_stream_that_the_client_left_is_charged():
     context.target, context.first_chunk_s = context.endpoint.targets[0], 0.1
     context.completion_characters = 40
     end(budgets, context, status=499)
-    run(budgets.sync())
+    run(budgets.share())
     assert list(database.amounts.values()) == [6 + 10]
 
 
@@ -202,7 +230,7 @@ def test_costs_are_counted_at_the_price_of_the_model_that_answered():
         CompletedRequest.of(context), status=200, model="small", usage=Usage(1000, 100)
     )
     cheap.settle(context.reservation, completed)
-    run(cheap.sync())
+    run(cheap.share())
     amounts = {key.subject: amount for key, amount in database.amounts.items()}
     assert amounts == {"model other": 0, "model small": (1000 + 1000) * 1000}
 
@@ -212,7 +240,7 @@ def test_a_model_without_a_price_costs_the_highest_of_its_kind():
     for model, amount in (("other", 2000), ("third", 0)):
         database = Database()
         budgets = process(database, budget("cost"), endpoints=lambda: known)
-        run(use(budgets, request(model=model), Usage(1000, 100)), budgets.sync())
+        run(use(budgets, request(model=model), Usage(1000, 100)), budgets.share())
         assert list(database.amounts.values()) == [amount * 1000]
 
 
@@ -262,29 +290,81 @@ def test_processes_learn_from_each_other_and_lose_nothing():
     first, second = (process(database, budget(limit=10)) for _ in range(2))
     for _ in range(5):
         run(use(first, request(), ONE), use(second, request(), ONE))
-    run(first.sync(), second.sync(), first.sync())
+    run(first.share(), second.share(), first.share())
     assert list(database.amounts.values()) == [10]
-    database.now += timedelta(seconds=3)
+    database.now += timedelta(seconds=61)
     for budgets in (first, second, process(database, budget(limit=10))):
         refusal(budgets, request())
+
+
+def test_near_a_limit_a_request_waits_for_the_next_reading():
+    """The others' pace says when that is; far from the limit, nothing waits."""
+    database = Database()
+    first, second = (process(database, budget(limit=101)) for _ in range(2))
+    run(use(first, request(), ONE), first.share())
+
+    def others() -> None:
+        run(*(use(second, request(), ONE) for _ in range(10)), second.share())
+
+    for _ in range(8):
+        others()
+        calls, began = database.calls, database.now
+        run(use(first, request(), ONE))
+        assert (database.calls, database.now) == (calls, began)
+        run(first.share())
+        database.now += timedelta(seconds=1)
+    others()
+    for _ in range(2):  # 99 are used: without a reading, it would know of 89
+        run(use(first, request(), ONE))
+    refusal(first, request())
+    assert database.now - began <= timedelta(seconds=3)
+    run(first.share())
+    assert sum(database.amounts.values()) == 101
+
+
+def test_a_steady_use_costs_one_statement_a_second():
+    database = Database()
+    entries = [
+        replace(budget(limit=10**6, per=("key",)), name=f"b{n}") for n in range(5)
+    ]
+    budgets = process(database, *entries)
+    budgets.sleep = database.wait
+    callers = [Caller("acme", "ada", number) for number in range(20)]
+
+    async def minute() -> None:
+        budgets.start()
+        for number in range(6000):
+            await use(budgets, request(callers[number % 20]), ONE)
+            if number % 100 == 99:
+                await pass_a_second()
+        await budgets.stop()
+
+    async def pass_a_second() -> None:
+        database.now += timedelta(seconds=1)
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    asyncio.run(minute())
+    assert database.calls <= 60 + 20  # and one for each caller that is new
+    assert sum(database.amounts.values()) == 5 * 6000
 
 
 def test_a_process_that_starts_knows_what_was_used_before_it():
     database = Database()
     first = process(database, budget(limit=1))
-    run(use(first, request(), ONE), first.sync())
+    run(use(first, request(), ONE), first.share())
     refusal(process(database, budget(limit=1)), request())
 
 
 def test_without_the_database_chat_goes_on_and_nothing_is_lost():
     database = Database()
     budgets = process(database, budget(limit=3))
-    run(use(budgets, request(), ONE), budgets.sync())
+    run(use(budgets, request(), ONE), budgets.share())
     database.is_away = True
-    run(use(budgets, request(), ONE), budgets.sync(), use(budgets, request(), ONE))
+    run(use(budgets, request(), ONE), budgets.share(), use(budgets, request(), ONE))
     refusal(budgets, request())  # the last known counters serve
     database.is_away = False
-    run(budgets.sync())
+    run(budgets.share())
     assert list(database.amounts.values()) == [3]
 
 
@@ -305,29 +385,41 @@ def test_a_request_is_charged_in_the_window_in_which_it_began():
     database.now += timedelta(hours=1)
     run(use(budgets, request(), ONE))
     end(budgets, context, usage=ONE)
-    run(budgets.sync())
+    run(budgets.share())
     assert list(database.amounts.values()) == [1, 1]
     database.now += timedelta(hours=2)
-    run(budgets.sync())
+    run(budgets.share())
     assert len(budgets._counters) == 0
 
 
-def test_each_share_is_logged_once_for_all_processes():
+def test_each_share_is_reported_once():
     database = Database()
     processes = [process(database, budget(limit=10)) for _ in range(2)]
-    with capture_logs() as logs:
-        for number in range(10):
-            each = processes[number % 2]
-            run(use(each, request(), ONE), each.sync())
-    shares = [line["percent"] for line in logs if line["event"] == "budget threshold"]
-    assert shares == [50, 80, 100]
+    for number in range(10):
+        each = processes[number % 2]
+        run(use(each, request(), ONE), each.share())
+    assert database.reports == [("b", 50), ("b", 80), ("b", 100)]
+
+
+def test_a_report_that_failed_is_made_later():
+    database = Database()
+    budgets = process(database, budget(limit=1))
+    report, budgets.report = budgets.report, failing
+    run(use(budgets, request(), ONE), budgets.share())
+    budgets.report = report
+    run(budgets.share())
+    assert database.reports == [("b", 100)]
+
+
+def failing(_: Any) -> None:
+    raise OperationalError
 
 
 def test_without_budgets_nothing_is_reserved_or_asked():
     database = Database()
     budgets = process(database)
     context = request()
-    run(budgets.reserve(context), budgets.sync())
+    run(budgets.reserve(context), budgets.share())
     assert (context.reservation, database.calls) == (None, 0)
 
 
@@ -370,11 +462,11 @@ def test_a_day_of_traffic_is_what_an_exact_ledger_says():
             while running and chance.random() < 0.6:
                 finish()
             if chance.random() < 0.2:
-                await chance.choice(processes).sync()
+                await chance.choice(processes).share()
         while running:
             finish()
         for each in processes:
-            await each.sync()
+            await each.share()
 
     asyncio.run(day())
     stored = {
@@ -393,8 +485,8 @@ VECTORS = {"data": [{"embedding": [0.5]}], "usage": {"prompt_tokens": 1}}
 @pytest.fixture
 def limited(gateway, upstream):
     """A gateway whose only budget allows one request in a month."""
-    gateway.budgets.entries = (budget(limit=1, window="month", per=("tenant",)),)
-    gateway.budgets.add = Database().add
+    entry = budget(limit=1, window="month", per=("tenant",))
+    gateway.budgets.definitions = defined(entry)
     gateway.declare("vectors", inference_type="embedding")
     upstream.script = answers(COMPLETION)
     return gateway

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.chat.core.usage_tokens import Usage
-from gateway.chat.metering import budget_counters
+from gateway.chat.metering import budget_definitions
 from gateway.chat.metering.price_list import listed
 from gateway.configuration.shapes import ModelEntry, Target
 from tests.gateway.chat.factories import ModelPriceFactory
@@ -51,7 +51,7 @@ def test_an_own_price_wins():
         name: ModelEntry(name, "openai", (target,)) for name in ("own", "listed")
     }
     own = ModelPriceFactory.create(model="own")
-    prices = budget_counters.prices(endpoints)
+    prices = budget_definitions.prices(endpoints)
     assert prices["own"] == own
     assert prices["listed"] == listed(OPENAI, "gpt-4o-mini")
     request = ended(

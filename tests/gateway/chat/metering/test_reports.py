@@ -8,8 +8,9 @@ import pytest
 import time_machine
 
 from gateway import configuration
-from gateway.chat.metering import budget_counters, reports, usage
+from gateway.chat.metering import reports, usage
 from gateway.chat.metering.budget_counters import CounterKey
+from gateway.chat.metering.budget_stores import add_to_rows
 from gateway.configuration.shapes import BudgetEntry
 from tests.gateway.chat.factories import ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import NOON, ended
@@ -146,7 +147,7 @@ def test_a_tenant_sees_what_is_left_of_its_own_budgets(
     hour = int(NOON.timestamp())
     month = int(NOON.replace(day=1, hour=0).timestamp())
     one = "principal acme/ada, model small"
-    budget_counters.add(
+    add_to_rows(
         {
             CounterKey("money", "tenant acme", month, "acme"): 510_000_000,
             CounterKey("money", "tenant acme", month - 86_400 * 31, "acme"): 7,

@@ -1,0 +1,90 @@
+"""The budgets in force and the prices: those of the configuration file and of the admin."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import structlog
+from django.db import Error
+
+from gateway import configuration
+from gateway.chat.budget_models import Budget
+from gateway.chat.metering.price_list import listed
+from gateway.chat.models import ModelPrice
+from gateway.configuration.shapes import COST, BudgetEntry, ModelEntry
+from webhooks_core.web.thread_pool import InThread
+
+# How long a process may not know a change in the admin.
+RENEWED_S = 5.0
+# How long a request waits for the first load.
+WAIT_S = 5.0
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+class Loaded(NamedTuple):
+    """The budgets, and prices by model if a budget limits costs."""
+
+    budgets: Sequence[BudgetEntry]
+    prices: Mapping[str, ModelPrice]
+
+
+def budgets() -> list[BudgetEntry]:
+    """Return the budgets in force. A name in the configuration wins over a row's. One query."""
+    declared = configuration.current().budgets
+    names = {budget.name for budget in declared}
+    rows = Budget.objects.filter(is_active=True)
+    return [*declared, *(row.entry() for row in rows if row.name not in names)]
+
+
+def load(endpoints: Mapping[str, ModelEntry]) -> Loaded:
+    """Return the budgets and the prices that they need. Raises DatabaseError."""
+    current = budgets()
+    costs = any(budget.counts == COST for budget in current)
+    return Loaded(current, prices(endpoints) if costs else {})
+
+
+def prices(endpoints: Mapping[str, ModelEntry]) -> dict[str, ModelPrice]:
+    """Return prices by model: the operator's, and those of the public list for other endpoints."""
+    public = {
+        name: listed(entry.targets[0].base_url, entry.targets[0].model)
+        for name, entry in endpoints.items()
+    }
+    own = {price.model: price for price in ModelPrice.objects.all()}
+    return {name: price for name, price in public.items() if price} | own
+
+
+@dataclass(slots=True)
+class Definitions:
+    """What load() returned last. Before the first time, the budgets of the configuration."""
+
+    in_thread: InThread
+    endpoints: Callable[[], Mapping[str, ModelEntry]] = dict
+    load: Callable[[Mapping[str, ModelEntry]], Loaded] = load
+    budgets: Sequence[BudgetEntry] = ()
+    prices: Mapping[str, ModelPrice] = field(default_factory=dict)
+    _first: asyncio.Task[None] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """False until the first load has ended, well or not."""
+        return self._first is not None and self._first.done()
+
+    async def ready(self) -> None:
+        """Wait for the first load, which begins when the endpoints are known."""
+        if self._first is None:
+            self._first = asyncio.create_task(self.renew())
+        await asyncio.wait({self._first}, timeout=WAIT_S)
+
+    async def renew(self) -> None:
+        """Load again. Without the database, what was loaded last serves."""
+        try:
+            loaded = await self.in_thread(partial(self.load, self.endpoints()))
+        except (Error, TimeoutError, OSError) as error:
+            log.warning("budgets not loaded", error=type(error).__name__)
+            return
+        self.budgets, self.prices = loaded
