@@ -351,11 +351,13 @@ def failure_response(
     error: Exception, request_id: str, api_format: ApiFormat
 ) -> ChatResponse:
     """Return the response to a request that failed before a call of its endpoint."""
+    headers = api_format.headers(request_id)
     if isinstance(error, ChatError):
         status, detail = look_up(SYNCHRONOUS, error, request_id)
-        return ChatResponse.json(status, api_format.error(status, detail))
+        return ChatResponse.json(status, api_format.error(status, detail), headers)
     failure = _as_gateway_error(error, request_id)
-    body, headers = api_format.refusal(failure)
+    body, more = api_format.refusal(failure)
+    headers.update(more)
     return ChatResponse.json(failure.status_code, body, headers)
 
 

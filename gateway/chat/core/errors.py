@@ -104,6 +104,15 @@ AFTER_FIRST_CHUNK: Table = (
 )
 
 
+# Failures whose text names what is at fault only in the first table.
+NAMING = (UnsupportedRequestError, UnsupportedInferenceTypeError, EndpointNotFoundError)
+
+
+def naming(table: Table, error: BaseException) -> Table:
+    """Return the table whose text of a failure says what it is about, as clients show it alone."""
+    return SYNCHRONOUS if isinstance(error, NAMING) else table
+
+
 def look_up(table: Table, error: BaseException, request_id: str) -> tuple[int, Any]:
     """Return the status and the detail that a table gives to a failure."""
     status, detail = next(row[1:] for row in table if isinstance(error, row[0]))

@@ -39,6 +39,10 @@ class ApiFormat:
         """Return body and headers for a request that is refused before a call."""
         return self.error(error.status_code, error.detail), error.headers
 
+    def headers(self, request_id: str) -> dict[str, str]:
+        """Return what the headers of a failure have beside the usual ones."""
+        return {}
+
     def failure(
         self, table: errors.Table, error: BaseException, request_id: str
     ) -> tuple[int, Any, dict[str, str]]:

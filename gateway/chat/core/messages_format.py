@@ -32,6 +32,8 @@ STATUSES = {
         kind: status for status, kind in ERROR_TYPES.items() if status not in (503, 529)
     },
 }
+# Statuses of an upstream that last until the operator does something.
+LASTING = frozenset({401, 403, 404})
 # Clients shorten a conversation that is too long for the model when they read this.
 TOO_LONG = "prompt is too long"
 
@@ -63,17 +65,23 @@ class MessagesFormat(ApiFormat):
             return _error(BILLING, str(error.detail)), headers
         return super().refusal(error)
 
+    def headers(self, request_id: str) -> dict[str, str]:
+        return {"request-id": request_id}
+
     def failure(
         self, table: errors.Table, error: BaseException, request_id: str
     ) -> tuple[int, Any, dict[str, str]]:
+        table = errors.naming(table, error)
         status, detail = errors.look_up(table, error, request_id)
-        upstream, headers = upstream_error(error), {"request-id": request_id}
+        upstream, headers = upstream_error(error), self.headers(request_id)
         if upstream.response is not None:
             return upstream.response
         if upstream.status == TOO_MANY_REQUESTS:
             status = TOO_MANY_REQUESTS
             if pause := whole_seconds(upstream.retry_after):
                 headers["Retry-After"] = pause
+        if upstream.status in LASTING:
+            headers["x-should-retry"] = "false"
         if isinstance(error, errors.ChatError) and is_too_long(error):
             detail = f"{TOO_LONG}: {detail}" if TOO_LONG not in str(detail) else detail
         return status, self.error(status, detail), headers

@@ -163,6 +163,27 @@ def calls(name: str, arguments: str) -> Any:
     return script
 
 
+def plan(*steps: tuple[str, str]) -> Any:
+    """Answer a request with the call that follows the results so far, at last with text."""
+
+    async def script(request: Received) -> None:
+        done = sum(turn["role"] == "tool" for turn in request.json["messages"])
+        if done == len(steps):
+            await sends(*WHOLE_STREAM)(request)
+            return
+        name, arguments = steps[done]
+        function = {"name": name, "arguments": arguments}
+        call = {"index": 0, "id": f"functions.x:{done}", "function": function}
+        end = event(chunk(finish="tool_calls"))
+        await sends(calling(call), end, event(USAGE_CHUNK), DONE)(request)
+
+    return script
+
+
+def names_of(body: Any) -> set[str]:
+    return {tool["function"]["name"] for tool in body["tools"]}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_the_clients_for_node_read_all_of_it(gateway, upstream, key):
@@ -201,7 +222,12 @@ def test_claude_code_runs_its_loop_without_a_login(gateway, upstream, key, tmp_p
     program = next(programs, None)
     if program is None:
         pytest.skip("Claude Code's package has no program for this machine")
-    upstream.script = calls("Bash", '{"command":"echo harbour-$((40+2))"}')
+    upstream.script = plan(
+        # A tool that it defers, which its own search makes known.
+        ("ToolSearch", '{"query":"select:CronList"}'),
+        ("CronList", "{}"),
+        ("Bash", '{"command":"echo harbour-$((40+2))"}'),
+    )
     gateway.declare(name="claude-large")
     done = run(
         [
@@ -226,11 +252,15 @@ def test_claude_code_runs_its_loop_without_a_login(gateway, upstream, key, tmp_p
     )
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads(done.stdout)
-    assert (result["result"], result["num_turns"]) == ("Hello", 2)
+    assert (result["result"], result["num_turns"]) == ("Hello", 4)
     *_, answer = upstream.requests[-1].json["messages"]
     assert (answer["tool_call_id"], answer["content"]) == (
-        "functions.x:0",
+        "functions.x:2",
         "harbour-42",
     )
+    offered = [names_of(request.json) for request in upstream.requests]
+    assert ["CronList" in names for names in offered] == [False, True, True, True]
+    # A refused request would be repeated without what the gateway does not know.
+    assert {context.status for context in gateway.kept.ended} == {200}
     sessions = {context.session for context in gateway.kept.ended}
     assert sessions == {result["session_id"]}

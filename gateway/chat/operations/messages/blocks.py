@@ -9,7 +9,9 @@ from typing import Any
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
 from gateway.chat.core.sse import MAX_EVENT_BYTES
+from gateway.chat.operations.carried import joined
 from gateway.chat.operations.messages.call_ids import CallIds
+from gateway.chat.operations.messages.response import signature_of
 
 # A delta of each kind of block: its type, and the member with its text.
 DELTAS = {
@@ -28,6 +30,8 @@ class Block:
     name: str = ""  # of a call
     data: str = ""  # of thinking that is hidden
     signature: str = ""  # of thinking
+    details: list[Any] = field(default_factory=list)  # of thinking, to be signed with
+    extra: Any = None  # what belongs to a call
     index: int = -1  # until it starts
     is_closed: bool = False
     waiting: list[str] = field(default_factory=list)
@@ -73,12 +77,18 @@ class Blocks:
         self._started = 0
         self.open: Block | None = None
 
-    def add_text(self, kind: str, text: str, signature: str = "") -> None:
+    def add_text(self, kind: str, text: str, signature: str = "") -> Block:
         """Add text or thinking to the last block if that is of its kind, else to a new one."""
         last = self._waiting[-1] if self._waiting else self.open
         if last is None or last.kind != kind:
             last = Block(kind, signature=signature)
         self.add(last, text)
+        return last
+
+    def sign(self, signature: str) -> None:
+        """Note the signature of the thinking that is open, if any is."""
+        if self.open is not None and self.open.kind == "thinking":
+            self.open.signature = signature
 
     def add(self, block: Block, text: str) -> None:
         """Add text to a block. Raises UpstreamServiceError: it was whole, or more waits than may."""
@@ -131,7 +141,7 @@ class Blocks:
         """Return a block as it is at its start."""
         match block.kind:
             case "tool_use":
-                key = self._ids.new(block.key)
+                key = self._ids.new(block.key, block.extra)
                 return {"type": "tool_use", "id": key, "name": block.name, "input": {}}
             case "thinking":
                 return {"type": "thinking", "thinking": "", "signature": ""}
@@ -155,6 +165,9 @@ class Blocks:
         block, self.open = self.open, None
         if block is None:
             return
+        if block.details:
+            details = joined(block.details)
+            block.signature = signature_of("", details, self._ids) or block.signature
         if block.signature:
             signature = {"type": "signature_delta", "signature": block.signature}
             self._send_delta(block, signature)

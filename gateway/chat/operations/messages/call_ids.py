@@ -7,6 +7,9 @@ import binascii
 import re
 import secrets
 from collections import Counter
+from typing import Any
+
+from gateway.chat.operations.carried import Carrier
 
 PREFIX = "toolu_"
 # Other ids are written in base64, with how many calls of the conversation had the same before.
@@ -14,24 +17,36 @@ PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 CODED = re.compile(r"n([0-9]{1,6})_([A-Za-z0-9_-]*)")
 
 
-class CallIds:
-    """The ids of one conversation. Some servers begin them again in each turn, or leave them out."""
+NO_ENDPOINT = Carrier("")
 
-    def __init__(self) -> None:
+
+class CallIds:
+    """The ids of one conversation. Some servers begin them again in each turn, or leave them out.
+
+    `carrier` puts into an id what the upstream wants back with the call.
+    """
+
+    def __init__(self, carrier: Carrier = NO_ENDPOINT) -> None:
+        self.carrier = carrier
         self._calls: Counter[str] = Counter()
 
     def forget(self) -> None:
         self._calls.clear()
 
-    def sent_back(self, client_id: str) -> str:
-        """Return the upstream's id of a call that a client sends back."""
+    def sent_back(self, client_id: str) -> tuple[str, dict[str, Any]]:
+        """Return the upstream's id of a call that a client sends back, and its other fields."""
         upstream_id = decoded(client_id)
         self._calls[upstream_id] += 1
-        return upstream_id
+        return self.carrier.split(upstream_id)
 
-    def new(self, upstream_id: str) -> str:
-        """Return the client's id of a new call."""
+    def own(self, client_id: str) -> str:
+        """Return the upstream's id of the call that a result belongs to."""
+        return self.carrier.split(decoded(client_id))[0]
+
+    def new(self, upstream_id: str, extra: Any = None) -> str:
+        """Return the client's id of a new call, with what the upstream wants back."""
         upstream_id = upstream_id or f"call_{secrets.token_hex(8)}"
+        upstream_id = self.carrier.call_id(upstream_id, extra)
         number = self._calls[upstream_id]
         self._calls[upstream_id] += 1
         return encoded(upstream_id, number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,9 +16,12 @@ from gateway.chat.core.errors import (
     UpstreamServiceError,
 )
 from gateway.chat.core.messages_format import STATUSES, frame, frame_raw
+from gateway.chat.core.model_request import dump
 from gateway.chat.core.sse import BlockReader, data_of
 from gateway.chat.core.usage_tokens import Usage, text_length
+from gateway.chat.operations.carried import PREFIX
 from gateway.chat.operations.messages.stream import ReadyEvents
+from gateway.chat.operations.messages.turns import OWN_PREFIX
 from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.upstreams import http
 from gateway.chat.upstreams.anthropic import Anthropic
@@ -26,6 +29,9 @@ from gateway.chat.upstreams.anthropic_usage import MessageUsage
 from gateway.chat.upstreams.base import Job
 
 PATH, COUNT_PATH = "/v1/messages", "/v1/messages/count_tokens"
+# How the signatures begin that the gateway writes for upstreams of another kind.
+OTHERS = (OWN_PREFIX, PREFIX)
+OTHERS_MARKS = tuple(mark.encode() for mark in OTHERS)
 # Most events of a stream are the same around this.
 TEXT = b'"text":"'
 
@@ -42,10 +48,49 @@ async def count(upstream: Anthropic, job: Job, context: ChatContext) -> bytes:
     return await _post(upstream, job, context, COUNT_PATH)
 
 
+async def _own(job: Job) -> Job:
+    """Return the call without the thinking of upstreams of another kind, which the API refuses.
+
+    A client that changes the model sends it, and so does a fallback.
+    """
+    raw = job.request.raw
+    if not any(mark in raw for mark in OTHERS_MARKS):
+        return job
+    return await off_loop.run(partial(_without_others, job), size=len(raw))
+
+
+def _without_others(job: Job) -> Job:
+    turns = job.request.body.get("messages")
+    if not isinstance(turns, list):
+        return job
+    body = {**job.request.body, "messages": [*_kept(turns)]}
+    raw = dump(body)
+    return replace(job, request=replace(job.request, body=body, raw=raw))
+
+
+def _kept(turns: list[Any]) -> Iterator[Any]:
+    """Yield turns without such blocks; those that have no others are left out."""
+    for turn in turns:
+        match turn:
+            case {"content": list(blocks)} if any(map(_is_of_others, blocks)):
+                kept = [block for block in blocks if not _is_of_others(block)]
+                if kept:
+                    yield {**turn, "content": kept}
+            case _:
+                yield turn
+
+
+def _is_of_others(block: Any) -> bool:
+    match block:
+        case {"type": "thinking", "signature": str(signature)}:
+            return signature.startswith(OTHERS)
+    return False
+
+
 async def _post(
     upstream: Anthropic, job: Job, context: ChatContext, path: str
 ) -> bytes:
-    async with upstream.pass_on(job, path) as response:
+    async with upstream.pass_on(await _own(job), path) as response:
         context.response_headers = http.passed_on(response.headers)
         return await http.read_body(response)
 
@@ -99,7 +144,7 @@ async def open_stream(
 async def _events(
     upstream: Anthropic, job: Job, context: ChatContext
 ) -> AsyncGenerator[list[bytes]]:
-    posting = upstream.pass_on(job, PATH)
+    posting = upstream.pass_on(await _own(job), PATH)
     del job  # a stream may last, and a prompt be long
     async with posting as response:
         context.response_headers = http.passed_on(response.headers)

@@ -7,10 +7,10 @@ from hashlib import sha256
 from typing import Any
 
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.operations.messages import turns
+from gateway.chat.operations.messages import tools, turns
 from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.upstreams.messages import refuse_others_of
-from gateway.chat.upstreams.turns import is_empty, refuse_others
+from gateway.chat.upstreams.turns import is_empty
 
 MAX_MARKED = 4
 MAX_USER = 64  # OpenAI's limit
@@ -26,13 +26,6 @@ TRANSLATED = frozenset(
 )
 # Values that ask for nothing, and can be left out.
 WITHOUT_EFFECT: Mapping[str, tuple[Any, ...]] = {"speed": ("standard",)}
-TOOL_FIELDS = frozenset(
-    {
-        *("type", "name", "description", "input_schema", "strict", "cache_control"),
-        "eager_input_streaming",
-    }
-)
-TOOL_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 SERVICE_TIERS = {"auto": "auto", "standard_only": "default"}
 # Up to how many tokens of thinking an effort asks for, as the other direction has it.
 BUDGETS = ((2048, "low"), (8192, "medium"))
@@ -52,7 +45,7 @@ def translate(body: Mapping[str, Any], ids: CallIds) -> dict[str, Any]:
         **_stop(body.get("stop_sequences")),
         **_user(_object(body, "metadata")),
         **_service_tier(body.get("service_tier")),
-        **_tools(body),
+        **tools.translate(body, _object(body, "tool_choice")),
         **_effort(body),
         **_format(body),
     }
@@ -110,49 +103,6 @@ def _service_tier(tier: Any) -> dict[str, Any]:
         text = f"service_tier {tier}"[:500]
         raise UnsupportedRequestError(text, fields={"service_tier"})
     return {"service_tier": SERVICE_TIERS[tier]}
-
-
-def _tools(body: Mapping[str, Any]) -> dict[str, Any]:
-    tools = body.get("tools")
-    if tools is not None and not isinstance(tools, list):
-        raise InvalidValueError("tools: must be a list.")
-    choice = _object(body, "tool_choice")
-    if not tools:
-        if choice.get("type") in {"any", "tool"}:
-            raise InvalidValueError("tool_choice: there are no tools.")
-        return {}
-    is_single = choice.get("disable_parallel_tool_use") is True
-    return {
-        "tools": [_tool(tool) for tool in tools],
-        **({"tool_choice": _tool_choice(choice)} if choice else {}),
-        **({"parallel_tool_calls": False} if is_single else {}),
-    }
-
-
-def _tool(tool: Any) -> dict[str, Any]:
-    match tool:
-        case {"type": str(kind)} if kind != "custom":
-            raise UnsupportedRequestError(f"tools of the type {kind}"[:500])
-        case {"name": str(name), "input_schema": dict(schema)}:
-            others = {n: v for n, v in tool.items() if v is not False}
-            refuse_others(others, TOOL_FIELDS, "tools")
-            optional = {key: tool.get(key) for key in ("description", "strict")}
-            function = {
-                "name": name,
-                "parameters": schema,
-                **{key: value for key, value in optional.items() if value},
-            }
-            return {"type": "function", "function": function}
-    raise InvalidValueError("tools: each must have a name and an input_schema.")
-
-
-def _tool_choice(choice: Mapping[str, Any]) -> Any:
-    match choice:
-        case {"type": "tool", "name": str(name)}:
-            return {"type": "function", "function": {"name": name}}
-        case {"type": "auto" | "any" | "none" as kind}:
-            return TOOL_CHOICES[kind]
-    raise InvalidValueError("tool_choice: must be auto, any, none, or a tool's name.")
 
 
 def _effort(body: Mapping[str, Any]) -> dict[str, Any]:

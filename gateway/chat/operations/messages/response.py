@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.operations import answers
+from gateway.chat.operations.carried import CALL, DETAILS
 from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.operations.messages.turns import OWN_SIGNATURES
 from gateway.chat.upstreams.turns import THINKING, arguments_of
@@ -15,9 +17,9 @@ STOP_REASONS = {
     "stop": "end_turn",
     "length": "max_tokens",
     "tool_calls": "tool_use",
-    "function_call": "tool_use",
     "content_filter": "refusal",
 }
+CALL_OR_NOT = ("end_turn", "tool_use")
 SIGNATURES = {name: signature for signature, name in OWN_SIGNATURES.items()}
 
 Block = dict[str, Any]
@@ -26,17 +28,19 @@ Block = dict[str, Any]
 def message(
     completion: Mapping[str, Any], *, model: str, ids: CallIds, usage: Usage
 ) -> dict[str, Any]:
-    """Return a message with what the first choice of a completion holds."""
+    """Return a message with what the first choice of a completion holds.
+
+    Raises as answers.finish_reason() does.
+    """
     choices = completion.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     choice = first if isinstance(first, dict) else {}
-    said = choice.get("message")
-    blocks = list(_blocks(said if isinstance(said, dict) else {}, ids))
+    blocks = list(_blocks(answers.said_in(choice), ids))
     is_call = any(block["type"] == "tool_use" for block in blocks)
     return {
         **head(completion.get("id"), model),
         "content": blocks,
-        **stop(choice, is_call=is_call),
+        **stop(answers.finish_reason(choice), choice, is_call=is_call),
         "usage": usage_of(usage),
     }
 
@@ -48,14 +52,16 @@ def head(upstream_id: Any, model: str) -> dict[str, Any]:
     return {"id": f"msg_{key}", "type": "message", "role": "assistant", "model": model}
 
 
-def stop(choice: Mapping[str, Any], *, is_call: bool) -> dict[str, Any]:
-    """Return why a message stopped; some servers call a tool and say `stop`."""
-    reason = STOP_REASONS.get(str(choice.get("finish_reason")), "end_turn")
+def stop(
+    finish_reason: str | None, choice: Mapping[str, Any], *, is_call: bool
+) -> dict[str, Any]:
+    """Return why a message stopped; some servers call a tool and say `stop`, or the reverse."""
+    reason = STOP_REASONS.get(finish_reason or "", "end_turn")
     # vLLM names the sequence at which it stopped.
     sequence = choice.get("stop_reason")
-    if reason == "end_turn" and is_call:
-        reason = "tool_use"
-    elif reason == "end_turn" and isinstance(sequence, str):
+    if reason in CALL_OR_NOT:
+        reason = CALL_OR_NOT[is_call]
+    if reason == "end_turn" and isinstance(sequence, str):
         return {"stop_reason": "stop_sequence", "stop_sequence": sequence}
     return {"stop_reason": reason, "stop_sequence": None}
 
@@ -74,24 +80,22 @@ def usage_of(usage: Usage) -> dict[str, Any]:
 
 
 def _blocks(said: Mapping[str, Any], ids: CallIds) -> Iterator[Block]:
-    yield from _thinking(said)
-    for text in (*texts_of(said.get("content")), said.get("refusal")):
+    yield from _thinking(said, ids)
+    for text in (*answers.texts_of(said.get("content")), said.get("refusal")):
         if isinstance(text, str) and text:
             yield {"type": "text", "text": text}
-    calls = said.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        match call:
-            case {"function": {"name": str(name)} as function}:
-                key = call.get("id")
-                yield {
-                    "type": "tool_use",
-                    "id": ids.new(key if isinstance(key, str) else ""),
-                    "name": name,
-                    "input": arguments_of(function.get("arguments")),
-                }
+    for call in answers.calls_in(said):
+        name, arguments = answers.function_of(call)
+        if name:
+            yield {
+                "type": "tool_use",
+                "id": ids.new(answers.key_of(call), call.get(CALL)),
+                "name": name,
+                "input": arguments_of(arguments),
+            }
 
 
-def _thinking(said: Mapping[str, Any]) -> Iterator[Block]:
+def _thinking(said: Mapping[str, Any], ids: CallIds) -> Iterator[Block]:
     """Yield the blocks of thinking that carry a signature, else the text that an upstream sent."""
     blocks = said.get("thinking_blocks")
     if isinstance(blocks, list) and blocks:
@@ -99,17 +103,20 @@ def _thinking(said: Mapping[str, Any]) -> Iterator[Block]:
             if isinstance(block, dict) and block.get("type") in THINKING:
                 yield {name: v for name, v in block.items() if name != "index"}
         return
-    for name, signature in SIGNATURES.items():
-        text = said.get(name)
-        if isinstance(text, str) and text:
-            yield {"type": "thinking", "thinking": text, "signature": signature}
-            return
+    text, name = answers.thought_in(said)
+    details = said.get(DETAILS)
+    if text or details:
+        yield {
+            "type": "thinking",
+            "thinking": text,
+            "signature": signature_of(name, details, ids),
+        }
 
 
-def texts_of(content: Any) -> Iterator[str]:
-    """Yield the texts of a message or delta, which Mistral sends as a list of parts."""
-    if isinstance(content, str):
-        yield content
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, dict) and isinstance(part.get("text"), str):
-            yield part["text"]
+def signature_of(name: str, details: Any, ids: CallIds) -> str:
+    """Return what stands in the signature of thinking, so that its server gets it back.
+
+    `name` is the field that the text came in, `details` the whole `reasoning_details`.
+    """
+    packed = ids.carrier.encrypted_content({DETAILS: details}) if details else None
+    return packed or SIGNATURES.get(name, "")

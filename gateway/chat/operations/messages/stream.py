@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.chat.core import chunks, json_numbers
+from gateway.chat.core import chunks
 from gateway.chat.core.chunks import Chunk, Template
 from gateway.chat.core.messages_format import frame
 from gateway.chat.core.sse import DONE
 from gateway.chat.core.usage_tokens import Usage, estimate
+from gateway.chat.operations import answers
+from gateway.chat.operations.carried import CALL, DETAILS
 from gateway.chat.operations.messages import response
 from gateway.chat.operations.messages.blocks import Block, Blocks
 from gateway.chat.operations.messages.call_ids import CallIds
@@ -51,7 +53,9 @@ class MessageStream(ReadyEvents):
         self._prompt_tokens = prompt_tokens  # an estimate
         self._template: Template | None = None
         self._blocks = Blocks(ids, self._send)
+        self._numbers = answers.CallNumbers()
         self._calls: dict[int, Block] = {}
+        self._finish_reason: str | None = None
         self._last_choice: Mapping[str, Any] = {}
         self.usage: Usage | None = None
         self.characters = 0
@@ -108,72 +112,51 @@ class MessageStream(ReadyEvents):
         self._ready.append(frame(event).removesuffix(FRAME_END))
 
     def _add_choice(self, choice: Mapping[str, Any]) -> None:
-        delta = choice.get("delta")
-        if isinstance(delta, dict):
-            self._add_thinking(delta)
-            for text in (
-                *response.texts_of(delta.get("content")),
-                delta.get("refusal"),
-            ):
+        delta = answers.said_in(choice)
+        self._add_thinking(delta)
+        for text in (*answers.texts_of(delta.get("content")), delta.get("refusal")):
+            if isinstance(text, str) and text:
                 self._add_text("text", text)
-            calls = delta.get("tool_calls")
-            for call in calls if isinstance(calls, list) else ():
-                if isinstance(call, dict):
-                    self._add_call(call)
-        if choice.get("finish_reason"):
-            self._last_choice = {
-                name: choice.get(name) for name in ("finish_reason", "stop_reason")
-            }
+        for call in answers.calls_in(delta):
+            self._add_call(call)
+        if reason := answers.finish_reason(choice):
+            self._finish_reason = reason
+            self._last_choice = {"stop_reason": choice.get("stop_reason")}
             self._blocks.close_all()
             self.has_finished = True
 
-    def _add_text(self, kind: str, text: Any, signature: str = "") -> bool:
-        if not isinstance(text, str) or not text:
-            return False
+    def _add_text(self, kind: str, text: str, signature: str = "") -> Block:
         self.characters += len(text)
-        self._blocks.add_text(kind, text, signature)
-        return True
+        return self._blocks.add_text(kind, text, signature)
 
     def _add_thinking(self, delta: Mapping[str, Any]) -> None:
         """Add thinking; another gateway also says the signatures of a model of Anthropic's."""
-        for name, signature in response.SIGNATURES.items():
-            if self._add_text("thinking", delta.get(name), signature):
-                break
+        text, name = answers.thought_in(delta)
+        details = delta.get(DETAILS)
+        if text or details:
+            signature = response.SIGNATURES.get(name, "")
+            block = self._add_text("thinking", text, signature)
+            block.details += details if isinstance(details, list) else ()
         parts = delta.get("thinking_blocks")
         for part in parts if isinstance(parts, list) else ():
             match part:
                 case {"type": "redacted_thinking", "data": str(data)}:
                     self._blocks.add(Block("redacted_thinking", data=data), "")
                 case {"signature": str(signature)} if signature:
-                    block = self._blocks.open
-                    if block is not None and block.kind == "thinking":
-                        block.signature = signature
+                    self._blocks.sign(signature)
 
     def _add_call(self, part: Mapping[str, Any]) -> None:
-        function = part.get("function")
-        function = function if isinstance(function, dict) else {}
-        block = self._call_of(part, function.get("name"))
-        text = function.get("arguments")
-        if isinstance(text, dict):  # Ollama sends an object
-            text = json_numbers.dumps(text).decode()
-        text = text if isinstance(text, str) else ""
-        self.characters += len(text)
-        self._blocks.add(block, text)
-
-    def _call_of(self, part: Mapping[str, Any], name: Any) -> Block:
-        """Return the call that a part belongs to; some servers give all of them one index."""
-        index, key = part.get("index"), part.get("id")
-        number = index if isinstance(index, int) else 0
-        key = key if isinstance(key, str) else ""
-        block = self._calls.get(number)
-        if block is None or (key and block.key and key != block.key):
+        name, text = answers.function_of(part)
+        number = self._numbers.number_of(part)
+        if (block := self._calls.get(number)) is None:
             self._calls[number] = block = Block("tool_use")
         if not block.has_started:
-            block.key = block.key or key
-            if isinstance(name, str) and name:
-                block.name = name
-                self.characters += len(name)
-        return block
+            block.key = block.key or answers.key_of(part)
+            block.extra = block.extra or part.get(CALL)
+            block.name = name or block.name
+            self.characters += len(name)
+        self.characters += len(text)
+        self._blocks.add(block, text)
 
     def flush_all(self) -> bytes:
         return self.flush()
@@ -184,7 +167,9 @@ class MessageStream(ReadyEvents):
         usage = self.usage or Usage(self._prompt_tokens, None)
         if usage.completion_tokens is None:
             usage = usage.with_completion(estimate(self.characters))
-        stop = response.stop(self._last_choice, is_call=bool(self._calls))
+        stop = response.stop(
+            self._finish_reason, self._last_choice, is_call=bool(self._calls)
+        )
         counts = response.usage_of(usage)
         self._send({"type": "message_delta", "delta": stop, "usage": counts})
         self._send({"type": "message_stop"})

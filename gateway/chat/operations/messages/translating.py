@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from gateway.chat.core import chunks, off_loop
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.usage_tokens import Usage, estimate, prompt_length, text_length
+from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.chat import checked
 from gateway.chat.operations.messages import request, response
 from gateway.chat.operations.messages.call_ids import CallIds
@@ -67,7 +68,7 @@ async def _translated(job: Job) -> tuple[Job, CallIds]:
 
 
 def _body(job: Job) -> tuple[dict[str, Any], CallIds]:
-    ids = CallIds()
+    ids = CallIds(Carrier(job.entry.name))
 
     def translate(body: Mapping[str, Any]) -> Mapping[str, Any]:
         ids.forget()  # those of a body with other fields

@@ -7,15 +7,17 @@ from typing import Any
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.operations.messages.call_ids import CallIds, decoded
+from gateway.chat.operations.answers import THOUGHTS
+from gateway.chat.operations.carried import merge
+from gateway.chat.operations.messages import tools
+from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.upstreams.turns import is_empty, refuse_others
 
 Part = dict[str, Any]
 # What stands in a signature of thinking that an upstream of another kind sent: the name of the
 # field in which it gets the text back.
-OWN_SIGNATURES = {
-    f"signpost:{name}": name for name in ("reasoning_content", "reasoning")
-}
+OWN_PREFIX = "signpost:"
+OWN_SIGNATURES = {f"{OWN_PREFIX}{name}": name for name in THOUGHTS}
 # What a block may hold beside its content, without an effect on other upstreams.
 WITHOUT_EFFECT = ("type", "cache_control")
 
@@ -45,16 +47,27 @@ def _messages(turn: Any, ids: CallIds) -> Iterator[dict[str, Any]]:
     match turn:
         case {"role": "user", "content": content}:
             refuse_others(turn, ("role", "content"), "messages")
-            yield from _user(_blocks(content, "messages"))
+            yield from _user(_blocks(content, "messages"), ids)
         case {"role": "assistant", "content": content}:
             refuse_others(turn, ("role", "content"), "messages")
             yield from _assistant(_blocks(content, "messages"), ids)
         case {"role": "system", "content": content}:
-            yield from _system(content)
+            yield from _system(_without_changes(_blocks(content, "messages")))
         case {"role": str(role), "content": _}:
             raise InvalidValueError(f"messages: no role {role!r:.100}.")
         case _:
             raise InvalidValueError("messages: each must have a role and content.")
+
+
+def _without_changes(blocks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the blocks that do not change the tools, which tools.py reads."""
+    others = []
+    for block in blocks:
+        if block["type"] in tools.CHANGES:
+            refuse_others(block, (*WITHOUT_EFFECT, "tool"), block["type"])
+        else:
+            others.append(block)
+    return others
 
 
 def _blocks(content: Any, where: str) -> Sequence[Mapping[str, Any]]:
@@ -91,12 +104,14 @@ def _string(block: Mapping[str, Any], name: str) -> str:
 # ── Turns of the user ───────────────────────────────────────────────────────────────
 
 
-def _user(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _user(
+    blocks: Sequence[Mapping[str, Any]], ids: CallIds
+) -> Iterator[dict[str, Any]]:
     """Yield the results of tools first, which must follow their calls, then all the rest."""
     rest: list[Part] = []
     for block in blocks:
         if block["type"] == "tool_result":
-            message, others = _result(block)
+            message, others = _result(block, ids)
             yield message
             rest += others
         else:
@@ -112,7 +127,9 @@ def _content(parts: Sequence[Part]) -> Any:
     return [part for part in parts if part["type"] != "text" or part["text"]]
 
 
-def _result(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[Part]]:
+def _result(
+    block: Mapping[str, Any], ids: CallIds
+) -> tuple[dict[str, Any], list[Part]]:
     """Return the result of a tool, and what of it is no text: that goes to the user's message."""
     known = (*WITHOUT_EFFECT, "tool_use_id", "content", "is_error")
     refuse_others(block, known, "tool_result")
@@ -123,7 +140,7 @@ def _result(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[Part]]:
     if block.get("is_error"):
         text = f"Error: {text}"
     others = [part for part in parts if part["type"] != "text"]
-    message = {"role": "tool", "tool_call_id": decoded(key), "content": text}
+    message = {"role": "tool", "tool_call_id": ids.own(key), "content": text}
     return message, others
 
 
@@ -187,11 +204,19 @@ def _search_result(block: Mapping[str, Any]) -> list[Part]:
     return [{"type": "text", "text": _joined(texts)}]
 
 
+def _reference(block: Mapping[str, Any]) -> list[Part]:
+    """Return a text in place of a reference to a tool, which the model can call from now on."""
+    refuse_others(block, (*WITHOUT_EFFECT, "tool_name"), tools.REFERENCE)
+    name = _string(block, "tool_name")
+    return [{"type": "text", "text": f"The tool {name} is available."}]
+
+
 PARTS: Mapping[str, Callable[[Mapping[str, Any]], list[Part]]] = {
     "text": _text_part,
     "image": _image,
     "document": _document,
     "search_result": _search_result,
+    tools.REFERENCE: _reference,
 }
 
 
@@ -203,15 +228,13 @@ def _assistant(
 ) -> Iterator[dict[str, Any]]:
     texts: list[str] = []
     calls: list[dict[str, Any]] = []
-    thinking: dict[str, str] = {}
+    thinking: dict[str, Any] = {}
     for block in blocks:
         match block["type"]:
             case "tool_use":
                 calls.append(_call(block, ids))
             case "thinking":
-                # What a model of Anthropic's thought is signed for that alone.
-                if name := OWN_SIGNATURES.get(str(block.get("signature"))):
-                    thinking[name] = thinking.get(name, "") + _string(block, "thinking")
+                merge(thinking, _thought(block, ids))
             case "redacted_thinking":
                 pass
             case _:
@@ -226,6 +249,18 @@ def _assistant(
         }
 
 
+def _thought(block: Mapping[str, Any], ids: CallIds) -> Mapping[str, Any]:
+    """Return what the upstream wants back of its thinking.
+
+    What a model of Anthropic's thought is signed for that alone.
+    """
+    signature = block.get("signature")
+    name = OWN_SIGNATURES.get(str(signature))
+    if name is not None:
+        return {name: _string(block, "thinking")}
+    return ids.carrier.reasoning_of(signature)
+
+
 def _call(block: Mapping[str, Any], ids: CallIds) -> dict[str, Any]:
     refuse_others(block, (*WITHOUT_EFFECT, "id", "name", "input", "caller"), "tool_use")
     given = block.get("input")
@@ -235,10 +270,12 @@ def _call(block: Mapping[str, Any], ids: CallIds) -> dict[str, Any]:
         arguments = json_numbers.dumps(given).decode()
     except TypeError as error:
         raise InvalidValueError("The body is nested too deeply.") from error
+    key, extra = ids.sent_back(_string(block, "id"))
     return {
-        "id": ids.sent_back(_string(block, "id")),
+        "id": key,
         "type": "function",
         "function": {"name": _string(block, "name"), "arguments": arguments},
+        **extra,
     }
 
 

@@ -6,7 +6,7 @@ when it is complete: clients run a tool when its call is done.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -15,8 +15,9 @@ from gateway.chat.core import chunks, json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
 from gateway.chat.core.sse import DONE, MAX_EVENT_BYTES
 from gateway.chat.core.usage_tokens import Usage, text_length
-from gateway.chat.operations.responses import carried, result
-from gateway.chat.operations.responses.carried import Carrier
+from gateway.chat.operations import answers, carried
+from gateway.chat.operations.carried import Carrier
+from gateway.chat.operations.responses import result
 from gateway.chat.operations.responses.open_items import (
     OpenCall,
     OpenMessage,
@@ -31,8 +32,15 @@ TEXT, REFUSAL = "output_text", "refusal"
 class ResponseEvents:
     """A Transformer of the events of a chat completion, as gateway.chat.streaming describes it."""
 
-    def __init__(self, skeleton: Skeleton, known: Tools, carrier: Carrier) -> None:
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        known: Tools,
+        carrier: Carrier,
+        prompt_tokens: Callable[[], int],
+    ) -> None:
         self._skeleton = skeleton.for_stream()
+        self._prompt_tokens = prompt_tokens  # estimates them
         self._tools = known
         self._carrier = carrier
         self._ready: list[bytes] = []
@@ -40,7 +48,8 @@ class ResponseEvents:
         self._output: list[Item] = []  # in their places, also those that are not done
         self._reasoning: OpenReasoning | None = None
         self._message: OpenMessage | None = None
-        self._calls: dict[int, OpenCall] = {}  # by their index among the calls
+        self._numbers = answers.CallNumbers()
+        self._calls: dict[int, OpenCall] = {}  # by their numbers
         self._last_call: OpenCall | None = None
         self._waiting: dict[int, dict[str, Any]] = {}  # calls without a name
         self._size = 0
@@ -89,18 +98,24 @@ class ResponseEvents:
             self._start_call(index, self._waiting.pop(index))
         for call in self._calls.values():
             self._end_call(call)
-        usage = result.usage_of(self.usage)
-        response = self._skeleton.ended(self._finish_reason, self._output, usage)
+        response = self._skeleton.ended(
+            self._finish_reason, self._output, self._usage()
+        )
         self._emit(f"response.{response['status']}", response=response)
         return self.flush()
 
     def failed(self, error: Mapping[str, Any]) -> bytes:
         """Return the event that ends a response that has failed."""
         self._begin()
-        usage = result.usage_of(self.usage)
-        response = self._skeleton.response("failed", self._output, usage, error=error)
+        response = self._skeleton.response(
+            "failed", self._output, self._usage(), error=error
+        )
         self._emit("response.failed", response=response)
         return self.flush()
+
+    def _usage(self) -> dict[str, Any]:
+        usage = self.usage or Usage(self._prompt_tokens(), None)
+        return result.usage_of(usage, self.characters)
 
     # ── Chunks ──────────────────────────────────────────────────────────────────────
 
@@ -116,30 +131,27 @@ class ResponseEvents:
                 self._read_choice(choice)
 
     def _read_choice(self, choice: Mapping[str, Any]) -> None:
-        delta = choice.get("delta")
-        if isinstance(delta, dict):
-            length = text_length(delta)
-            self.characters += length
-            self._limit(length)
-            self._read_delta(delta, choice.get("logprobs"))
-        if reason := choice.get("finish_reason"):
-            self._finish_reason = str(reason)
+        delta = answers.said_in(choice)
+        length = text_length(delta)
+        self.characters += length
+        self._limit(length)
+        self._read_delta(delta, choice.get("logprobs"))
+        self._finish_reason = answers.finish_reason(choice) or self._finish_reason
 
     def _read_delta(self, delta: Mapping[str, Any], logprobs: Any) -> None:
         fields = {name: delta[name] for name in carried.REASONING if delta.get(name)}
-        if fields:
-            self._reason(fields)
-        text, refusal = delta.get("content"), delta.get("refusal")
-        if isinstance(text, str) and text:
+        thought, _ = answers.thought_in(delta)
+        if fields or thought:
+            self._reason(fields, thought)
+        refusal = delta.get("refusal")
+        for text in filter(None, answers.texts_of(delta.get("content"))):
             self._say(TEXT, text, logprobs)
         if isinstance(refusal, str) and refusal:
             self._say(REFUSAL, refusal)
         if annotations := result.citations(delta.get("annotations")):
             self._cite(annotations)
-        calls = delta.get("tool_calls")
-        for call in calls if isinstance(calls, list) else ():
-            if isinstance(call, dict):
-                self._call(call)
+        for call in answers.calls_in(delta):
+            self._call(call)
 
     def _limit(self, length: int) -> None:
         """The last event repeats the whole answer, which must not grow without end."""
@@ -173,7 +185,7 @@ class ResponseEvents:
 
     # ── Reasoning ───────────────────────────────────────────────────────────────────
 
-    def _reason(self, fields: Mapping[str, Any]) -> None:
+    def _reason(self, fields: Mapping[str, Any], text: str) -> None:
         if self._reasoning is None:
             self._end_message()
             place = len(self._output)
@@ -183,7 +195,7 @@ class ResponseEvents:
         item = self._reasoning
         for name, value in fields.items():
             _add(item.fields, name, value)
-        if text := result.reasoning_text(fields):
+        if text:
             if not item.texts:
                 part = {"type": "summary_text", "text": ""}
                 self._summary("response.reasoning_summary_part.added", part=part)
@@ -209,7 +221,7 @@ class ResponseEvents:
             part = {"type": "summary_text", "text": text}
             self._summary("response.reasoning_summary_part.done", part=part)
         self._reasoning = None
-        fields = {n: _joined(value) for n, value in item.fields.items()}
+        fields = {name: _joined(name, value) for name, value in item.fields.items()}
         encrypted = self._carrier.encrypted_content(fields)
         self._done(item.place, result.reasoning_item(item.key, text, encrypted))
 
@@ -289,24 +301,20 @@ class ResponseEvents:
     # ── Calls ───────────────────────────────────────────────────────────────────────
 
     def _call(self, delta: Mapping[str, Any]) -> None:
-        index = delta.get("index")
-        index = index if isinstance(index, int) else len(self._calls)
-        function = delta.get("function")
-        function = function if isinstance(function, dict) else {}
+        index = self._numbers.number_of(delta)
+        name, arguments = answers.function_of(delta)
         if (call := self._calls.get(index)) is not None:
-            self._continue_call(call, function.get("arguments"))
+            self._continue_call(call, arguments)
             return
         waiting = self._waiting.pop(index, {"arguments": ""})
-        name = function.get("name")
         for key, value in (
-            ("id", delta.get("id")),
+            ("id", answers.key_of(delta)),
             ("name", name),
             ("extra", delta.get(carried.CALL)),
         ):
             if value and key not in waiting:
                 waiting[key] = value
-        if isinstance(arguments := function.get("arguments"), str):
-            waiting["arguments"] += arguments
+        waiting["arguments"] += arguments
         if waiting.get("name"):
             self._start_call(index, waiting)
         else:
@@ -317,17 +325,19 @@ class ResponseEvents:
         self._end_message()
         if self._last_call is not None and _is_json(self._last_call.text):
             self._end_call(self._last_call)  # so that its tool can run
-        tool, place = self._tools.tool(str(given.get("name") or "")), len(self._output)
+        tool, place = self._tools.tool(given.get("name", "")), len(self._output)
         key = self._skeleton.item_id("ctc" if tool.is_custom else "fc", place)
-        own = str(given.get("id") or f"call_{key}")
+        own = given.get("id")
+        if own is None or any(own == call.own for call in self._calls.values()):
+            own = f"call_{key}"
         call_id = self._carrier.call_id(own, given.get("extra"))
-        call = OpenCall(key, place, call_id, tool)
+        call = OpenCall(key, place, own, call_id, tool)
         self._calls[index] = self._last_call = call
         self._added(result.call_item(key, call_id, tool, "", "in_progress"))
         self._continue_call(call, given["arguments"])
 
-    def _continue_call(self, call: OpenCall, arguments: Any) -> None:
-        if isinstance(arguments, str) and arguments:
+    def _continue_call(self, call: OpenCall, arguments: str) -> None:
+        if arguments:
             if call.is_done:
                 if arguments.strip():
                     raise UpstreamServiceError("a call goes on after its end")
@@ -373,7 +383,9 @@ def _add(fields: dict[str, Any], name: str, value: Any) -> None:
         parts.append(value)
 
 
-def _joined(parts: list[Any]) -> Any:
+def _joined(name: str, parts: list[Any]) -> Any:
+    if name == carried.DETAILS:
+        return carried.joined(parts)
     return "".join(parts) if all(isinstance(part, str) for part in parts) else parts
 
 

@@ -12,11 +12,6 @@ from gateway.chat.core.errors import ChatError
 from gateway.chat.core.formats import TOO_MANY_REQUESTS, ApiFormat
 from gateway.chat.core.http_messages import EVENT_STREAM
 
-UNSUPPORTED = (
-    errors.UnsupportedRequestError,
-    errors.UnsupportedInferenceTypeError,
-    errors.EndpointNotFoundError,
-)
 TOO_LONG = "context_length_exceeded"
 OVERLOADED = frozenset({503, 529})
 
@@ -51,8 +46,7 @@ class ResponsesFormat(ApiFormat):
         A request that is too long fails inside its stream, as at OpenAI: Codex then shortens
         the conversation, but ends at a status.
         """
-        if isinstance(error, UNSUPPORTED):
-            table = errors.SYNCHRONOUS
+        table = errors.naming(table, error)
         is_too_long = isinstance(error, ChatError) and failures.is_too_long(error)
         if is_too_long and self.bound is not None:
             self.bound.context.error_status, text = 400, str(error)

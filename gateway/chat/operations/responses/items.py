@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.operations.responses.carried import Carrier
+from gateway.chat.operations.carried import Carrier, merge
 from gateway.chat.operations.responses.tools import arguments_of, flat_name
 
 Message = dict[str, Any]
@@ -19,6 +20,7 @@ ROLES = {
     "developer": "system",
 }
 MAX_TEXT = 500
+NO_ARGUMENTS = "{}"  # an empty text is no JSON, and some servers read it
 
 
 def messages(body: Mapping[str, Any], carrier: Carrier) -> list[Message]:
@@ -28,7 +30,7 @@ def messages(body: Mapping[str, Any], carrier: Carrier) -> list[Message]:
         given = [{"role": "user", "content": given}]
     if not isinstance(given, list):
         raise InvalidValueError("input: must be a text or a list of items.")
-    conversation = Conversation(carrier)
+    conversation = Conversation(carrier, _results_in(given))
     instructions = body.get("instructions")
     if isinstance(instructions, str) and instructions:
         conversation.add({"role": "system", "content": instructions})
@@ -39,21 +41,36 @@ def messages(body: Mapping[str, Any], carrier: Carrier) -> list[Message]:
     return conversation.end()
 
 
+def _results_in(items: Iterable[Any]) -> Iterator[str]:
+    """Yield the id of the call of each result."""
+    for item in items:
+        match item:
+            case {"type": str(kind), "call_id": str(key)} if kind.endswith("_output"):
+                yield key
+
+
 class Conversation:
     """Messages that grow item by item.
 
-    What the assistant says and calls in a row is one message: results of tools must follow
-    their calls. Images that a tool returned follow all results, in a message of the user,
-    since OpenAI's API takes only text in results.
+    What the assistant says and calls in a row is one message, and the results of tools follow
+    their calls at once: what else stands between them comes later. Images that a tool returned
+    follow all results, in a message of the user, since OpenAI's API takes only text in results.
     """
 
-    def __init__(self, carrier: Carrier) -> None:
+    def __init__(self, carrier: Carrier, results: Iterable[str] = ()) -> None:
         self._carrier = carrier
+        self._results = Counter(results)  # still to come, by the id of their call
         self._messages: list[Message] = []
         self._images: list[dict[str, Any]] = []
+        self._calling: Message = {}  # the last message of the assistant
+        self._unanswered: set[str] = set()  # its calls whose results are still to come
+        self._later: list[Message] = []  # messages that stand before these results
         self._reasoning: dict[str, Any] = {}
 
     def add(self, message: Message) -> None:
+        if self._unanswered:
+            self._later.append(message)
+            return
         self._flush()
         self._messages.append(message)
 
@@ -74,18 +91,22 @@ class Conversation:
         read(self, item)
 
     def _flush(self) -> None:
-        """Add the images of the results that came last."""
+        """Add what waited for the results that came last: their images, and other messages."""
         if self._images:
             images, self._images = self._images, []
             self._messages.append({"role": "user", "content": images})
+        self._messages += self._later
+        self._later.clear()
 
     def _assistant(self) -> Message:
         """Return the assistant's message that items belong to."""
-        self._flush()
-        if not self._messages or self._messages[-1]["role"] != "assistant":
-            self._messages.append({"role": "assistant", "content": None})
-        message = self._messages[-1]
-        _merge(message, self._reasoning)
+        if not self._unanswered:
+            self._flush()
+            if not self._messages or self._messages[-1]["role"] != "assistant":
+                self._messages.append({"role": "assistant", "content": None})
+            self._calling = self._messages[-1]
+        message = self._calling
+        merge(message, self._reasoning)
         self._reasoning = {}
         return message
 
@@ -118,9 +139,11 @@ class Conversation:
         namespace = item.get("namespace")
         flat = flat_name(name, namespace if isinstance(namespace, str) else "")
         own, extra = self._carrier.split(key)
-        function = {"name": flat, "arguments": arguments}
+        function = {"name": flat, "arguments": arguments or NO_ARGUMENTS}
         call = {"id": own, "type": "function", "function": function, **extra}
         self._assistant().setdefault("tool_calls", []).append(call)
+        if self._results[key] > 0:
+            self._unanswered.add(key)
 
     def add_function_call(self, item: Mapping[str, Any]) -> None:
         self._call(item, item.get("arguments"))
@@ -140,11 +163,13 @@ class Conversation:
         content = "\n".join(texts)
         self._messages.append({"role": "tool", "tool_call_id": own, "content": content})
         self._images += others
+        self._results[key] -= 1
+        self._unanswered.discard(key)
 
     def add_reasoning(self, item: Mapping[str, Any]) -> None:
         """Keep what an upstream wants back. What another server encrypted has no effect."""
         fields = self._carrier.reasoning_of(item.get("encrypted_content"))
-        _merge(self._reasoning, fields)
+        merge(self._reasoning, fields)
 
 
 READERS: Mapping[str, Callable[[Conversation, Mapping[str, Any]], None]] = {
@@ -155,14 +180,6 @@ READERS: Mapping[str, Callable[[Conversation, Mapping[str, Any]], None]] = {
     "custom_tool_call_output": Conversation.add_result,
     "reasoning": Conversation.add_reasoning,
 }
-
-
-def _merge(message: Message, fields: Mapping[str, Any]) -> None:
-    """Add reasoning to a message: lists and texts go on."""
-    for name, value in fields.items():
-        before = message.get(name)
-        goes_on = isinstance(before, str | list) and type(before) is type(value)
-        message[name] = before + value if goes_on else value
 
 
 def _parts(content: Any) -> list[dict[str, Any]]:

@@ -39,8 +39,11 @@ class OpenMessage(OpenItem):
 
 @dataclass(slots=True)
 class OpenCall:
+    """A call; `own` is the upstream's id of it, `call_id` the client's."""
+
     key: str
     place: int
+    own: str
     call_id: str
     tool: Tool
     texts: list[str] = field(default_factory=list)

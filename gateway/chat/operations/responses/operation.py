@@ -11,6 +11,13 @@ from gateway.chat.capabilities import Need
 from gateway.chat.core import chunks, off_loop
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import UnsupportedRequestError
+from gateway.chat.core.usage_tokens import (
+    Usage,
+    estimate,
+    prompt_length,
+    text_length,
+)
+from gateway.chat.operations import answers
 from gateway.chat.operations.base import Operation
 from gateway.chat.operations.chat import checked, renamed
 from gateway.chat.operations.responses import result
@@ -93,7 +100,11 @@ class Responses(Operation):
             return OpenedStream(passed, upstream.respond_in_parts(_foreground(job)))
         chat = await _translated(job)
         skeleton = Skeleton(context.request.body, context.request.model)
-        events = ResponseEvents(skeleton, chat.tools, chat.carrier)
+
+        def prompt_tokens() -> int:
+            return estimate(context.prompt_characters)
+
+        events = ResponseEvents(skeleton, chat.tools, chat.carrier, prompt_tokens)
         _bind(context, events)
         return OpenedStream(events, upstream.stream(_with_body(job, chat)))
 
@@ -134,6 +145,7 @@ def _response(context: ChatContext, body: bytes, chat: ChatRequest) -> bytes:
     choice = choices[0] if choices and isinstance(choices[0], dict) else {}
     skeleton = Skeleton(context.request.body, context.request.model)
     output = result.output_of(choice, skeleton, chat.tools, chat.carrier)
-    usage = result.usage_of(chunks.usage_in(completion))
-    reason = choice.get("finish_reason")
+    reason = answers.finish_reason(choice)
+    tokens = context.usage or Usage(estimate(prompt_length(context.request.body)), None)
+    usage = result.usage_of(tokens, text_length(answers.said_in(choice)))
     return chunks.dump(skeleton.ended(reason, output, usage))

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.responses import items, tools
-from gateway.chat.operations.responses.carried import Carrier
 from gateway.chat.operations.responses.tools import Tools
 from gateway.chat.upstreams.tolerance import named, without
 from gateway.configuration.shapes import ModelEntry

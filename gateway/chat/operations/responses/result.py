@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 
 from gateway.chat.core import json_numbers
-from gateway.chat.core.usage_tokens import Usage
-from gateway.chat.operations.responses import carried
-from gateway.chat.operations.responses.carried import Carrier
+from gateway.chat.core.usage_tokens import Usage, estimate
+from gateway.chat.operations import answers, carried
+from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.responses.tools import Tool, Tools, input_of
 
 Item = dict[str, Any]
@@ -110,19 +110,24 @@ class Skeleton:
         return self.response("incomplete", output, usage, incomplete_details=details)
 
 
-def usage_of(usage: Usage | None) -> dict[str, Any] | None:
-    """Return the usage as the Responses API writes it; null if the upstream has not said it."""
-    if usage is None or usage.completion_tokens is None:
-        return None
+def usage_of(usage: Usage, characters: int) -> dict[str, Any]:
+    """Return the usage as the Responses API writes it.
+
+    The completion is estimated from its characters if the upstream has not counted it, since
+    clients need a number.
+    """
+    if usage.completion_tokens is None:
+        usage = usage.with_completion(estimate(characters))
+    completion_tokens = usage.completion_tokens or 0
     return {
         "input_tokens": usage.prompt_tokens,
         "input_tokens_details": {
             "cached_tokens": usage.cached_tokens,
             "cache_write_tokens": usage.cache_write_tokens,
         },
-        "output_tokens": usage.completion_tokens,
+        "output_tokens": completion_tokens,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        "total_tokens": usage.prompt_tokens + completion_tokens,
     }
 
 
@@ -174,12 +179,6 @@ def call_item(
     }
 
 
-def reasoning_text(delta: Mapping[str, Any]) -> str:
-    """Return the text of reasoning: DeepSeek's name of it, or that of OpenRouter and vLLM."""
-    texts = (delta.get(name) for name in ("reasoning_content", "reasoning"))
-    return next((text for text in texts if isinstance(text, str) and text), "")
-
-
 def citations(annotations: Any) -> list[Item]:
     items = annotations if isinstance(annotations, list) else []
     given = (item.get("url_citation") for item in items if isinstance(item, dict))
@@ -226,35 +225,35 @@ def output_of(
     choice: Mapping[str, Any], skeleton: Skeleton, known: Tools, carrier: Carrier
 ) -> list[Item]:
     """Return the items of a choice of a chat completion."""
-    message = choice.get("message")
-    message = message if isinstance(message, dict) else {}
+    message = answers.said_in(choice)
     items: list[Item] = []
     fields = {name: message[name] for name in carried.REASONING if message.get(name)}
-    if fields:
+    thought, _ = answers.thought_in(message)
+    if fields or thought:
         encrypted = carrier.encrypted_content(fields)
         key = skeleton.item_id("rs", 0)
-        items.append(reasoning_item(key, reasoning_text(message), encrypted))
+        items.append(reasoning_item(key, thought, encrypted))
     if content := _content(choice, message):
         key = skeleton.item_id("msg", len(items))
         items.append(message_item(key, content))
-    for call in _objects(message.get("tool_calls")):
-        function = call.get("function")
-        function = function if isinstance(function, dict) else {}
-        tool = known.tool(str(function.get("name") or ""))
+    used: set[str] = set()
+    for call in answers.calls_in(message):
+        name, arguments = answers.function_of(call)
+        tool = known.tool(name)
         key = skeleton.item_id("ctc" if tool.is_custom else "fc", len(items))
-        own = str(call.get("id") or f"call_{key}")
+        own = answers.key_of(call)
+        if not own or own in used:  # clients find results by the id
+            own = f"call_{key}"
+        used.add(own)
         call_id = carrier.call_id(own, call.get(carried.CALL))
-        arguments = str(function.get("arguments") or NO_ARGUMENTS)
-        items.append(call_item(key, call_id, tool, arguments))
+        items.append(call_item(key, call_id, tool, arguments or NO_ARGUMENTS))
     return items
 
 
 def _content(choice: Mapping[str, Any], message: Mapping[str, Any]) -> list[Item]:
-    text, refusal = message.get("content"), message.get("refusal")
+    refusal = message.get("refusal")
     parts: list[Item] = []
-    if isinstance(text, list):  # Mistral's parts
-        text = "".join(str(part.get("text") or "") for part in _objects(text))
-    if isinstance(text, str) and text:
+    if text := "".join(answers.texts_of(message.get("content"))):
         annotations = message.get("annotations")
         parts.append(text_part(text, choice.get("logprobs"), annotations))
     if isinstance(refusal, str) and refusal:

@@ -36,6 +36,15 @@ FORM = {"type": "json_schema", "schema": SCHEMA}
 NOTHING: dict[str, Any] = {"messages": [HI], "max_tokens": 64}
 
 
+# A tool that is deferred, what turns do with tools, and what the model can call then.
+LATER = {"name": "later", "input_schema": SCHEMA, "defer_loading": True}
+LATER_FUNCTION = {
+    "type": "function",
+    "function": {"name": "later", "parameters": SCHEMA},
+}
+TOOLS = [TOOL, LATER, {"name": "Placeholder", "defer_loading": True}]
+
+
 def user(*blocks: Any) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": [*blocks]}]}
 
@@ -62,6 +71,32 @@ def thinking(**fields: Any) -> dict[str, Any]:
     return {"thinking": fields, "max_tokens": 64}
 
 
+def changed(*blocks: Any) -> dict[str, Any]:
+    return {"messages": [HI, {"role": "system", "content": [*blocks]}]}
+
+
+def addition(**tool: Any) -> dict[str, Any]:
+    return {"type": "tool_addition", "tool": tool}
+
+
+REMOVAL = {
+    "type": "tool_removal",
+    "tool": {"type": "tool_reference", "name": "later"},
+}
+REFERRED = addition(type="tool_reference", name="later")
+NEW = {"name": "new", "input_schema": SCHEMA}
+NEW_FUNCTION = {"type": "function", "function": {"name": "new", "parameters": SCHEMA}}
+CALLABLE = {"type": "function", "function": FUNCTION}
+DEFERRED: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
+    ({}, []),
+    (user(result({"type": "tool_reference", "tool_name": "later"})), [LATER_FUNCTION]),
+    (user(result({"type": "tool_reference", "tool_name": "absent"})), []),
+    (changed(REFERRED), [LATER_FUNCTION]),
+    (changed(REFERRED, REMOVAL), []),
+    (changed(addition(type="tool_definition", definition=NEW)), [NEW_FUNCTION]),
+    (changed(*[addition(type="tool_definition", definition=NEW)] * 2), [NEW_FUNCTION]),
+]
+
 CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
     "system, messages: system": [
         ({"system": "Be brief."}, {"messages": [{"role": "system", "content": "Be brief."}, HI]}),
@@ -86,8 +121,8 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
         (user(result()), answered("")),
         (user({**result(), "content": "low"}), answered("low")),
         (user(result(TEXT, is_error=True)), answered("Error: Tides")),
+        (user(result({"type": "tool_reference", "tool_name": "tide"})), answered("The tool tide is available.")),
         (user({"type": "container_upload", "file_id": "f"}), "blocks of the type container_upload"),
-        (user(result({"type": "tool_reference"})), "blocks of the type tool_reference"),
         (user({**TEXT, "extra": 1}), "text: extra"),
         (user(result(extra=1)), "tool_result: extra"),
     ],
@@ -170,7 +205,8 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
             {"parallel_tool_calls": False, "tool_choice": "auto"},
         ),
         ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools of the type web_search_20250305"),
-        ({"tools": [{**TOOL, "defer_loading": True}]}, "tools: defer_loading"),
+        ({"tools": [{**TOOL, "allowed_callers": ["x"]}]}, "tools: allowed_callers"),
+        *(({"tools": [*TOOLS], **turns}, {"tools": [CALLABLE, *more]}) for turns, more in DEFERRED),
     ],
     "max_tokens": [({"max_tokens": 5}, {"max_tokens": 5})],
     "temperature, top_p, top_k": [

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.messages.call_ids import CallIds, decoded, encoded
 
 ACCEPTED = re.compile(r"toolu_[A-Za-z0-9_-]+")
@@ -35,8 +36,20 @@ def test_ids_that_begin_again_in_each_turn_differ_for_the_client():
     assert first != second
 
     later = CallIds()
-    assert {later.sent_back(first), later.sent_back(second)} == {"functions.tide:0"}
+    sent_back = [later.sent_back(each) for each in (first, second)]
+    assert sent_back == [("functions.tide:0", {})] * 2
     assert later.new("functions.tide:0") not in {first, second}
+
+
+def test_what_belongs_to_a_call_goes_back_to_its_endpoint_alone():
+    """Gemini refuses a call without the signature of its thought."""
+    extra = {"google": {"thought_signature": "c2ln"}}
+    ids = CallIds(Carrier("gemini"))
+    client_id = ids.new("call_1", extra)
+    assert ACCEPTED.fullmatch(client_id)
+    assert ids.sent_back(client_id) == ("call_1", {"extra_content": extra})
+    assert ids.own(client_id) == "call_1"
+    assert CallIds(Carrier("other")).sent_back(client_id) == ("call_1", {})
 
 
 def test_calls_without_an_id_get_one():

@@ -64,6 +64,28 @@ def test_every_byte_of_a_request_passes_but_the_name_of_the_model(claude, upstre
     assert upstream.requests[0].body == head + b'"claude-there"' + tail
 
 
+def test_thinking_of_other_upstreams_does_not_reach_the_api(claude, upstream):
+    """The API refuses its signature, after a change of the model or as a fallback."""
+    upstream.script = answers(MESSAGE)
+    theirs = {"type": "thinking", "thinking": "a", "signature": "c2ln"}
+    text = {"type": "text", "text": "signpost:reasoning, sp1.x"}
+    others = [
+        {"type": "thinking", "thinking": "b", "signature": signature}
+        for signature in ("signpost:reasoning", "sp1.eyJ9")
+    ]
+    turns = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": [theirs, *others, text]},
+        {"role": "assistant", "content": others},
+        {"role": "assistant", "content": []},
+    ]
+    assert claude(messages=turns).status_code == 200
+    first, _, _, last = turns
+    kept = {"role": "assistant", "content": [theirs, text]}
+    assert upstream.requests[0].json["messages"] == [first, kept, last]
+    assert claude(messages="signpost:").status_code == 200
+
+
 def test_headers_of_the_api_pass_and_no_others(claude, upstream):
     upstream.script = answers(MESSAGE)
     passed = {

@@ -74,6 +74,7 @@ def test_the_table_names_every_field_that_the_translation_knows():
         ({"tools": [{"name": "x"}]}, "tools: each must have a name and an input_schema."),
         ({"tools": [TOOL], "tool_choice": {"type": "x"}}, "tool_choice: must be auto, any, none, or a tool's name."),
         ({"tool_choice": {"type": "any"}}, "tool_choice: there are no tools."),
+        ({"messages": [{"role": "system", "content": [{"type": "tool_addition"}]}]}, "messages: tool_addition needs its tool."),
         ({"tool_choice": 5}, "tool_choice: must be an object."),
         ({"metadata": 5}, "metadata: must be an object."),
         ({"thinking": 5}, "thinking: must be an object."),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.chat.core import sse
+from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.messages import blocks
 from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.operations.messages.stream import MessageStream
@@ -72,6 +73,13 @@ def call(index: int, arguments: str = "", **fields: Any) -> dict[str, Any]:
     if name := fields.pop("name", None):
         function["name"] = name
     return {"tool_calls": [{"index": index, **fields, "function": function}]}
+
+
+def details_of(text: str = "", data: str = "") -> str:
+    """Return the signature of thinking that came as details."""
+    kind = "reasoning.text" if text else "reasoning.encrypted"
+    detail = {"type": kind, **({"text": text} if text else {"data": data})}
+    return Carrier("").encrypted_content({"reasoning_details": [detail]}) or ""
 
 
 def first(index: int, arguments: str = "") -> dict[str, Any]:
@@ -163,6 +171,12 @@ def test_echo_answers_in_the_apis_shape(gateway, small):
         ([{"tool_calls": [{"id": key, "function": {"name": "tide", "arguments": "{}"}} for key in "ab"]}], ["0:tool_use", "{}", "/", "1:tool_use", "{}", "/"]),
         ([call(0, id="a"), call(0, name="tide"), call(0, "{}", id="a")], ["0:tool_use", "{}", "/"]),
         ([{"tool_calls": [{"function": {"name": "tide", "arguments": {"at": 1}}}]}], ["0:tool_use", '{"at":1}', "/"]),
+        # OpenRouter's details go back as they came, Mistral's thinking does not go back.
+        (
+            [{"reasoning_details": [{"type": "reasoning.text", "text": "H"}]}, {"reasoning_details": [{"type": "reasoning.text", "text": "m"}]}, {"content": "a"}, {"reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}], **first(0, "{}")}],
+            ["0:thinking", "H", "m", details_of("Hm"), "/", "1:text", "a", "/", "2:thinking", details_of(data="x"), "/", "3:tool_use", "{}", "/"],
+        ),
+        ([{"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}]}, {"content": [{"type": "text", "text": "a"}]}], ["0:thinking", "Hm", "/", "1:text", "a", "/"]),
         ([first(0, "{}"), first(1, "{}"), call(0, " ")], ["0:tool_use", "{}", "/", "1:tool_use", "{}", "/"]),
     ],
 )  # fmt: skip
@@ -184,6 +198,8 @@ def test_arguments_of_a_call_stream_while_it_is_the_only_one():
         ([first(0)], "tool_calls", "tool_use"),
         ([first(0)], "stop", "tool_use"),
         ([first(0)], "length", "max_tokens"),
+        ([{"content": "a"}], "tool_calls", "end_turn"),
+        ([{"content": "a"}], "model_length", "max_tokens"),
         ([{"content": "a"}], "new", "end_turn"),
     ],
 )
@@ -256,6 +272,7 @@ def test_a_stream_that_is_cut_off_ends_with_an_error(
         calling({"index": 0, "function": {"arguments": "{} and more"}}),
         event({"error": {"message": "overloaded", "code": 503}}),
         b"data: nonsense\n\n",
+        event(chunk(finish="insufficient_system_resource")),
     ],
 )
 def test_a_fault_of_the_upstream_ends_the_stream(small, upstream, gateway, more):

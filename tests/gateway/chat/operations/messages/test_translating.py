@@ -6,13 +6,23 @@ import json
 from typing import Any
 
 import pytest
+from anthropic.lib.streaming._messages import accumulate_event
 
 from gateway.chat.core.model_request import ModelRequest
 from gateway.chat.operations.messages import translating
 from gateway.chat.upstreams.base import Job
 from gateway.configuration.shapes import ModelEntry, Target
 from tests.gateway.chat.harness import ASGI, NOT_FOUND, SHORT_CUT, WSGI
-from tests.gateway.chat.mock_upstream import COMPLETION, WHOLE_STREAM, answers, sends
+from tests.gateway.chat.mock_upstream import (
+    COMPLETION,
+    USAGE,
+    WHOLE_STREAM,
+    answers,
+    event,
+    sends,
+)
+from tests.gateway.chat.operations.messages.test_oracle import EVENT
+from tests.gateway.chat.operations.messages.test_stream import events_of
 from tests.gateway.chat.upstreams.anthropic_events import MESSAGE
 
 every_way = pytest.mark.parametrize("way", [SHORT_CUT, ASGI, WSGI], indirect=True)
@@ -108,6 +118,56 @@ def test_thinking_goes_back_to_the_server_that_sent_it(small, upstream):
     assert said == {"role": "assistant", "content": "a", "reasoning_content": "Hm."}
 
 
+CALL = {"id": "a", "type": "function", "function": {"name": "tide", "arguments": "{}"}}
+SIGNED = {"google": {"thought_signature": "c2ln"}}
+DETAIL = {"type": "reasoning.encrypted", "data": "c2ln"}
+
+
+@STREAM_OR_NOT
+@pytest.mark.parametrize(
+    "said",
+    [
+        # Gemini refuses a call without its signature, OpenRouter one without its details.
+        {"tool_calls": [{**CALL, "extra_content": SIGNED}]},
+        {"tool_calls": [CALL], "reasoning_details": [DETAIL]},
+    ],
+)
+def test_what_a_server_signed_goes_back_to_it_alone(
+    small, upstream, gateway, stream, said
+):
+    choice = {"index": 0, "delta": said, "finish_reason": "tool_calls"}
+    chunk = {"choices": [choice], "usage": USAGE}
+    upstream.script = sends(event(chunk)) if stream else answers(completion(**said))
+    response = small(stream=stream)
+    content = content_of(response.content) if stream else response.json()["content"]
+    result = {"type": "tool_result", "tool_use_id": content[-1]["id"], "content": ""}
+    turns = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": content},
+        {"role": "user", "content": [result]},
+    ]
+    upstream.script = answers(COMPLETION)
+    gateway.declare("other")
+    for name in ("small", "other"):
+        assert small(model=name, messages=turns).status_code == 200
+    there, other = (each.json["messages"] for each in upstream.requests[-2:])
+    assert there[1] == {"role": "assistant", "content": None, **said}
+    assert other[1] == {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    assert there[2]["tool_call_id"] == other[2]["tool_call_id"] == "a"
+
+
+def content_of(stream: bytes) -> list[dict[str, Any]]:
+    """Return the blocks of a stream as the API's own client builds them."""
+    snapshot, buffers = None, dict[Any, Any]()
+    for each in events_of(stream):
+        value = EVENT.validate_python(each)
+        snapshot = accumulate_event(
+            event=value, current_snapshot=snapshot, json_bufs=buffers
+        )
+    assert snapshot is not None
+    return [block.model_dump(exclude_none=True) for block in snapshot.content]
+
+
 def test_usage_that_is_not_reported_is_estimated(small, upstream, gateway):
     upstream.script = answers({**completion(content="12345678"), "usage": None})
     assert small().json()["usage"]["output_tokens"] == 2
@@ -162,6 +222,9 @@ def test_errors_have_anthropics_shape(
     assert message in {None, error["error"]["message"]}
     assert "secret" not in response.text
     assert ("Retry-After" in response.headers) == (status == 429)
+    # What the operator must mend is not worth another try.
+    retry = response.headers.get("x-should-retry")
+    assert retry == ("false" if status == 401 else None)
 
 
 @every_way
@@ -174,11 +237,13 @@ def test_a_request_that_is_refused_never_reaches_the_upstream(small, upstream, g
         ({"headers": {"Content-Type": "text/plain"}}, 415, "The body's Content-Type is not supported."),
         ({"headers": {"X-Forwarded-For": "10.0.0.1"}}, 401, "Identity headers are accepted from trusted proxies only."),
     ):  # fmt: skip
-        response = small(**fields)
-        assert response.status_code == status
-        assert response.json()["error"]["message"] == message
+        for stream in (False, True):
+            response = small(stream=stream, **fields)
+            assert response.status_code == status
+            assert response.json()["error"]["message"] == message
+            assert response.headers["request-id"] == response.headers["X-Request-Id"]
     assert upstream.requests == []
-    assert gateway.kept.denied == [("messages", "absent")]
+    assert gateway.kept.denied == [("messages", "absent")] * 2
 
 
 @pytest.mark.parametrize(

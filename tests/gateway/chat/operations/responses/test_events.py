@@ -119,6 +119,65 @@ def test_a_custom_tool_is_called_with_its_text(gateway, upstream):
     ]
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        # One index for all calls, none at all, and arguments as an object.
+        [call(0, id=key, function={"name": "tide", "arguments": '{"at":1}'}) for key in "ab"],
+        [delta(tool_calls=[{"id": key, "function": {"name": "tide", "arguments": '{"at":1}'}} for key in "ab"])],
+        [call(n, id="a", function={"name": "tide", "arguments": {"at": 1}}) for n in (0, 1)],
+    ],
+)  # fmt: skip
+def test_calls_are_told_apart_whatever_their_server_sends(gateway, upstream, parts):
+    upstream.script = sends(*parts, CALLS, USAGE, DONE)
+    one, two = stream(gateway, tools=[TIDE])[-1]["response"]["output"]
+    assert one["arguments"] == two["arguments"] == '{"at":1}'
+    assert one["call_id"] == "a"
+    assert two["call_id"] != "a"
+
+
+def test_arguments_as_an_object_are_json_at_once_too(gateway, upstream):
+    made = {"id": "a", "function": {"name": "tide", "arguments": {"at": 1}}}
+    choice = {"message": {"tool_calls": [made, made]}, "finish_reason": "tool_calls"}
+    upstream.script = answers({"choices": [choice]})
+    one, two = answer(gateway, tools=[TIDE])["output"]
+    assert one["arguments"] == two["arguments"] == '{"at":1}'
+    assert one["call_id"] != two["call_id"]
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_mistrals_parts_are_thinking_and_text(gateway, upstream, is_stream):
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}
+    content = [thinking, {"type": "text", "text": "a"}]
+    if is_stream:
+        upstream.script = sends(*(delta(content=[each]) for each in content), STOP)
+        output = stream(gateway)[-1]["response"]["output"]
+    else:
+        choice = {"message": {"content": content}, "finish_reason": "stop"}
+        upstream.script = answers({"choices": [choice]})
+        output = answer(gateway)["output"]
+    reasoning, message = output
+    assert reasoning["summary"][0]["text"] == "Hm"
+    assert message["content"][0]["text"] == "a"
+
+
+def test_usage_that_an_upstream_does_not_report_is_estimated(gateway, upstream):
+    upstream.script = sends(delta(content="12345678"), STOP, DONE)
+    usage = stream(gateway)[-1]["response"]["usage"]
+    assert (usage["input_tokens"], usage["output_tokens"]) == (2, 2)
+    _, is_estimated = gateway.recorded().counted()
+    assert is_estimated
+
+
+@pytest.mark.parametrize(
+    ("reason", "end"),
+    [("model_length", "incomplete"), ("sensitive", "incomplete"), ("network_error", "failed")],
+)  # fmt: skip
+def test_the_reasons_of_other_servers_are_understood(gateway, upstream, reason, end):
+    upstream.script = sends(delta(content="a"), event(chunk(finish=reason)), DONE)
+    assert kinds(stream(gateway))[-1] == end
+
+
 def test_calls_whose_arguments_come_by_turns_are_whole(gateway, upstream):
     upstream.script = sends(
         call(0, id="a", function={"name": "tide", "arguments": '{"at"'}),

@@ -15,8 +15,8 @@ from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolUnio
 from openai.types.responses import Response, ResponseInputItemParam
 from pydantic import TypeAdapter
 
+from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.responses import result
-from gateway.chat.operations.responses.carried import Carrier
 from gateway.chat.operations.responses.events import ResponseEvents
 from gateway.chat.operations.responses.request import translate
 from gateway.chat.operations.responses.result import Skeleton
@@ -78,7 +78,9 @@ def chunk(delta: dict[str, Any], reason: str | None = None) -> bytes:
 
 def streamed(parts: list[dict[str, Any]], reason: str) -> list[dict[str, Any]]:
     tools = read(REQUEST["tools"])
-    events = ResponseEvents(Skeleton(REQUEST, "small"), tools, Carrier("small"))
+    events = ResponseEvents(
+        Skeleton(REQUEST, "small"), tools, Carrier("small"), lambda: 1
+    )
     payloads = [*map(chunk, parts), chunk({}, reason)]
     usage = json.dumps({**HEAD, "choices": [], "usage": USAGE}).encode()
     events.feed([*payloads, usage])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.chat.core.errors import ChatError
-from gateway.chat.operations.responses.carried import Carrier
+from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.responses.request import translate
 from gateway.configuration.shapes import ModelEntry, Target
 from tests.gateway.chat.mock_upstream import COMPLETION, answers
@@ -113,7 +113,7 @@ def test_what_the_assistant_says_and_calls_in_a_row_is_one_message():
             "content": "I look.",
             "tool_calls": [
                 {"id": key, "type": "function", "function": {"name": "tide", "arguments": text}}
-                for key, text in (("1", "{}"), ("2", ""))
+                for key, text in (("1", "{}"), ("2", "{}"))
             ],
         },
         {"role": "tool", "tool_call_id": "1", "content": ""},
@@ -121,6 +121,38 @@ def test_what_the_assistant_says_and_calls_in_a_row_is_one_message():
         {"role": "assistant", "content": "At 06:12."},
         {"role": "user", "content": "Thanks"},
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("_case", "order", "expected"),
+    [
+        ("a message between a call and its result", "c1 u r1", "c1 r1 u"),
+        ("between the results of two calls", "c1 c2 r1 u r2 u", "c1,c2 r1 r2 u u"),
+        (
+            "a call among the results of others",
+            "c1 c2 r1 c3 r2 r3",
+            "c1,c2,c3 r1 r2 r3",
+        ),
+        ("rounds of calls", "c1 r1 u c2 u r2", "c1 r1 u c2 r2 u"),
+        ("a call without a result", "c1 u u", "c1 u u"),
+        ("an id that begins again", "c1 r1 u c1 u", "c1 r1 u c1 u"),
+    ],
+)
+def test_results_follow_their_calls_at_once(_case, order, expected):
+    """OpenAI's API and others refuse anything between them."""
+    items: dict[str, Any] = {
+        "c": {"type": "function_call", "name": "x", "arguments": "{}"},
+        "r": {"type": "function_call_output", "output": ""},
+        "u": {"role": "user", "content": "u"},
+    }
+    made = messages(*({**items[n[0]], "call_id": n[1:]} for n in order.split()))
+
+    def shown(message: dict[str, Any]) -> str:
+        if calls := message.get("tool_calls"):
+            return ",".join(f"c{call['id']}" for call in calls)
+        return "u" if message["role"] == "user" else f"r{message['tool_call_id']}"
+
+    assert " ".join(map(shown, made)) == expected
 
 
 def test_images_of_results_follow_all_results():

@@ -1,14 +1,15 @@
 """What an upstream wants back in the next turn, carried by the client: this gateway keeps nothing.
 
-It stands in `encrypted_content` of items of reasoning, and in the ids of calls. Base64 and not
-encrypted: it is the upstream's own answer, whose secret parts the vendor has encrypted. Pure.
+It stands in `encrypted_content` of items of reasoning or in the signature of thinking, and in the
+ids of calls. Base64 and not encrypted: it is the upstream's own answer, whose secret parts the
+vendor has encrypted. Pure.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,10 @@ from gateway.chat.core import json_numbers
 
 # Fields of a message with reasoning; and of a call, as Gemini's signature of a thought.
 REASONING = ("thinking_blocks", "reasoning_details", "reasoning_content", "reasoning")
+DETAILS = "reasoning_details"
 CALL = "extra_content"
+# The parts of a detail that come bit by bit in a stream.
+GROWING = ("text", "summary", "data")
 ENDPOINT = "endpoint"
 PREFIX = "sp1."
 # Between the id of a call and what it carries.
@@ -38,7 +42,7 @@ class Carrier:
 
         Signatures are sent unasked: without them, the next turn would be refused.
         """
-        has_proof = fields.get("thinking_blocks") or fields.get("reasoning_details")
+        has_proof = fields.get("thinking_blocks") or fields.get(DETAILS)
         return self._pack(fields) if fields and (self.is_wanted or has_proof) else None
 
     def call_id(self, key: str, extra: Any) -> str:
@@ -83,3 +87,30 @@ def unpack(text: Any) -> dict[str, Any]:
     except (binascii.Error, ValueError):
         return {}
     return fields if isinstance(fields, dict) else {}
+
+
+def merge(message: dict[str, Any], fields: Mapping[str, Any]) -> None:
+    """Add reasoning to a message: lists and texts go on."""
+    for name, value in fields.items():
+        before = message.get(name)
+        goes_on = isinstance(before, str | list) and type(before) is type(value)
+        message[name] = before + value if goes_on else value
+
+
+def joined(details: Iterable[Any]) -> list[Any]:
+    """Return the `reasoning_details` of a stream as those of a whole answer: each one once."""
+    whole: list[Any] = []
+    for detail in details:
+        last = whole[-1] if whole else None
+        if not (isinstance(detail, dict) and isinstance(last, dict)) or any(
+            detail.get(name) != last.get(name) for name in ("type", "index")
+        ):
+            whole.append(dict(detail) if isinstance(detail, dict) else detail)
+            continue
+        for name, value in detail.items():
+            before = last.get(name)
+            is_more = name in GROWING and isinstance(before, str)
+            is_more = is_more and isinstance(value, str)
+            if value is not None:
+                last[name] = before + value if is_more else value
+    return whole
