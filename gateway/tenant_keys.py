@@ -66,8 +66,7 @@ class TenantKeys:
         self._check_models(own, models)
         if own.expires_at is not None:
             expires_at = expires_at or own.expires_at
-            if expires_at > own.expires_at:
-                raise ForbiddenError("The key must not expire after yours.")
+            self._check_end(own.expires_at, expires_at)
         try:
             return keys.create(
                 tenant=own.tenant,
@@ -100,6 +99,10 @@ class TenantKeys:
         allowed = own.rights.models
         if allowed is not None and (missing := sorted({*(models or ())} - allowed)):
             raise ForbiddenError(f"Your key may not call the model {missing[0]}.")
+
+    def _check_end(self, own: datetime, wanted: datetime) -> None:
+        if wanted > own:
+            raise ForbiddenError("The key must not expire after yours.")
 
     def delete(self, key: GatewayKey) -> None:
         """Revoke a key. Raises 403 for a manager's, its own too; 404 if it was revoked first."""

@@ -62,7 +62,7 @@ def schema() -> dict[str, Any]:
 
 def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configuration:
     """Read a file; `environ` is what `${NAME}` refers to. Raises ConfigurationError."""
-    root, content = _parsed(path)
+    root, content = parsed(path)
     if content is None:
         return Configuration()
     # Outside the settings, only this reads the environment: the operator chooses the names.
@@ -75,7 +75,29 @@ def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configurati
         raise ConfigurationError("\n".join(lines)) from None
 
 
-def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
+class _EveryVariable(dict[str, str]):
+    """An environment in which each variable has a value that fits everywhere."""
+
+    def get(self, *_: Any) -> str:
+        return self["any"]
+
+    def __missing__(self, _: str) -> str:
+        return "http://localhost"
+
+
+def faults(key: str, item: Any) -> list[str]:
+    """Return what is wrong with an only item of a list, whatever the environment has."""
+    content, context = {key: [item]}, {"environ": _EveryVariable()}
+    try:
+        _adapter().validate_python(content, context=context)
+    except ValidationError as errors:
+        found = (place_and_text(e, TEXTS, missing="needs {}") for e in errors.errors())
+        return [f"{path_of(place[2:])}: {text}" for place, text in found]
+    return []
+
+
+def parsed(path: Path) -> tuple[yaml.Node | None, Any]:
+    """Return a YAML file as nodes and as values. Raises ConfigurationError."""
     try:
         loader = _Loader(path.read_text(encoding="utf-8"))
         root = loader.get_single_node()

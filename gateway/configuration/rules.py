@@ -247,9 +247,9 @@ Principal = Annotated[
         lambda text: tuple(text.split("/")),
     ),
 ]
-BaseURL = Annotated[Text, AfterValidator(_base_url)]
 SubscribableURL = Annotated[Text, AfterValidator(_subscribable_url)]
 Reference = Annotated[Text, AfterValidator(_resolved)]
+BaseURL = Annotated[Reference, AfterValidator(_base_url)]
 ApiKey = Annotated[Reference, AfterValidator(as_key)]
 Proxy = Annotated[Reference, AfterValidator(_proxy)]
 ExtraHeaders = Annotated[
