@@ -23,6 +23,8 @@ CLAIMED = "after the claim is committed"
 ANSWERED = "after the receiver's 2xx"
 WRITING = "while results are written"
 POINTS = (BEFORE_CLAIM, CLAIMED, ANSWERED, WRITING)
+# Of replays of many events.
+QUEUEING, QUEUED = "while a replay queues events", "after a replay has queued events"
 
 # A request with this in its URL kills the process that sends it.
 DEADLY = "/deadly"
@@ -35,6 +37,7 @@ def rig(folder: Path) -> None:
     """Wrap the code at each point; needs a set-up Django."""
     from webhooks_core.dispatch import results
     from webhooks_core.dispatch.claims import OpenClaims
+    from webhooks_core.owners import replay_jobs
 
     def halt(point: str) -> None:
         try:
@@ -60,6 +63,8 @@ def rig(folder: Path) -> None:
     halt_after(OpenClaims, "_claim_rows", BEFORE_CLAIM)
     halt_after(results, "_insert_attempts", WRITING)
     halt_after(OpenClaims, "claim_due", CLAIMED)
+    halt_after(replay_jobs, "_queue", QUEUEING)
+    halt_after(replay_jobs, "_continue", QUEUED)
     halt_before_recording(results, halt)
     die_of_deadly_requests()
     set_clock(folder)

@@ -34,6 +34,7 @@ from webhooks_core.admin.filters import (
 from webhooks_core.admin.resending import ResendFailedAdmin
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.lookups import among
+from webhooks_core.owners import attempts, payloads
 from webhooks_core.owners.endpoint_state import Health
 
 RESENT_AT_ONCE = 500
@@ -134,7 +135,7 @@ class DeliveryAdmin(ResendFailedAdmin):
     def last_result(self, obj: Delivery) -> SafeString | None:
         if (last := display.last_attempt(obj)) is None:
             return None
-        result = display.badge(display.tone(last), display.result(last))
+        result = display.badge(attempts.tone(last), display.result(last))
         plural = "" if obj.attempts == 1 else "s"
         latency = f"{last.duration_ms:,}"
         cell = "{} {} ms<br>{} attempt{}"
@@ -160,7 +161,7 @@ class DeliveryAdmin(ResendFailedAdmin):
     def page_context(self, request: HttpRequest, obj: Delivery) -> dict[str, Any]:
         now, raw = timezone.now(), bytes(obj.event.body)
         profile = profiles.find(obj.endpoint.profile)
-        body, headers = display.Text.of(raw), display.headers(obj, now=now)
+        body, headers = payloads.Text.of(raw), payloads.headers(obj, now=now)
         same = Delivery.objects.filter(event=obj.event_id, endpoint=obj.endpoint_id)
         return {
             "delivery": obj,
@@ -173,9 +174,9 @@ class DeliveryAdmin(ResendFailedAdmin):
             "most_attempts": profile and profile.retry.max_attempts,
             "steps": display.timeline(obj.attempt_set.order_by("number")),
             "body": body,
-            "pretty": display.pretty(raw),
+            "pretty": payloads.pretty(raw),
             "headers": headers,
-            "curl": display.curl(obj, headers, body) if headers else "",
+            "curl": payloads.curl(obj, headers, body) if headers else "",
             "others": same.exclude(pk=obj.pk).order_by("-replay_number")[:20],
             "is_awaited": _is_awaited(obj, now),
             "may_act": self.has_act_permission(request),

@@ -27,7 +27,7 @@ from webhooks_core.conf import webhook_settings
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
-from webhooks_core.owners import changes, charts, endpoint_state
+from webhooks_core.owners import changes, charts, endpoint_state, payloads
 from webhooks_core.owners.endpoint_state import Health
 from webhooks_core.owners.names import named
 from webhooks_core.profiles import WebhookProfile
@@ -305,7 +305,7 @@ def limits_of(endpoint: Endpoint) -> str:
 
 def _custom_headers(endpoint: Endpoint) -> str:
     try:
-        return ", ".join(display.custom_names(endpoint))
+        return ", ".join(payloads.custom_names(endpoint))
     except SecretUnreadableError:
         return "none of WEBHOOK_SECRET_KEYS decrypts them"
 

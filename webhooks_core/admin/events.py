@@ -22,6 +22,7 @@ from webhooks_core.admin.base import (
 )
 from webhooks_core.admin.filters import CreatedFilter, TypeFilter, created_bounds
 from webhooks_core.models import Event
+from webhooks_core.owners import payloads
 from webhooks_core.profiles import EventType
 
 
@@ -103,7 +104,7 @@ class EventAdmin(HistoryAdmin[Event]):
 
     @admin.display(description="body")
     def text(self, obj: Event) -> SafeString:
-        return format_html("<pre>{}</pre>", display.Text.of(bytes(obj.body)).text)
+        return format_html("<pre>{}</pre>", payloads.Text.of(bytes(obj.body)).text)
 
     def catalogue(self, request: HttpRequest) -> HttpResponse:
         """Show the event types of all products, without a query."""
@@ -118,6 +119,6 @@ class EventAdmin(HistoryAdmin[Event]):
 def _with_json(event_type: EventType) -> tuple[EventType, str, str]:
     """Return an event type with its sample and its schema as JSON."""
     sample, schema = (
-        display.pretty_json(value) for value in (event_type.sample, event_type.schema)
+        payloads.pretty_json(value) for value in (event_type.sample, event_type.schema)
     )
     return event_type, sample, schema

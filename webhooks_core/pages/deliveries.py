@@ -11,9 +11,8 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
 from webhooks_core import replays
-from webhooks_core.admin import display
 from webhooks_core.models import Delivery
-from webhooks_core.owners import why
+from webhooks_core.owners import payloads, why
 from webhooks_core.owners.remedies import remedy
 from webhooks_core.pages import timeline, wording
 from webhooks_core.pages.base import OwnerView, RefusedError
@@ -92,15 +91,15 @@ class DeliveryView(OwnerView):
     def _payload(self, request: HttpRequest, delivery: Delivery) -> dict[str, Any]:
         raw = bytes(delivery.event.body)
         exact, headers = (
-            display.Text.of(raw),
-            display.headers(delivery, now=timezone.now()),
+            payloads.Text.of(raw),
+            payloads.headers(delivery, now=timezone.now()),
         )
         is_exact = request.GET.get("body") == "exact"
-        pretty = None if is_exact else display.pretty(raw)
+        pretty = None if is_exact else payloads.pretty(raw)
         return {
             "body": pretty or exact,
             "is_exact": pretty is None,
-            "curl": display.curl(delivery, headers, exact) if headers else "",
+            "curl": payloads.curl(delivery, headers, exact) if headers else "",
             "is_cut": exact.is_cut,
         }
 

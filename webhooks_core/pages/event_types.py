@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from webhooks_core.admin import display
 from webhooks_core.ids import public_id
+from webhooks_core.owners import payloads
 from webhooks_core.pages.base import OwnerView
 from webhooks_core.profiles import EventContext, EventType, WebhookProfile
 from webhooks_core.times import iso
@@ -32,8 +32,8 @@ class EventTypes(OwnerView):
                 "type": event_type,
                 "is_offered": profile.matches([event_type.name], event_type.name),
                 "fields": list(fields(event_type.schema)),
-                "schema": display.pretty_json(event_type.schema),
-                "sample": display.pretty_json(sample(profile, owner, event_type)),
+                "schema": payloads.pretty_json(event_type.schema),
+                "sample": payloads.pretty_json(sample(profile, owner, event_type)),
             }
             for event_type in profile.event_types.values()
         ]

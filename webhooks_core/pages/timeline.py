@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.url_access import may_be_internal
+from webhooks_core.owners.attempts import Step, step, tone
+from webhooks_core.owners.payloads import Text
 from webhooks_core.pages import wording
 
 WIDTH = 1000
 NARROWEST = 6  # visible beside pauses of minutes
 SHOWN_OF_RESPONSE = 4096
-Headers = list[tuple[str, str]]
 
 
 class Bar(NamedTuple):
@@ -37,22 +37,6 @@ class Timeline:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One attempt; `hidden` says why there is no response to see."""
-
-    attempt: Attempt
-    tone: str
-    result: str
-    error: str
-    after: str
-    request_headers: Headers
-    response_headers: Headers
-    response_text: str
-    is_cut: bool
-    hidden: str
-
-
 HIDDEN = (
     "This endpoint may lie in an internal network: only operators see what it answered."
 )
@@ -61,36 +45,22 @@ HIDDEN = (
 def steps(
     delivery: Delivery, attempts: Sequence[Attempt], *, hides_responses: bool
 ) -> list[Step]:
-    return [_step(delivery, attempt, hides_responses) for attempt in attempts]
+    return [
+        step(
+            attempt,
+            result=wording.result(attempt),
+            response=_response(attempt),
+            after=wording.in_words(attempt.started_at - delivery.created_at),
+            hidden=HIDDEN if hides_responses else "",
+        )
+        for attempt in attempts
+    ]
 
 
-def _step(delivery: Delivery, attempt: Attempt, hides_responses: bool) -> Step:
-    response = b"" if hides_responses else bytes(attempt.response_body)
-    text = response[:SHOWN_OF_RESPONSE].decode("utf-8", "replace")
-    result = wording.result(attempt)
-    error = "" if attempt.error.casefold() == result.casefold() else attempt.error
-    return Step(
-        attempt,
-        tone(attempt),
-        result,
-        error,
-        wording.in_words(attempt.started_at - delivery.created_at),
-        headers(attempt.details.get("request")),
-        [] if hides_responses else headers(attempt.details.get("response")),
-        text,
-        len(response) > SHOWN_OF_RESPONSE,
-        HIDDEN if hides_responses else "",
-    )
-
-
-def tone(attempt: Attempt) -> str:
-    return "success" if attempt.outcome == Outcome.OK else "error"
-
-
-def headers(lines: str | None) -> Headers:
-    """Return the names and values of stored header lines."""
-    pairs = (line.partition(": ") for line in lines.split("\r\n")) if lines else ()
-    return [(name, value) for name, _, value in pairs]
+def _response(attempt: Attempt) -> Text:
+    body = bytes(attempt.response_body)
+    text = body[:SHOWN_OF_RESPONSE].decode("utf-8", "replace")
+    return Text(text, len(body) > SHOWN_OF_RESPONSE)
 
 
 def hides_responses(endpoint: Endpoint) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import structlog
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from recording.mcp.events import clients, delivering
@@ -102,19 +102,18 @@ def _suspend(now: datetime) -> int:
     failing = Endpoint.objects.receiving().filter(
         profile=EVENTS_PROFILE, consecutive_failures__gt=0
     )
-    recent = Attempt.objects.filter(started_at__gt=now - WINDOW)
-    suspended = 0
-    for endpoint in failing.order_by("pk"):
-        counts = recent.filter(delivery__endpoint=endpoint).aggregate(
-            all=Count("pk"), failed=Count("pk", filter=~Q(outcome=Outcome.OK))
-        )
-        if counts["all"] >= LEAST_ATTEMPTS and (
-            counts["failed"] > MOST_FAILED * counts["all"]
-        ):
-            endpoints.pause(endpoint)
-            log.warning("event subscription suspended", endpoint=endpoint.public_id)
-            suspended += 1
-    return suspended
+    recent = Attempt.objects.filter(
+        started_at__gt=now - WINDOW, delivery__endpoint__in=failing
+    )
+    counts = recent.values("delivery__endpoint").annotate(
+        all=Count("pk"), failed=Count("pk", filter=~Q(outcome=Outcome.OK))
+    )
+    hopeless = counts.filter(all__gte=LEAST_ATTEMPTS, failed__gt=MOST_FAILED * F("all"))
+    rows = list(failing.filter(pk__in=hopeless.values("delivery__endpoint")))
+    for endpoint in rows:
+        endpoints.pause(endpoint)
+        log.warning("event subscription suspended", endpoint=endpoint.public_id)
+    return len(rows)
 
 
 def _drop(now: datetime) -> int:
