@@ -7,16 +7,26 @@ from collections.abc import Collection, Iterable
 from typing import Any, Literal, Self, TypeVar
 
 from django.db import connections, models, transaction
+from django.db.models import Q
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import StrIndex
+from django.db.models.lookups import GreaterThan, GreaterThanOrEqual, LessThan
 
 from catalog.fields import CodePoints, FoldedTextField
-from catalog.text_checks import DESCRIPTION_LENGTH, NAME_LENGTH, can_occur, folded
+from catalog.text_checks import (
+    DESCRIPTION_LENGTH,
+    NAME_LENGTH,
+    can_occur,
+    folded,
+    following,
+)
 
 Row = TypeVar("Row", bound=models.Model)
 Owner = Literal["author", "category"]
 
 TRIGRAM = 3  # shorter terms have no trigram and need a scan
+NO_ROW = Q(pk__in=[])
+EVERY_ROW = ~NO_ROW
 
 
 class NamedQuerySet(models.QuerySet[Row]):
@@ -43,16 +53,33 @@ class NamedQuerySet(models.QuerySet[Row]):
 
     def search(self, part: str) -> Self:
         """Keep the rows whose name contains this text, letter case ignored."""
+        return self.filter(self.with_part(part))
+
+    def with_part(self, part: str) -> Q:
+        """Return the condition of `search`."""
         return self.containing(part)
 
-    def containing(self, part: str) -> Self:
-        """Search row by row."""
+    def containing(self, part: str) -> Q:
+        """Return the condition of `search`, without an index."""
         if not can_occur(part):
-            return self.none()
+            return NO_ROW
         if not part:
-            return self
+            return EVERY_ROW
         position = StrIndex("name_folded", models.Value(folded(part)))
-        return self.alias(position=position).filter(position__gt=0)
+        return Q(GreaterThan(position, 0))
+
+    def beginning(self, prefix: str) -> Q:
+        """Return the condition of the rows whose name begins so, letter case ignored."""
+        if not can_occur(prefix):
+            return NO_ROW
+        if not prefix:
+            return EVERY_ROW
+        text, name = folded(prefix), CodePoints("name_folded")
+        # The last text that begins so is not known, but the first one behind them all is.
+        end = following(text)
+        return Q(GreaterThanOrEqual(name, text)) & (
+            Q(LessThan(name, end)) if end else EVERY_ROW
+        )
 
     def key_parameter(self, keys: Iterable[int]) -> Any:
         """Return any number of keys as one parameter."""
@@ -77,9 +104,10 @@ class NamedQuerySet(models.QuerySet[Row]):
 class BookQuerySet(NamedQuerySet["Book"]):
     def named(self, name: str) -> Self:
         """Keep the books of exactly this name, letter case ignored, the oldest first."""
-        return self.filter(name_folded=folded(name)).order_by("pk")
+        books = self.alias(folded=CodePoints("name_folded"))
+        return books.filter(folded=folded(name)).order_by("pk")
 
-    def search(self, part: str) -> Self:
+    def with_part(self, part: str) -> Q:
         if not can_occur(part) or not is_indexed(part):
             return self.containing(part)
         return self.matching(self.term(part))
@@ -91,20 +119,20 @@ class BookQuerySet(NamedQuerySet["Book"]):
             return f"%{connections[self.db].ops.prep_for_like_query(text)}%"
         return '"' + text.replace('"', '""') + '"'
 
-    def matching(self, term: str, *, at_most: int | None = None) -> Self:
-        """Search the index.
+    def matching(self, term: str, *, at_most: int | None = None) -> Q:
+        """Return the condition of `search`, by the index.
 
         `at_most` lets SQLite stop early where the caller refuses more rows anyway.
         """
         if self.is_postgresql:
-            return self.filter(name_folded__like=term)
+            return Q(name_folded__like=term)
         limit = "" if at_most is None else f" LIMIT {at_most:d}"
         keys = RawSQL(  # noqa: S611 - the term is a parameter, the limit a number
             "SELECT rowid FROM catalog_book_search WHERE catalog_book_search MATCH %s"  # noqa: S608
             + limit,
             [term],
         )
-        return self.filter(pk__in=keys)
+        return Q(pk__in=keys)
 
     def with_external_ids(self, keys: Collection[str]) -> set[str]:
         """Return those of these external ids that a book has."""
@@ -172,9 +200,17 @@ class Book(models.Model):
     name = models.CharField(max_length=NAME_LENGTH)
     name_folded = FoldedTextField("name")
     page_count = models.PositiveIntegerField()
-    author = models.ForeignKey(Author, models.PROTECT, related_name="books")
+    # The indexes below serve them, and the pages of an owner.
+    author = models.ForeignKey(
+        Author, models.PROTECT, related_name="books", db_index=False
+    )
     category = models.ForeignKey(
-        Category, models.SET_NULL, related_name="books", null=True, blank=True
+        Category,
+        models.SET_NULL,
+        related_name="books",
+        null=True,
+        blank=True,
+        db_index=False,
     )
     # The key of the book in another system.
     external_id = models.CharField(max_length=NAME_LENGTH, null=True, blank=True)  # noqa: DJ001 - unique where set
@@ -185,7 +221,18 @@ class Book(models.Model):
         ordering = ["pk"]
         indexes = [
             models.Index(CodePoints("name"), "id", name="book_by_name"),
-            models.Index(fields=["name_folded", "id"], name="book_by_folded_name"),
+            models.Index(CodePoints("name_folded"), "id", name="book_by_folded_name"),
+            models.Index(fields=["author", "id"], name="book_by_author"),
+            models.Index(fields=["category", "id"], name="book_by_category"),
+            # A category can have most of the books or hardly any: without these two, PostgreSQL
+            # walks through all books to find the first ones of a small category.
+            models.Index(
+                "category", CodePoints("name"), "id", name="book_of_category_by_name"
+            ),
+            models.Index(
+                fields=["category", "page_count", "id"],
+                name="book_of_category_by_pages",
+            ),
             models.Index(fields=["page_count", "id"], name="book_by_page_count"),
         ]
         constraints = [

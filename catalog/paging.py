@@ -4,38 +4,61 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from operator import itemgetter
+from typing import Any, Self, cast
 
 import orjson
-from django.db.models import F, Q, QuerySet
+from django.core.exceptions import EmptyResultSet
+from django.db import connections
+from django.db.models import F, Q
+from django.db.models.expressions import RawSQL
 
-from catalog.errors import BadUserInputError
+from catalog.errors import BadUserInputError, ResultTooLargeError
 from catalog.fields import CodePoints
+from catalog.models import BookQuerySet, NamedQuerySet, Owner
 from catalog.text_checks import NUL
 
 DEFAULT_PAGE = 50
 LARGEST_PAGE = 100
+MOST_PLACES = 200_000  # of the pages of one field
 LARGEST_NUMBER = 2**63
+TEXTS = {"name", "first_name", "last_name"}  # compared by code point
 
 SortValues = Sequence[Any]
+Rows = NamedQuerySet[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A total order of rows: columns, the last of them the key, all in one direction.
+    """A total order of rows: columns, of which the last is the key, and whether each descends."""
 
-    Columns named in `texts` are compared by code point.
-    """
+    columns: tuple[tuple[str, bool], ...]
 
-    columns: tuple[str, ...] = ("pk",)
-    texts: tuple[str, ...] = ()
-    descending: bool = False
+    @classmethod
+    def by(cls, *names: str) -> Self:
+        """Return the ascending order of these columns, and of the key between equals."""
+        return cls(tuple((name, False) for name in (*names, "pk")))
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.columns]
 
     def reversed(self) -> Order:
-        return replace(self, descending=not self.descending)
+        return Order(tuple((name, not descends) for name, descends in self.columns))
+
+    def then(self, others: Iterable[Order]) -> Order:
+        """Return this order with the columns of others before the key."""
+        columns: dict[str, bool] = {}
+        for order in (self, *others):
+            columns.pop("pk", None)  # only the last one's key decides
+            columns |= {name: way for name, way in order.columns if name not in columns}
+            if len(order.columns) == 1:
+                break  # no two rows are equal in this order
+        return Order(tuple(columns.items()))
 
     def cursor(self, values: SortValues) -> str:
         """Return the opaque form of a row's sort values."""
@@ -60,43 +83,44 @@ class Order:
         """Return True if there is one value of the right type for each column."""
 
         def fits_column(column: str, value: Any) -> bool:
-            if column in self.texts:
+            if column in TEXTS:
                 return isinstance(value, str) and NUL not in value
             return type(value) is int and abs(value) < LARGEST_NUMBER
 
         return len(values) == len(self.columns) and all(
-            map(fits_column, self.columns, values)
+            map(fits_column, self.names, values)
         )
 
-    def sorted(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+    def sorted(self, rows: Rows) -> Rows:
         """Return the rows in this order, with the aliases that `beyond` filters by."""
         aliases = {
-            f"order_{column}": CodePoints(column) if column in self.texts else F(column)
-            for column in self.columns
+            f"order_{name}": CodePoints(name) if name in TEXTS else F(name)
+            for name in self.names
         }
-        sign = "-" if self.descending else ""
+        signs = ["-" if descends else "" for _, descends in self.columns]
         rows = rows.alias(**aliases)
-        return rows.order_by(*(f"{sign}{alias}" for alias in aliases))
+        return rows.order_by(*map("{}{}".format, signs, aliases))
 
-    def at(self, values: SortValues) -> Q:
-        """Return the condition of the row with these sort values."""
-        return Q(
-            **{
-                f"order_{column}": value
-                for column, value in zip(self.columns, values, strict=True)
-            }
-        )
+    def sort(self, places: list[SortValues]) -> None:
+        """Sort places as `sorted` sorts their rows."""
+        for column, (_, descends) in reversed([*enumerate(self.columns)]):
+            places.sort(key=itemgetter(column), reverse=descends)
 
-    def beyond(self, values: SortValues) -> Q:
-        """Return the condition of the rows after the one with these sort values."""
-        side = "lt" if self.descending else "gt"
+    def beyond(self, values: SortValues, *, inclusive: bool = False) -> Q:
+        """Return the condition of the rows after those with these values, or from them on."""
         beyond = Q()
-        for column, value in zip(reversed(self.columns), reversed(values), strict=True):
-            further = Q(**{f"order_{column}__{side}": value})
-            same = Q(**{f"order_{column}": value})
-            beyond = further | (same & beyond) if beyond else further
+        sides = ["lt" if descends else "gt" for _, descends in self.columns]
+        for name, side, value in reversed(
+            [*zip(self.names, sides, values, strict=True)]
+        ):
+            further = Q(**{f"order_{name}__{side}": value})
+            same = Q(**{f"order_{name}": value})
+            if beyond:
+                beyond = further | (same & beyond)
+            else:
+                beyond = (further | same) if inclusive else further
         # It is implied, but an index scan can start only from a plain condition on the first column.
-        return beyond & Q(**{f"order_{self.columns[0]}__{side}e": values[0]})
+        return beyond & Q(**{f"order_{self.names[0]}__{sides[0]}e": values[0]})
 
 
 def page_size(first: int | None, last: int | None) -> int:
@@ -113,15 +137,11 @@ def page_size(first: int | None, last: int | None) -> int:
     return size
 
 
-class Page:
-    """The sort values of one page's rows; everything else is read only when it is selected.
-
-    Arguments and properties are those of Relay's connections.
-    """
+class Window:
+    """The part of a list that a page shows, by the arguments of Relay's connections."""
 
     def __init__(
         self,
-        rows: QuerySet[Any],
         order: Order,
         *,
         first: int | None = None,
@@ -129,59 +149,166 @@ class Page:
         last: int | None = None,
         before: str | None = None,
     ) -> None:
-        """Read the sort values, or raise BadUserInputError."""
-        self.rows, self.order, self.is_backward = rows, order, last is not None
+        """Read the arguments, or raise BadUserInputError."""
+        self.order, self.is_backward = order, last is not None
         self.after = order.values(after, field="after")
         self.before = order.values(before, field="before")
-        size = page_size(first, last)
+        self.size = page_size(first, last)
+
+    def of(self, rows: Rows) -> Rows:
+        """Return the rows between the bounds, in the direction in which the page is read."""
+        order = self.order
         rows = order.sorted(rows)
         if self.after is not None:
             rows = rows.filter(order.beyond(self.after))
         if self.before is not None:
             rows = rows.filter(order.reversed().beyond(self.before))
-        if self.is_backward:
-            rows = order.reversed().sorted(rows)
-        values = list(rows.values_list(*order.columns)[: size + 1])
-        self.has_more = len(values) > size
-        self.values = values[:size][::-1] if self.is_backward else values[:size]
+        return order.reversed().sorted(rows) if self.is_backward else rows
+
+    def passed(self, rows: Rows) -> Rows:
+        """Return the rows from the bound at which the page begins, away from the page."""
+        bound = self.before if self.is_backward else self.after
+        if bound is None:
+            return rows.none()
+        order = self.order if self.is_backward else self.order.reversed()
+        return order.sorted(rows).filter(order.beyond(bound, inclusive=True)).order_by()
+
+
+class Pages:
+    """One page of the books of each owner; or without owners one page of all rows, of the key None.
+
+    What no page is asked for is not read. What is asked takes one statement for all pages.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        window: Window,
+        owner: Owner | None,
+        keys: Iterable[Any],
+    ) -> None:
+        self.rows, self.window, self.owner = rows, window, owner
+        self.keys = list(keys)
 
     @cached_property
-    def cursors(self) -> dict[int, str]:
-        """Return the cursor of each row by its key, in the page's order."""
-        return {values[-1]: self.order.cursor(values) for values in self.values}
+    def places(self) -> Mapping[Any, list[SortValues]]:
+        """The sort values of each page's rows, and those of one row more.
+
+        Raises ResultTooLargeError.
+        """
+        window, order, rows = self.window, self.window.order, self.window.of(self.rows)
+        places = self.first_of_each(rows, order.names, window.size + 1, MOST_PLACES + 1)
+        if sum(map(len, places.values())) > MOST_PLACES:
+            raise ResultTooLargeError(MOST_PLACES, "rows in pages")
+        for each in places.values():
+            (order.reversed() if window.is_backward else order).sort(each)
+        return places
+
+    @cached_property
+    def passed(self) -> Mapping[Any, list[SortValues]]:
+        """A row before each page if it is read forwards, otherwise a row behind it."""
+        return self.first_of_each(self.window.passed(self.rows), ["pk"], 1)
+
+    @cached_property
+    def totals(self) -> Mapping[Any, int]:
+        if self.owner is None:
+            return {None: self.rows.count()}
+        books = cast("BookQuerySet", self.rows)
+        return books.counts(self.owner, self.keys)
+
+    def first_of_each(
+        self, rows: Rows, columns: Sequence[str], size: int, most: int | None = None
+    ) -> dict[Any, list[SortValues]]:
+        """Return these columns of the first rows of each owner, in any order."""
+        if self.owner is None:
+            return {None: list(rows.values_list(*columns)[:size])}
+        own = rows.filter(**{f"{self.owner}_id": RawSQL("owners.key", ())})
+        try:
+            text, parameters = by_owner(own, columns, size)
+        except EmptyResultSet:  # a filter that no row can meet
+            return {}
+        found: defaultdict[Any, list[SortValues]] = defaultdict(list)
+        with connections[rows.db].cursor() as cursor:
+            keys = rows.key_parameter(self.keys)
+            limit = "" if most is None else f" LIMIT {most:d}"
+            cursor.execute(text + limit, [keys, *parameters])
+            for key, *values in cursor.fetchall():
+                found[key].append(values)
+        return found
+
+
+def by_owner(
+    rows: Rows, columns: Sequence[str], size: int
+) -> tuple[str, Sequence[Any]]:
+    """Return the statement that reads the first rows for each owner, and its further parameters.
+
+    The first parameter holds the keys of the owners. Each owner costs the index scan of its own
+    page, however many books it has.
+    """
+    read = columns if rows.is_postgresql else ["pk"]
+    query = rows.values_list(*read)[:size].query
+    sql, parameters = query.get_compiler(rows.db).as_sql()
+    if rows.is_postgresql:
+        return (
+            "SELECT owners.key, places.* "  # noqa: S608 - SQL that the ORM compiled
+            "FROM unnest(%s::bigint[]) AS owners(key) "
+            f"CROSS JOIN LATERAL ({sql}) AS places"
+        ), parameters
+    meta = rows.model._meta  # noqa: SLF001 - documented by Django
+    names = (meta.pk if name == "pk" else meta.get_field(name) for name in columns)
+    listed = ", ".join(f"place.{field.column}" for field in names)
+    return (
+        f"SELECT owners.key, {listed} "  # noqa: S608 - the names of columns
+        "FROM (SELECT value AS key FROM json_each(%s)) AS owners "
+        f"CROSS JOIN {meta.db_table} AS place ON place.{meta.pk.column} IN ({sql})"
+    ), parameters
+
+
+class Page:
+    """One page; everything is read only when it is selected. Properties are those of Relay."""
+
+    def __init__(self, pages: Pages, key: int | None) -> None:
+        self.pages, self.key = pages, key
+
+    @cached_property
+    def values(self) -> list[SortValues]:
+        """The sort values of the page's rows; the key comes last."""
+        window = self.pages.window
+        values = self.pages.places.get(self.key, [])[: window.size]
+        return values[::-1] if window.is_backward else values
+
+    @property
+    def has_more(self) -> bool:
+        return len(self.pages.places.get(self.key, ())) > self.pages.window.size
+
+    @cached_property
+    def cursors(self) -> list[str]:
+        return [*map(self.pages.window.order.cursor, self.values)]
 
     @property
     def start_cursor(self) -> str | None:
-        return next(iter(self.cursors.values()), None)
+        return self.cursors[0] if self.cursors else None
 
     @property
     def end_cursor(self) -> str | None:
-        return next(reversed(self.cursors.values()), None)
+        return self.cursors[-1] if self.cursors else None
 
     @property
     def total_count(self) -> int:
-        return self.rows.count()
+        return self.pages.totals.get(self.key, 0)
 
     @property
     def has_next_page(self) -> bool:
-        if not self.is_backward:
-            return self.has_more
-        return self.exists(self.order, self.values[-1:], self.before)
+        return bool(
+            self.pages.passed.get(self.key)
+            if self.pages.window.is_backward
+            else self.has_more
+        )
 
     @property
     def has_previous_page(self) -> bool:
-        if self.is_backward:
-            return self.has_more
-        return self.exists(self.order.reversed(), self.values[:1], self.after)
-
-    def exists(
-        self, order: Order, edge: list[SortValues], bound: SortValues | None
-    ) -> bool:
-        """Return True if rows lie beyond the page's edge; of an empty page: at or beyond its bound."""
-        values = edge[0] if edge else bound
-        if values is None:
-            return False
-        condition = order.beyond(values)
-        if not edge:
-            condition |= order.at(values)
-        return order.sorted(self.rows).filter(condition).exists()
+        return bool(
+            self.has_more
+            if self.pages.window.is_backward
+            else self.pages.passed.get(self.key)
+        )

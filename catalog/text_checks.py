@@ -7,6 +7,7 @@ from catalog.errors import BadUserInputError
 NAME_LENGTH = 255
 DESCRIPTION_LENGTH = 10_000
 NUL = "\0"  # PostgreSQL cannot store it
+LAST_CODE_POINT = chr(0x10FFFF)
 # The longest text that names are compared with: two names and a space, of which folding makes
 # up to three characters of one.
 LONGEST_FOLDED = 3 * 2 * NAME_LENGTH + 1
@@ -20,6 +21,16 @@ def folded(text: str) -> str:
 def can_occur(part: str) -> bool:
     """Return True if a name can hold this text."""
     return NUL not in part and len(folded(part)) <= LONGEST_FOLDED
+
+
+def following(prefix: str) -> str:
+    """Return the first text in code-point order behind all that begin with a prefix; "" if none is."""
+    text = prefix.rstrip(LAST_CODE_POINT)
+    if not text:
+        return ""
+    following = ord(text[-1]) + 1
+    # Surrogates are no characters.
+    return text[:-1] + chr(0xE000 if following == 0xD800 else following)
 
 
 def check_name(text: str, *, field: str) -> None:

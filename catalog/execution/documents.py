@@ -29,7 +29,7 @@ from graphql.execution.values import get_variable_values
 
 from catalog.conf import option
 from catalog.errors import QueryTooComplexError
-from catalog.execution.limits import INTROSPECTION, LIMITS, Measurement
+from catalog.execution.limits import INTROSPECTION, LIMITS, Measurement, check
 from catalog.execution.plans import Fragments, NotPlannableError, Plan
 
 MOST_ERRORS = 20
@@ -75,10 +75,11 @@ class ParsedDocument:
     ) -> dict[str, Any]:
         """Return an operation's coerced variables, or raise RequestRefusedError.
 
-        Coercion stops at the first errors and suggests no names: an error costs as much as its
+        Also raises QueryTooComplexError. Coercion stops at the first errors and suggests no names: an error costs as much as its
         value is long, and there can be one per key. A null condition is refused here, because
         graphql-core reports it once for every row.
         """
+        check_nesting(given)
         definitions = operation.variable_definitions or ()
         variables = get_variable_values(
             self.schema,
@@ -149,6 +150,20 @@ class ParsedDocument:
         # A new dict, because another thread may be reading the old one.
         self.plans = {**(plans if len(plans) < MOST_PLANS else {}), key: plan}
         return plan
+
+
+def check_nesting(value: Any) -> None:
+    """Raise QueryTooComplexError for a value that is nested too deeply to be read by recursion."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        check("nesting_of_variables", depth)
+        level = [
+            part
+            for each in level
+            for part in (each.values() if isinstance(each, dict) else each)
+            if isinstance(part, dict | list)
+        ]
 
 
 def selected_nodes(

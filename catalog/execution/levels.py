@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from django.db.models import QuerySet
 
@@ -14,7 +14,23 @@ from catalog.execution.statements import Rows, Selection, Statement
 from catalog.models import MODELS, Book, Owner, TypeName
 
 Items = Any  # a list of objects, or a dict by key of the owner
+Json = dict[str, Any]
 PART = 100  # rows with long texts that are read together
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of compiled levels: the variables, and what the answer may still have."""
+
+    variables: Json
+    budget: Budget
+
+
+class Below(Protocol):
+    """What the rows of a level need from other statements."""
+
+    def load(self, rows: Rows, weights: list[int], run: Run) -> Items:
+        """Return what belongs to each key that a column of these rows names."""
 
 
 def keyed(type_name: TypeName, keys: Iterable[int]) -> Selection:
@@ -39,13 +55,13 @@ class OwnedBooks:
     key: int  # the column of the level with the owner's key
     level: Level | None  # None: only the number is selected
 
-    def load(self, rows: Rows, weights: list[int], budget: Budget) -> Items:
+    def load(self, rows: Rows, weights: list[int], run: Run) -> Items:
         """Return the lists, or the numbers, by owner."""
         appearances = appearances_of(rows, weights, self.key)
         if self.level is None:
             return Book.objects.counts(self.owner, appearances)
         keys = Book.objects.all().key_parameter(appearances)
-        return self.level.load(Selection(self.books, keys), budget, appearances)
+        return self.level.load(Selection(self.books, keys), run, appearances)
 
     def books(self, key_parameter: Any) -> QuerySet[Book]:
         return Book.objects.owned(self.owner, key_parameter).order_by("pk")
@@ -59,12 +75,12 @@ class KeyedOwners:
     key: int  # the column of the level with the owner's key
     level: Level
 
-    def load(self, rows: Rows, weights: list[int], budget: Budget) -> Items:
+    def load(self, rows: Rows, weights: list[int], run: Run) -> Items:
         """Return a list with the owner, by key; owners count no rows."""
         appearances = appearances_of(rows, weights, self.key)
         selection = keyed(self.type_name, appearances)
         return self.level.load(
-            selection, budget, appearances, limit=len(appearances), is_list=False
+            selection, run, appearances, limit=len(appearances), is_list=False
         )
 
 
@@ -75,7 +91,7 @@ class Instances:
     type_name: TypeName
     key: int  # the column of the level with the row's key
 
-    def load(self, rows: Rows, _weights: list[int], _budget: Budget) -> Items:
+    def load(self, rows: Rows, _weights: list[int], _run: Run) -> Items:
         """Return the instances by key; deleted rows are left out."""
         objects = MODELS[self.type_name].objects.all()
         keys = objects.key_parameter({row[self.key] for row in rows} - {None})
@@ -94,7 +110,7 @@ class Level:
     values: int = 0
     texts: Counter[int] = field(default_factory=Counter)
     has_long_text: bool = False
-    below: list[OwnedBooks | KeyedOwners | Instances] = field(default_factory=list)
+    below: list[Below] = field(default_factory=list)
     statements: dict[Hashable, Statement] = field(default_factory=dict)  # by shape
     build: Callable[..., Items] = field(init=False)
 
@@ -144,7 +160,7 @@ class Level:
     def load(
         self,
         selection: Selection,
-        budget: Budget,
+        run: Run,
         appearances: Mapping[int, int] | None = None,
         sort_key: Callable[[Any], Any] | None = None,
         limit: int | None = None,
@@ -156,7 +172,10 @@ class Level:
         `appearances` counts how often the answer has what belongs to each key in the first
         column.
         """
+        budget = run.budget
         most = budget.enough if limit is None else limit
+        if is_list:
+            most = min(most, budget.enough)
         rows: Rows = []
         weights: list[int] = []
         if most:
@@ -167,7 +186,7 @@ class Level:
         if sort_key is not None:
             rows.sort(key=sort_key)
         return self.build(
-            rows, *(below.load(rows, weights, budget) for below in self.below)
+            rows, *(below.load(rows, weights, run) for below in self.below)
         )
 
 

@@ -6,6 +6,8 @@ So a chain of fragments that doubles at every link costs as many steps as it has
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,7 @@ from graphql import (
     GraphQLObjectType,
     GraphQLSchema,
     InlineFragmentNode,
+    IntValueNode,
     NamedTypeNode,
     OperationDefinitionNode,
     SchemaMetaFieldDef,
@@ -51,6 +54,10 @@ class Limits:
     list_size: int = 50
     page_size: int = 100
     introspection_list_size: int = 10
+    nesting_of_variables: int = 50
+    filter_depth: int = 10
+    filter_conditions: int = 50  # each is compared with every row that is read
+    filter_values: int = 1_000  # of the lists of one filter
 
 
 LIMITS = Limits()
@@ -186,9 +193,8 @@ class Measurement:
         name = node.name.value
         fields = parent.fields if isinstance(parent, GraphQLObjectType) else {}
         field = META_FIELDS.get(name) or fields.get(name)
-        below = self.selection_set(
-            node.selection_set, get_named_type(field.type) if field else None, level + 1
-        )
+        output = get_named_type(field.type) if field else None
+        below = self.selection_set(node.selection_set, output, level + 1)
         rows = list_size(parent) if field is not None and is_list(field.type) else 1
         introspects = name in INTROSPECTION
         is_root = parent in (self.schema.query_type, self.schema.mutation_type)
@@ -202,7 +208,7 @@ class Measurement:
             root_fields=int(is_root),
             directives=below.directives,
             expanded_fields=below.expanded_fields + 1,
-            cost=1 + rows * below.cost,
+            cost=1 + math.ceil(rows * below.cost * share_of_page(node, output)),
         )
 
 
@@ -211,6 +217,19 @@ def check(limit: str, value: int) -> None:
     maximum: int = getattr(LIMITS, limit)
     if value > maximum:
         raise QueryTooComplexError(limit.replace("_", " "), maximum)
+
+
+def share_of_page(node: FieldNode, output: object) -> float:
+    """Return which part of the largest page a connection is asked for; 1 for other fields."""
+    if isinstance(output, GraphQLObjectType) and output.name.endswith("Connection"):
+        for argument in node.arguments or ():
+            number = argument.value
+            if argument.name.value in {"first", "last"} and (
+                isinstance(number, IntValueNode)
+                and re.fullmatch(r"\d\d?", number.value)
+            ):
+                return int(number.value) / LIMITS.page_size
+    return 1
 
 
 def list_size(parent: object) -> int:

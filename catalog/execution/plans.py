@@ -34,19 +34,21 @@ from graphql.execution.collect_fields import collect_fields, collect_sub_fields
 from graphql.execution.values import get_argument_values
 
 from catalog.execution.completion import Built
+from catalog.execution.connections import Connections
 from catalog.execution.levels import (
     Instances,
+    Json,
     KeyedOwners,
     Level,
     OwnedBooks,
+    Run,
     compile_loop,
     keyed,
 )
 from catalog.execution.limits import Budget
-from catalog.execution.roots import ROOTS, Root
+from catalog.execution.roots import ROOTS, Root, Select
 from catalog.models import Owner, TypeName
 
-Json = dict[str, Any]
 Fields = dict[str, list[FieldNode]]
 Fragments = dict[str, FragmentDefinitionNode]
 
@@ -64,8 +66,9 @@ OWNER_TYPES: dict[str, tuple[Owner, TypeName]] = {
     "author": ("author", "Author"),
     "category": ("category", "Category"),
 }
-BOOKS = {"books", "bookCount"}
-NO_BOOKS: Json = {"books": [], "book_count": 0}  # of an owner that is not saved
+BOOKS = {"books", "bookCount", "booksPage"}
+# Of an owner that is not saved.
+NO_BOOKS: Json = {"books": [], "book_count": 0, "books_page": None}
 OWNER_OF_TYPE: dict[TypeName, Owner] = {"Author": "author", "Category": "category"}
 NUMBERS = {"pageCount"}
 # Texts that may be longer than a name. An owner that answers one is loaded once, by its key.
@@ -170,7 +173,7 @@ class Compiler:
             return f"c{index}"
         if name in OWNER_TYPES:
             return self.owner(name, nodes, level, prefix)
-        return self.books(OWNER_OF_TYPE[type_name], nodes, level, prefix)
+        return self.books(type_name, nodes, level, prefix)
 
     def owner(
         self, name: str, nodes: list[FieldNode], level: Level, prefix: str
@@ -188,11 +191,17 @@ class Compiler:
         return f"(None if c{key} is None else {source})"
 
     def books(
-        self, owner: Owner, nodes: list[FieldNode], level: Level, prefix: str
+        self, type_name: TypeName, nodes: list[FieldNode], level: Level, prefix: str
     ) -> str:
+        owner, name = OWNER_OF_TYPE[type_name], nodes[0].name.value
         key = level.column(f"{prefix.removesuffix('__')}_id" if prefix else "pk")
-        if nodes[0].name.value == "bookCount":
+        if name == "bookCount":
             return self.count(owner, key, level)
+        if name == "booksPage":
+            definition = self.object_type(type_name).fields[name]
+            pages = Connections("Book", definition, nodes, owner, key)
+            level.below.append(pages.compile(self))
+            return f"b{len(level.below) - 1}[c{key}]"
         books = self.level("Book", nodes, f"{owner}_id", grouped=True)
         level.below.append(OwnedBooks(owner, key, books))
         return f"(b{len(level.below) - 1}.get(c{key}) or [])"
@@ -213,7 +222,7 @@ def is_unsaved(row: Any) -> bool:
 
 
 def resolve_response_name(
-    name: str, default: Any, row: Any, info: GraphQLResolveInfo
+    name: str, default: Any, row: Any, info: GraphQLResolveInfo, **_arguments: Any
 ) -> Any:
     """Return a field of a row that has no resolver of its own.
 
@@ -242,37 +251,45 @@ def is_planned(object_type: GraphQLObjectType, name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class RootPlan:
-    """One field of Query, ready to run."""
+class RootRows:
+    """The rows of one field of Query, ready to run."""
 
-    key: str
     root: Root
-    nodes: list[FieldNode]
+    select: Select
     level: Level
 
-    @classmethod
-    def compile(
-        cls, compiler: Compiler, key: str, root: Root, nodes: list[FieldNode]
-    ) -> RootPlan:
-        first = ("name", "pk") if root.by_name else ()
-        level = compiler.level(root.type_name, nodes, *first, grouped=False)
-        return cls(key, root, nodes, level)
-
-    def run(self, arguments: Mapping[str, Any], budget: Budget) -> Any:
-        selection, many = self.root.select(arguments), self.root.many
+    def run(self, arguments: Mapping[str, Any], run: Run) -> Any:
+        selection, many = self.select(arguments), self.root.many
         items: list[Json] = []
         if selection is not None:
             limit = None if many else 1
             sort_key = BY_NAME if self.root.by_name else None
-            items = self.level.load(selection, budget, sort_key=sort_key, limit=limit)
+            items = self.level.load(selection, run, sort_key=sort_key, limit=limit)
         return items if many else next(iter(items), None)
+
+
+def compile_root(
+    compiler: Compiler, name: str, nodes: list[FieldNode]
+) -> RootRows | Connections:
+    """Compile a field of Query that ROOTS lists."""
+    root = ROOTS[name]
+    if root.select is None:
+        definition = compiler.object_type("Query").fields[name]
+        return Connections(root.type_name, definition, nodes).compile(compiler)
+    first = ("name", "pk") if root.by_name else ()
+    level = compiler.level(root.type_name, nodes, *first, grouped=False)
+    return RootRows(root, root.select, level)
 
 
 def resolve_root(info: GraphQLResolveInfo, arguments: Mapping[str, Any]) -> Any:
     """Resolve a field of Query that graphql-core executes."""
-    compiler, root = Compiler.of(info), ROOTS[info.field_name]
-    plan = RootPlan.compile(compiler, "", root, info.field_nodes)
-    return compiler.built(plan.run(arguments, info.context.budget))
+    compiler = Compiler.of(info)
+    rows = compile_root(compiler, info.field_name, info.field_nodes)
+    return compiler.built(rows.run(arguments, run_of(info)))
+
+
+def run_of(info: GraphQLResolveInfo) -> Run:
+    return Run(info.variable_values, info.context.budget)
 
 
 def objects_by_key(
@@ -285,11 +302,11 @@ def objects_by_key(
 
     A key that comes several times counts as often.
     """
-    appearances = Counter(iter(keys))  # not the values of a mapping
+    appearances = Counter(keys)
     compiler = Compiler.of(info)
     level = compiler.level(type_name, nodes, "pk", grouped=True)
     selection, limit = keyed(type_name, appearances), len(appearances)
-    groups = level.load(selection, info.context.budget, appearances, limit=limit)
+    groups = level.load(selection, run_of(info), appearances, limit=limit)
     return {key: compiler.built(item) for key, [item] in groups.items()}
 
 
@@ -306,19 +323,19 @@ class Plan:
         """Compile the query, or raise NotPlannableError."""
         assert schema.query_type is not None  # noqa: S101 - the contract has queries
         self.query = schema.query_type
-        self.roots: list[RootPlan | str] = []
+        self.roots: dict[str, tuple[list[FieldNode], RootRows | Connections | None]]
+        self.roots = {}
         compiler = Compiler(schema, fragments, variables)
         fields = collect_fields(
             schema, fragments, variables, self.query, operation.selection_set
         )
         for key, nodes in fields.items():
-            name = nodes[0].name.value
-            if name == "__typename":
-                self.roots.append(key)
-            elif root := ROOTS.get(name):
-                self.roots.append(RootPlan.compile(compiler, key, root, nodes))
-            else:
+            name, rows = nodes[0].name.value, None
+            if name in ROOTS:
+                rows = compile_root(compiler, name, nodes)
+            elif name != "__typename":
                 raise NotPlannableError(name)
+            self.roots[key] = nodes, rows
         if compiler.uses_instances:
             raise NotPlannableError
         self.characters = compiler.characters
@@ -329,16 +346,16 @@ class Plan:
         """Return the answer's data and the errors of its null fields."""
         data: Json = {}
         errors: list[GraphQLError] = []
-        for root in self.roots:
-            if isinstance(root, str):
-                data[root] = "Query"
+        for key, (nodes, rows) in self.roots.items():
+            if rows is None:
+                data[key] = "Query"
                 continue
             try:
-                arguments = self.arguments(root.nodes[0], variables)
-                data[root.key] = root.run(arguments, budget)
+                arguments = self.arguments(nodes[0], variables)
+                data[key] = rows.run(arguments, Run(variables, budget))
             except Exception as error:  # noqa: BLE001 - a failed field is null, as in graphql-core
-                data[root.key] = None
-                errors.append(located_error(error, root.nodes, [root.key]))
+                data[key] = None
+                errors.append(located_error(error, nodes, [key]))
         return data, errors
 
     def arguments(self, node: FieldNode, variables: dict[str, Any]) -> dict[str, Any]:

@@ -20,10 +20,13 @@ Select = Callable[[Arguments], Selection | None]
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A field of Query: the type it answers and the rows it selects; None means no rows."""
+    """A field of Query: the type of its rows, and those it selects (None: no rows).
+
+    Without a selection it is a connection, whose arguments select the rows.
+    """
 
     type_name: TypeName
-    select: Select
+    select: Select | None = None
     many: bool = False
     by_name: bool = False  # in code-point order of the name, then by id
 
@@ -65,8 +68,8 @@ def select_by_title(arguments: Arguments) -> Selection | None:
 
     def build(term: str) -> QuerySet[Book]:
         if indexed:
-            return books.matching(term, at_most=enough).order_by()
-        return books.containing(term).order_by()
+            return books.filter(books.matching(term, at_most=enough)).order_by()
+        return books.filter(books.containing(term)).order_by()
 
     indexed = is_indexed(title)
     term = books.term(title) if indexed else folded(title)
@@ -82,4 +85,7 @@ ROOTS: dict[str, Root] = {
     "getAllCategories": all_rows("Category"),
     "getCategoryById": row_by_key("Category", LARGEST_32),
     "searchBooks": Root("Book", select_by_title, many=True, by_name=True),
+    "books": Root("Book"),
+    "authors": Root("Author"),
+    "categories": Root("Category"),
 }

@@ -113,6 +113,7 @@ class Migration(migrations.Migration):
                 (
                     "author",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="books",
                         to="catalog.author",
@@ -122,6 +123,7 @@ class Migration(migrations.Migration):
                     "category",
                     models.ForeignKey(
                         blank=True,
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="books",
@@ -142,7 +144,21 @@ class Migration(migrations.Migration):
                         name="book_by_name",
                     ),
                     models.Index(
-                        fields=["name_folded", "id"], name="book_by_folded_name"
+                        catalog.fields.CodePoints("name_folded"),
+                        models.F("id"),
+                        name="book_by_folded_name",
+                    ),
+                    models.Index(fields=["author", "id"], name="book_by_author"),
+                    models.Index(fields=["category", "id"], name="book_by_category"),
+                    models.Index(
+                        models.F("category"),
+                        catalog.fields.CodePoints("name"),
+                        models.F("id"),
+                        name="book_of_category_by_name",
+                    ),
+                    models.Index(
+                        fields=["category", "page_count", "id"],
+                        name="book_of_category_by_pages",
                     ),
                     models.Index(
                         fields=["page_count", "id"], name="book_by_page_count"

@@ -14,17 +14,18 @@ from graphql import (
     is_abstract_type,
 )
 
+from catalog.execution.connections import CONNECTION_FIELDS
 from catalog.execution.plans import has_resolver, is_planned
 from catalog.execution.roots import ROOTS
 from catalog.models import MODELS
-from catalog.schema.connections import Query
 from catalog.schema.mutations import Mutation
-from catalog.schema.queries import resolve_rows
+from catalog.schema.queries import Query, resolve_rows
 
 
 def check_resolvers(schema: GraphQLSchema) -> None:
     """Raise ImproperlyConfigured for a field that nothing answers."""
     check_rows(schema)
+    check_connections(schema)
     for root in filter(None, (schema.query_type, schema.mutation_type)):
         check_root(root)
     check_abstract(schema)
@@ -42,6 +43,16 @@ def check_rows(schema: GraphQLSchema) -> None:
                     f"{type_name}.{name} cannot be answered: declare resolve_{attribute}, "
                     f"or give the model the attribute {attribute}."
                 )
+
+
+def check_connections(schema: GraphQLSchema) -> None:
+    for type_name in MODELS:
+        connection = schema.type_map.get(f"{type_name}Connection")
+        for name in getattr(connection, "fields", {}).keys() - CONNECTION_FIELDS:
+            raise ImproperlyConfigured(
+                f"{type_name}Connection.{name} cannot be answered: "
+                "give the field to Query, to Author or to Category."
+            )
 
 
 def check_root(root: GraphQLObjectType) -> None:

@@ -1,4 +1,4 @@
-"""The contract's fields of Query, in its order."""
+"""The fields of Query: those of the contract in its order, then the connections."""
 
 from __future__ import annotations
 
@@ -9,8 +9,20 @@ from graphql import GraphQLResolveInfo
 
 from catalog.execution.plans import resolve_root
 from catalog.execution.roots import ROOTS
-from catalog.schema.types import Author, Book, Category
+from catalog.schema.connections import (
+    AuthorFilter,
+    AuthorOrder,
+    BookFilter,
+    BookOrder,
+    CategoryFilter,
+    CategoryOrder,
+    connection,
+    page_field,
+)
+from catalog.schema.types import Author, Book, BookConnection, Category
 
+AuthorConnection = connection("Author", "authors", lambda: Author)
+CategoryConnection = connection("Category", "categories", lambda: Category)
 ID = graphene.ID(required=True, description="The id of the record.")
 
 
@@ -22,8 +34,11 @@ def resolve_rows(
     return resolve_root(info, arguments)
 
 
-class ContractQuery(graphene.ObjectType):
-    """The fields of Query that the contract lists."""
+class Query(graphene.ObjectType):
+    """What can be read. A record that does not exist is null."""
+
+    class Meta:
+        default_resolver = resolve_rows
 
     get_book_by_name = graphene.Field(
         Book,
@@ -44,4 +59,15 @@ class ContractQuery(graphene.ObjectType):
         Book,
         title=graphene.String(required=True, description="A part of the name."),
         description="The books whose name holds this text, letter case ignored, by name.",
+    )
+
+    books = page_field(BookConnection, BookOrder, BookFilter, "One page of the books.")
+    authors = page_field(
+        AuthorConnection, AuthorOrder, AuthorFilter, "One page of the authors."
+    )
+    categories = page_field(
+        CategoryConnection,
+        CategoryOrder,
+        CategoryFilter,
+        "One page of the categories.",
     )

@@ -9,6 +9,7 @@ from graphene_django import DjangoObjectType
 
 from catalog import models
 from catalog.execution.plans import resolve_response_name
+from catalog.schema.connections import BookFilter, BookOrder, connection, page_field
 
 KEY = "A number, as a text."
 
@@ -52,6 +53,13 @@ class Book(RowType):
     )
 
 
+BookConnection = connection("Book", "books", lambda: Book)
+
+
+def books_page(description: str) -> graphene.Field:
+    return page_field(BookConnection, BookOrder, BookFilter, description)
+
+
 class Author(RowType):
     """Who wrote a book."""
 
@@ -64,6 +72,7 @@ class Author(RowType):
     last_name = graphene.String(description="The family name.")
     book_count = graphene.Int(description="How many books this author has.")
     books = graphene.List(Book, description="The author's books, the oldest first.")
+    books_page = books_page("One page of the author's books.")
 
 
 class Category(RowType):
@@ -77,3 +86,4 @@ class Category(RowType):
     name = graphene.String(description="What it is called.")
     description = graphene.String(description="What belongs to it; null if unknown.")
     books = graphene.List(Book, description="Its books, the oldest first.")
+    books_page = books_page("One page of its books.")

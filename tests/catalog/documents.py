@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from graphql import (
     GraphQLBoolean,
     GraphQLEnumType,
-    GraphQLField,
     GraphQLInputObjectType,
     GraphQLList,
     GraphQLNamedType,
@@ -45,11 +44,14 @@ USUAL: dict[str, list[Any]] = {
 }
 PLACES: list[list[Any]] = [
     [1], [3], [999], [0], [2**40], [2**63], ["alpha", 2], ["Beta", 0], ["", 1], [1, 2],
-    [2**33, 1], ["Last", "First", 1], ["Z", "a", 9], [True], [None], [], ["a\0", 1], [1.5],
+    [2**33, 1], [2, "Beta", 2], ["al", 3, 6], ["Last", "First", 1], ["Z", "a", 9], [True], [None], [], ["a\0", 1], [1.5],
 ]  # fmt: skip
 CURSORS = [
     base64.urlsafe_b64encode(json.dumps(place).encode()).decode() for place in PLACES
 ]
+KEYS = {"authorId", "categoryId", "id", "authorIdIn", "categoryIdIn", "idIn"}
+COMBINING = {"and", "or", "not"}
+BULK = {"addBooks", "upsertBooks", "deleteBooks"}  # the reference does not know them
 T = TypeVar("T")
 BOOLEAN = GraphQLNonNull(GraphQLBoolean)
 
@@ -83,21 +85,30 @@ class Operation:
         self.names += 1
         return f"r{self.names}"
 
-    def value(self, type_: Any, name: str = "") -> Any:
+    def value(self, type_: Any, name: str = "", depth: int = 2) -> Any:  # noqa: PLR0911
         """Return a value for an input type, seldom one that does not fit."""
         if isinstance(type_, GraphQLNonNull):
-            return self.value(type_.of_type, name)
+            return self.value(type_.of_type, name, depth)
+        if isinstance(type_, GraphQLList):
+            values = [
+                self.value(type_.of_type, name, depth)
+                for _ in range(self.draw(st.integers(0, 3)))
+            ]
+            # One value stands for a list of one.
+            return values[0] if values and self.chance(10) else values
         if isinstance(type_, GraphQLInputObjectType):
             return {
-                key: None if self.chance(20) else self.value(part.type, key)
+                key: None if self.chance(20) else self.value(part.type, key, depth - 1)
                 for key, part in type_.fields.items()
-                if not self.chance(20) and (_needed(part.type) or self.chance(2))
+                if not self.chance(20)
+                and (_needed(part.type) or self.chance(2 if depth > 1 else 3))
+                and (depth or key not in COMBINING)
             }
         if isinstance(type_, GraphQLEnumType):
             return self.pick(*type_.values)
         if name in {"after", "before"}:
             return self.pick(*CURSORS[:9], *CURSORS, "", "x", "é")
-        if name in {"authorId", "categoryId", "id"} and self.chance(2):
+        if name in KEYS and self.chance(2):
             return self.pick(1, 2, 3)
         odd = self.chance(3 if type_.name == "ID" else 8)
         options: list[Any] = (VALUES if odd else USUAL)[type_.name]
@@ -107,6 +118,11 @@ class Operation:
         """Write a value in GraphQL, now and then with a variable inside."""
         if isinstance(type_, GraphQLNonNull):
             type_ = type_.of_type
+        if isinstance(type_, GraphQLList):
+            if not isinstance(value, list):
+                return self.literal(type_.of_type, value)
+            shown = (self.shown(type_.of_type, part) for part in value)
+            return "[" + ", ".join(shown) + "]"
         if isinstance(value, dict):
             parts = (
                 f"{key}: {self.shown(type_.fields[key].type, part)}"
@@ -130,7 +146,7 @@ class Operation:
         inner = type_.of_type if isinstance(type_, GraphQLNonNull) else type_
         if self.chance(4):  # with a default, of a type that may be null
             type_ = inner
-            usual: list[Any] = USUAL.get(inner.name, [None])
+            usual: list[Any] = USUAL.get(getattr(inner, "name", ""), [None])
             default = f" = {json.dumps(self.pick(*usual))}"
             sent = self.pick([], [None], [value])
         elif self.chance(10):
@@ -186,8 +202,7 @@ class Operation:
         fields = {
             name: field
             for name, field in type_.fields.items()
-            if (depth or is_leaf_type(get_named_type(field.type)))
-            and not _takes_list(field)
+            if (depth or is_leaf_type(get_named_type(field.type))) and name not in BULK
         }
         if not fields or self.chance(12):
             return "nothing" if self.chance(60) else "__typename"
@@ -222,13 +237,6 @@ class Operation:
         )
         head = f"({declared})" if declared else ""
         return "\n".join([f"{kind} {self.name}{head} {body}", *self.fragments])
-
-
-def _takes_list(field: GraphQLField) -> bool:
-    """Return True for the changes of many books, which the reference does not know."""
-    types = (argument.type for argument in field.args.values())
-    inner = (getattr(type_, "of_type", type_) for type_ in types)
-    return any(isinstance(type_, GraphQLList) for type_ in inner)
 
 
 def _needed(type_: Any) -> bool:

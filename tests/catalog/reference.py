@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,15 +31,6 @@ from graphql.execution.values import get_variable_values
 from catalog.models import Author, Book, Category
 
 SDL = Path(__file__).parents[2] / "docs" / "api" / "catalog.graphql"
-ORDERS: dict[str, Callable[[Any], list[Any]]] = {
-    "ID": lambda row: [row.pk],
-    "NAME": lambda row: (
-        [row.last_name, row.first_name, row.pk]
-        if isinstance(row, Author)
-        else [row.name, row.pk]
-    ),
-    "PAGE_COUNT": lambda row: [row.page_count, row.pk],
-}
 Rows = list[Any]
 
 
@@ -61,8 +51,10 @@ def matches(part: str | None, text: str) -> bool:
     return (part or "").casefold() in text.casefold()
 
 
-def title(author: Author) -> str:
-    return f"{author.first_name} {author.last_name}"
+def title(row: Any) -> str:
+    """Return the name by which a row is found."""
+    is_author = isinstance(row, Author)
+    return f"{row.first_name} {row.last_name}" if is_author else row.name
 
 
 class Counter:
@@ -113,20 +105,69 @@ def books_of(owner: Any) -> Rows:
     return [book for book in everything(Book) if getattr(book, column) == owner.pk]
 
 
-def fulfils(row: Any, arguments: dict[str, Any]) -> bool:
+def fulfils(row: Any, conditions: dict[str, Any]) -> bool:
     """Return True if a row meets every condition of a filter."""
-    if isinstance(row, Author):
-        return matches(arguments.get("name"), title(row))
-    if isinstance(row, Category):
-        return matches(arguments.get("name"), row.name)
-    least, most = arguments.get("minPageCount"), arguments.get("maxPageCount")
-    return (
-        matches(arguments.get("title"), row.name)
-        and arguments.get("authorId") in {None, row.author_id}
-        and arguments.get("categoryId") in {None, row.category_id}
-        and (least is None or row.page_count >= least)
-        and (most is None or row.page_count <= most)
+    return all(
+        MEETS[name](row, value)
+        for name, value in conditions.items()
+        if value is not None
     )
+
+
+def begins(row: Any, text: str) -> bool:
+    return bool(title(row).casefold().startswith(text.casefold()))
+
+
+MEETS: dict[str, Any] = {
+    "and": lambda row, parts: all(fulfils(row, each) for each in parts),
+    "or": lambda row, parts: any(fulfils(row, each) for each in parts),
+    "not": lambda row, part: not fulfils(row, part),
+    "title": lambda row, part: matches(part, title(row)),
+    "name": lambda row, part: matches(part, title(row)),
+    "titleStartsWith": begins,
+    "nameStartsWith": begins,
+    "idIn": lambda row, ids: str(row.pk) in ids,
+    "authorId": lambda row, key: row.author_id == key,
+    "authorIdIn": lambda row, keys: row.author_id in keys,
+    "categoryId": lambda row, key: row.category_id == key,
+    "categoryIdIn": lambda row, keys: row.category_id in keys,
+    "minPageCount": lambda row, number: row.page_count >= number,
+    "maxPageCount": lambda row, number: row.page_count <= number,
+}
+
+
+class Order:
+    """Columns of rows in the order in which they decide, and whether each descends."""
+
+    def __init__(self, model: Any, names: list[str]) -> None:
+        columns = {
+            "ID": [],
+            "NAME": ["last_name", "first_name"] if model is Author else ["name"],
+            "PAGE_COUNT": ["page_count"],
+        }
+        self.parts: list[tuple[str, bool]] = []
+        for name in names:
+            kind, _, way = name.rpartition("_")
+            seen = [column for column, _ in self.parts]
+            new = [column for column in columns[kind] if column not in seen]
+            self.parts += [(column, way == "DESC") for column in new]
+            key = ("pk", way == "DESC")
+            if kind == "ID":
+                break
+        self.parts.append(key)
+
+    def place(self, row: Any) -> list[Any]:
+        return [getattr(row, column) for column, _ in self.parts]
+
+    @property
+    def example(self) -> list[Any]:
+        return ["" if "name" in column else 1 for column, _ in self.parts]
+
+    def before(self, left: list[Any], right: list[Any]) -> bool:
+        for (_, descends), one, other in zip(self.parts, left, right, strict=True):
+            if one != other:
+                return bool(one > other) if descends else bool(one < other)
+        return False
 
 
 def cursor(place: list[Any]) -> str:
@@ -148,18 +189,17 @@ def place_of(cursor: str, example: list[Any], field: str) -> list[Any]:
     return place
 
 
-EXAMPLES: dict[str, list[Any]] = {"ID": [1], "NAME": ["", 1], "PAGE_COUNT": [1, 1]}
-
-
 def connection(model: Any) -> Any:
     """Make a resolver of a connection: all its rows in a list, of which a page is cut out."""
 
-    def resolve(_: Any, info: Any, **arguments: Any) -> dict[str, Any]:
+    def resolve(source: Any, info: Any, **arguments: Any) -> dict[str, Any]:
         first, last = arguments.get("first"), arguments.get("last")
-        kind, _, direction = (arguments.get("orderBy") or "ID_ASC").rpartition("_")
-        example = ["", "", 1] if (model, kind) == (Author, "NAME") else EXAMPLES[kind]
+        names = [arguments.get("orderBy") or "ID_ASC", *(arguments.get("thenBy") or [])]
+        order = Order(model, names)
         bounds = [
-            place_of(arguments[field], example, field) if arguments.get(field) else None
+            place_of(arguments[field], order.example, field)
+            if arguments.get(field)
+            else None
             for field in ("after", "before")
         ]
         if first is not None and last is not None:
@@ -167,11 +207,11 @@ def connection(model: Any) -> Any:
         for field, value in (("first", first), ("last", last)):
             if value is not None and not 0 <= value <= 100:
                 raise refusal("BAD_USER_INPUT", field=field)
-        rows = [
-            r for r in everything(model) if fulfils(r, arguments.get("filter") or {})
-        ]
-        rows.sort(key=ORDERS[kind], reverse=direction == "DESC")
-        return cut(info.context, rows, ORDERS[kind], bounds, first, last, direction)
+        every = everything(model) if source is None else books_of(source)
+        rows = [row for row in every if fulfils(row, arguments.get("filter") or {})]
+        for place, (_, descends) in reversed([*enumerate(order.parts)]):
+            rows.sort(key=lambda row: order.place(row)[place], reverse=descends)
+        return cut(info.context, rows, order, bounds, first, last)
 
     return resolve
 
@@ -182,11 +222,9 @@ def node(row: Any, info: Any) -> Any:
 
 
 def cut(
-    count: Counter, rows: Rows, place: Any, bounds: Any, first: Any, last: Any, way: str
+    count: Counter, rows: Rows, order: Order, bounds: Any, first: Any, last: Any
 ) -> dict[str, Any]:
-    def before(left: list[Any], right: list[Any]) -> bool:
-        return left < right if way == "ASC" else left > right
-
+    place, before = order.place, order.before
     after, until = bounds
     window = [
         row
@@ -323,8 +361,13 @@ RESOLVERS: dict[str, dict[str, Any]] = {
         "lastName": lambda row, _: row.last_name,
         "bookCount": lambda row, _: len(books_of(row)),
         "books": listed(books_of),
+        "booksPage": connection(Book),
     },
-    "Category": {"id": lambda row, _: row.pk, "books": listed(books_of)},
+    "Category": {
+        "id": lambda row, _: row.pk,
+        "books": listed(books_of),
+        "booksPage": connection(Book),
+    },
 }
 
 

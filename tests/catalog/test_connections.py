@@ -5,7 +5,10 @@ import json
 
 import pytest
 
+from catalog import filters, paging
 from catalog.models import Book
+from catalog.schema.contract import schema
+from catalog.text_checks import following
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
 
 pytestmark = pytest.mark.django_db
@@ -16,9 +19,9 @@ ORDERS = {
     "PAGE_COUNT_ASC": lambda book: (book.page_count, book.pk),
 }
 PAGE = """query ($first: Int, $after: String, $last: Int, $before: String,
-  $filter: BookFilter, $order: BookOrder) {
+  $filter: BookFilter, $order: BookOrder, $thenBy: [BookOrder!]) {
   books(first: $first, after: $after, last: $last, before: $before,
-        filter: $filter, orderBy: $order) {
+        filter: $filter, orderBy: $order, thenBy: $thenBy) {
     edges { cursor node { id } } nodes { id }
     pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount } }"""
 
@@ -235,3 +238,239 @@ def test_the_rows_of_pages_count_towards_the_budget(ask, settings, books):
     answer = ask("{ a: books { nodes { id } } b: books { nodes { id } } }")
     assert answer["data"]["b"] is None
     assert answer["errors"][0]["extensions"]["code"] == "RESULT_TOO_LARGE"
+
+
+NESTED = """query ($first: Int, $after: String, $last: Int, $before: String,
+  $filter: BookFilter, $order: BookOrder = ID_ASC, $then: [BookOrder!]) {
+  getAllCategories { booksPage(first: $first, after: $after, last: $last, before: $before,
+                               filter: $filter, orderBy: $order, thenBy: $then) {
+    nodes { id } pageInfo { hasNextPage hasPreviousPage } totalCount } } }"""
+
+
+@pytest.mark.parametrize("order", [*ORDERS, "NAME_DESC", "PAGE_COUNT_DESC"])
+@pytest.mark.parametrize(
+    "window", [{"first": 2}, {"last": 2}, {"first": 0}, {"filter": {"title": "B"}}]
+)
+def test_a_page_of_an_owner_is_that_of_all_books_with_its_id(
+    ask, page, books, order, window
+):
+    categories = CategoryFactory.create_batch(3)
+    for place, book in enumerate(books):
+        book.category = categories[place % 2]  # the third has none
+        book.save()
+    nested = ask(NESTED, order=order, **window)["data"]["getAllCategories"]
+    assert len(nested) == 3
+    for category, each in zip(categories, nested, strict=True):
+        own = {**window.get("filter", {}), "categoryId": category.pk}
+        root = page(**{**window, "filter": own}, order=order)
+        assert each["booksPage"]["nodes"] == root["nodes"]
+        assert each["booksPage"]["totalCount"] == root["totalCount"]
+        assert each["booksPage"]["pageInfo"].items() <= root["pageInfo"].items()
+
+
+def test_pages_of_all_owners_go_on_behind_one_cursor(ask, books):
+    categories = CategoryFactory.create_batch(2)
+    for place, book in enumerate(books):
+        book.category = categories[place % 2]
+        book.save()
+    answer = ask(NESTED, first=2, after=cursor_of(books[4].pk))
+    pages = [row["booksPage"] for row in answer["data"]["getAllCategories"]]
+    assert list(map(ids, pages)) == [
+        [books[n].pk for n in pair] for pair in [(6, 8), (5, 7)]
+    ]
+    flags = {"hasNextPage": False, "hasPreviousPage": True}
+    assert [each["pageInfo"] for each in pages] == [
+        flags,
+        {**flags, "hasNextPage": True},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "exactly"),
+    [
+        ("booksPage { __typename }", 1),
+        ("booksPage { totalCount }", 2),
+        ("booksPage { pageInfo { hasNextPage endCursor } edges { cursor } }", 2),
+        ("booksPage { nodes { name author { firstName } } }", 3),
+        ("booksPage { totalCount nodes { id } edges { node { name } } }", 5),
+        ("booksPage { nodes { author { booksPage(last: 1) { nodes { id } } } } }", 5),
+    ],
+)
+def test_pages_of_owners_take_a_constant_number_of_queries(
+    ask, django_assert_num_queries, fields, exactly
+):
+    for owners in (1, 5):
+        for category in CategoryFactory.create_batch(owners):
+            BookFactory.create_batch(owners, category=category)
+        with django_assert_num_queries(exactly):
+            answer = ask(f"{{ getAllCategories {{ {fields} }} }}")
+        assert "errors" not in answer
+
+
+def test_a_bad_window_of_pages_is_one_error_of_the_field_of_query(ask, books):
+    CategoryFactory.create_batch(2)
+    answer = ask(NESTED, first=101)
+    assert answer["data"] == {"getAllCategories": None}
+    [error] = answer["errors"]
+    assert error["path"] == ["getAllCategories"]
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "field": "first"}
+
+
+def test_a_mutation_answers_pages_of_the_changed_row(ask, books):
+    query = """mutation ($id: ID!) { updateAuthor(id: $id,
+      author: {firstName: "A", lastName: "B"}) { booksPage(first: 1) { nodes { name } } } }"""
+    answer = ask(query, id=books[0].author_id)
+    assert answer["data"]["updateAuthor"]["booksPage"] == {"nodes": [{"name": "b"}]}
+
+
+def test_further_orders_decide_between_equals(page, books):
+    def expected(key, **options):
+        return [book.pk for book in sorted(books, key=key, **options)]
+
+    up = page(order="PAGE_COUNT_ASC", thenBy=["NAME_DESC"])
+    rows = sorted(books, key=lambda book: (book.name, book.pk), reverse=True)
+    rows.sort(key=lambda book: book.page_count)
+    assert ids(up) == [book.pk for book in rows]
+    ties = page(
+        order="PAGE_COUNT_ASC", thenBy=["PAGE_COUNT_DESC", "ID_DESC", "NAME_ASC"]
+    )
+    assert ids(ties) == expected(lambda book: (book.page_count, -book.pk))
+    assert ids(page(order="ID_DESC", thenBy=["NAME_ASC"])) == expected(lambda b: -b.pk)
+    walked: list[int] = []
+    cursor = None
+    while len(walked) < len(books):
+        part = page(first=3, after=cursor, order="PAGE_COUNT_ASC", thenBy=["NAME_DESC"])
+        walked, cursor = walked + ids(part), part["pageInfo"]["endCursor"]
+    assert walked == ids(up)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "places"),
+    [
+        ({"titleStartsWith": "A"}, {4, 5, 8}),
+        ({"titleStartsWith": "É"}, {2}),
+        ({"titleStartsWith": "\uffee"}, {7}),
+        ({"titleStartsWith": "%"}, set()),
+        ({"titleStartsWith": "a\0"}, set()),
+        ({"titleStartsWith": ""}, set(range(10))),
+        ({"or": [{"title": "z"}, {"title": "É"}]}, {2, 3}),
+        ({"and": [{"title": "a"}, {"minPageCount": 2}]}, {5, 8}),
+        ({"not": {"title": "b"}}, {2, 3, 4, 5, 6, 7, 8}),
+        ({"not": {}}, set()),
+        ({"or": []}, set()),
+        ({"and": []}, set(range(10))),
+        ({"or": [{}, {"title": "nothing"}]}, set(range(10))),
+        ({"not": None, "or": None, "idIn": None}, set(range(10))),
+        ({"idIn": []}, set()),
+        ({"idIn": ["x", "0", "-1", str(2**64)]}, set()),
+        ({"authorIdIn": [-1]}, set()),
+        ({"not": {"authorIdIn": [-1]}}, set(range(10))),
+        ({"categoryIdIn": [-1]}, set()),
+        # Books without a category have none of these.
+        ({"not": {"categoryIdIn": [-1]}}, set(range(10))),
+        ({"not": {"not": {"categoryId": -1}}}, set()),
+    ],
+)
+def test_conditions_are_combined(page, books, conditions, places):
+    expected = [book.pk for place, book in enumerate(books) if place in places]
+    assert ids(page(filter=conditions)) == expected
+    assert page(filter=conditions)["totalCount"] == len(expected)
+
+
+def test_ids_choose_rows(page, books):
+    chosen = [str(books[4].pk), str(books[1].pk), books[1].pk]
+    assert ids(page(filter={"idIn": chosen})) == [books[1].pk, books[4].pk]
+    assert len(ids(page(filter={"authorIdIn": [books[0].author_id]}))) == 10
+
+
+def test_authors_and_categories_are_found_by_their_beginning(ask):
+    AuthorFactory.create(first_name="Ann", last_name="Lee")
+    CategoryFactory.create(name="Ähm")
+    query = """query ($a: String, $c: String) {
+      authors(filter: {nameStartsWith: $a}) { nodes { lastName } }
+      categories(filter: {nameStartsWith: $c, not: {idIn: [0]}}) { nodes { name } } }"""
+    assert ask(query, a="ANN L", c="äH")["data"] == {
+        "authors": {"nodes": [{"lastName": "Lee"}]},
+        "categories": {"nodes": [{"name": "Ähm"}]},
+    }
+    assert ask(query, a="Lee", c="m")["data"] == {
+        "authors": {"nodes": []},
+        "categories": {"nodes": []},
+    }
+
+
+@pytest.mark.parametrize(
+    ("prefix", "end"),
+    [
+        ("ab", "ac"),
+        ("a\ud7ff", "a\ue000"),
+        ("a\U0010ffff", "b"),
+        ("\U0010ffff\U0010ffff", ""),
+    ],
+)
+def test_the_text_behind_all_with_a_prefix(prefix, end):
+    assert following(prefix) == end
+
+
+def deep(depth: int, leaf: object = None):
+    return leaf if not depth else {"not": deep(depth - 1, leaf or {})}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "limit"),
+    [
+        (deep(10), "filter depth"),
+        (deep(200), "nesting of variables"),
+        ({"or": [{"title": "a"}] * 50}, "filter conditions"),
+        ({"idIn": ["1"] * 600, "or": [{"authorIdIn": [1] * 401}]}, "filter values"),
+    ],
+)
+def test_a_filter_is_limited(ask, refused, conditions, limit):
+    query = "query ($f: BookFilter) { books(filter: $f) { totalCount } }"
+    assert refused(query, f=conditions)["limit"] == limit
+
+
+def test_a_filter_at_its_limits_is_answered(page, books):
+    every = {"or": [{"minPageCount": 0}] * 49}
+    assert len(ids(page(filter=every))) == 10
+    assert ids(page(filter=deep(9))) == []
+    assert ids(page(filter={"idIn": [str(books[0].pk)] * 1_000})) == [books[0].pk]
+
+
+def test_the_cost_of_a_page_is_that_of_its_literal_size(ask, books):
+    inner = "nodes { author { booksPage(first: 2) { nodes { author { %s } } } } }"
+    pages = (
+        "booksPage%s { nodes { id name author { id booksPage%s { nodes { id } } } } }"
+    )
+    few, many = ("(first: 2)",) * 2, ("", "(first: $n)")
+    query = "query ($n: Int) { __typename books%s { %s } }"
+    small = query.replace("($n: Int) ", "") % ("(first: 2)", inner % (pages % few))
+    assert "errors" not in ask(small)
+    refusal = ask(query % ("", inner % (pages % many)), n=1)["errors"][0]
+    assert refusal["extensions"]["limit"] == "cost"
+
+
+def test_the_rows_of_all_pages_of_a_field_are_limited(ask, books, monkeypatch):
+    monkeypatch.setattr(paging, "MOST_PLACES", 4)
+    AuthorFactory.create_batch(2)
+    query = "{ authors { nodes { booksPage(first: %d) { edges { cursor } } } } }"
+    assert "errors" not in ask(query % 3)
+    [error] = ask(query % 4)["errors"]
+    assert error["extensions"] == {"code": "RESULT_TOO_LARGE", "limit": 4}
+
+
+def test_the_rows_of_nested_pages_count_towards_the_budget(ask, settings, books):
+    query = (
+        "{ getAllAuthors { booksPage { a: nodes { id } b: edges { node { id } } } } }"
+    )
+    settings.CATALOG_ROW_BUDGET = 1 + 10 + 10
+    assert "errors" not in ask(query)
+    settings.CATALOG_ROW_BUDGET -= 1
+    assert ask(query)["errors"][0]["extensions"]["code"] == "RESULT_TOO_LARGE"
+
+
+def test_every_field_of_a_filter_has_a_condition():
+    known = {"and_", "or_", "not_", *filters.CONDITIONS}
+    for name in ("BookFilter", "AuthorFilter", "CategoryFilter"):
+        fields = schema.graphql_schema.type_map[name].fields.values()
+        assert {field.out_name for field in fields} <= known

@@ -17,9 +17,9 @@ from catalog.execution.context import Context
 from catalog.execution.limits import Budget
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.schema import contract
-from catalog.schema.connections import Query
 from catalog.schema.mutations import Mutation
-from catalog.schema.types import Author, Book, Category
+from catalog.schema.queries import Query
+from catalog.schema.types import Author, Book, BookConnection, Category
 
 pytestmark = pytest.mark.django_db
 
@@ -147,6 +147,20 @@ def asked(shelf, monkeypatch):
             {"authors": {"nodes": [{"fullName": "First Last"}], "edges": [{"node": {"fullName": "First Last"}}]}},
         ),
         (
+            "{ getAuthorById(id: 1) { booksPage(last: 1) { totalCount nodes { isLong author { fullName } } edges { n: node { id isLong } } pageInfo { hasPreviousPage } } } }",
+            {
+                "getAuthorById": {
+                    "booksPage": {
+                        "totalCount": 3,
+                        "nodes": [{"isLong": True, "author": {"fullName": "First Last"}}],
+                        "edges": [{"n": {"id": "5", "isLong": True}}],
+                        "pageInfo": {"hasPreviousPage": True},
+                    },
+                },
+            },
+        ),
+        ("{ draft { author { booksPage { totalCount } } } }", {"draft": {"author": {"booksPage": None}}}),
+        (
             "{ getAuthorById(id: 2) { longest { id author { fullName } } someBooks { id isLong } } }",
             {"getAuthorById": {"longest": {"id": "6", "author": {"fullName": "a Zeta"}}, "someBooks": [{"id": "6", "isLong": True}, {"id": "4", "isLong": True}]}},
         ),
@@ -250,6 +264,7 @@ def test_a_resolver_that_fails_makes_its_field_null_and_undoes_a_change(
         (Author, "full_name", "Author.fullName cannot be answered: declare resolve_full_name"),
         (Book, "isbn", "Book.isbn cannot be answered"),
         (Query, "newest", "Query.newest cannot be answered: declare a resolver"),
+        (BookConnection, "average", "BookConnection.average cannot be answered: give the field"),
         (Mutation, "archive", "Mutation.archive cannot be answered: declare a resolver"),
     ],
 )  # fmt: skip

@@ -322,7 +322,9 @@ def test_names_count_as_text_too(db, query):
         ("{ getAllBooks { id author { a: id b: id } } }", 4 * 4),
         ("{ getAllBooks { id category { description } } }", 4 * 2 + 4),
         ("{ getAllAuthors { bookCount books { id } } }", 1 * 2 + 4),
-        ("{ books { nodes { id name } } }", 4 * 2),
+        ("{ books { nodes { id name } } }", 1 + 4 * 2),
+            ("{ books { edges { cursor } pageInfo { endCursor } } }", 2 + 1 + 4),
+            ("{ getAllAuthors { booksPage { totalCount edges { node { id } } } } }", 1 + 2 + 4 * 2),
         ("{ getAllBooks { ...F } getAllAuthors { id } } fragment F on Book { id }", 4 + 1),
     ],
 )  # fmt: skip

@@ -23,7 +23,7 @@ from gateway.models import GatewayKey
 from gateway.webhooks import PROFILE
 from recording.accounts import personal_tokens
 from recording.models import PersonalToken, Recording
-from tests.catalog.factories import BookFactory
+from tests.catalog.factories import BookFactory, CategoryFactory
 from tests.docs.samples import DOCS, commands, filled, sample
 from tests.factories import UserFactory
 from tests.gateway.client import Api
@@ -51,6 +51,16 @@ def test_the_page_of_books_is_answered(client):
     books = answer["data"]["books"]
     assert [book["name"] for book in books["nodes"]] == ["War 0", "War 1"]
     assert (books["pageInfo"]["hasNextPage"], books["totalCount"]) == (True, 3)
+
+
+def test_the_nested_pages_of_books_are_answered(client):
+    category = CategoryFactory.create()
+    for pages in (900, 900, 10):
+        BookFactory.create(page_count=pages, category=category, name=f"Book {pages}")
+    query = {"query": sample("catalog.md", "graphql", "nested-page")}
+    answer = client.post("/graphql", query, "application/json").json()
+    [node] = answer["data"]["categories"]["nodes"]
+    assert node["booksPage"]["totalCount"] == 2
 
 
 def test_a_catalogue_goes_to_a_file_and_comes_back(tmp_path):
