@@ -21,7 +21,7 @@ from config.wsgi import application as wsgi_application
 # After config.wsgi, which sets Django up.
 from gateway.chat import asgi as chat
 from gateway.chat import runtime
-from gateway.chat.service import serves
+from gateway.chat.routes import serves
 from recording.authentication import ACCOUNT_KEY
 
 # After this time a thread that computes lets the event loop run; Python's default is 5 ms, several

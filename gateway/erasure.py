@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from gateway.chat.budget_models import BudgetCounter
-from gateway.chat.models import UsageDay, UsageRecord
+from gateway.chat.models import LoggedRequest, UsageDay, UsageRecord
 from gateway.models import (
     Document,
     GatewayKey,
@@ -28,6 +28,7 @@ def tenant_erasure(tenant: str) -> OwnerErasure:
         "alert addresses": TenantAlerts.objects.filter(tenant=tenant),
         "documents": Document.objects.filter(tenant=tenant),
         "chat requests": UsageRecord.objects.filter(tenant=tenant),
+        "logged requests": LoggedRequest.objects.filter(tenant=tenant),
         "budget counters": BudgetCounter.objects.filter(tenant=tenant),
         "days of usage": UsageDay.objects.filter(tenant=tenant),
     }

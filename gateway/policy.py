@@ -34,8 +34,8 @@ def record_denial(
             tenant=caller.tenant,
             principal=caller.principal,
             action=action,
-            resource=_storable(resource),
-            reason=_storable(reason),
+            resource=storable(resource)[:255],
+            reason=storable(reason)[:255],
             allowed=False,
             request_id=request_id,
             trace_id=trace_id,
@@ -52,7 +52,6 @@ def _publish(decision: PolicyDecision) -> None:
         log.exception("policy event not published", decision=decision.public_id)
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Return a text as every database can store it."""
-    clean = text.replace("\x00", "\ufffd").encode(errors="replace").decode()
-    return clean[:255]
+    return text.replace("\x00", "\ufffd").encode(errors="replace").decode()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SCOPES = CHAT, EVENTS, INGEST, KEYS, USAGE, WEBHOOKS = (
-    *("chat", "events", "ingest"),
-    *("keys", "usage", "webhooks"),
+SCOPES = CHAT, EVENTS, INGEST, KEYS, REQUESTS, USAGE, WEBHOOKS = (
+    *("chat", "events", "ingest", "keys"),
+    *("requests", "usage", "webhooks"),
 )
 # What a caller has unless its key says otherwise: operators alone give `keys`.
 GENERAL = frozenset(SCOPES) - {KEYS}

@@ -10,10 +10,13 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from gateway import configuration
 from gateway.chat.metering.reports import cost
 from gateway.chat.models import (
+    LoggedRequest,
     ModelEndpoint,
     ModelPrice,
     ModelTarget,
@@ -21,10 +24,13 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
+from gateway.chat.request_log import store
 from gateway.configuration.rules import as_key, is_base_url, resolve
 from gateway.identity import is_name
 from webhooks_core.admin.base import ReadOnlyAdmin
+from webhooks_core.admin.filters import CreatedFilter
 from webhooks_core.admin.form_fields import LinesField
+from webhooks_core.owners import payloads
 from webhooks_core.secrets import EncryptedText
 
 
@@ -190,8 +196,34 @@ class UsageDayAdmin(UsageAdmin):
         return f"{row.requests:,}{failed}"
 
 
+class RequestAdmin(UsageAdmin):
+    """What usage and the log show of one request."""
+
+    search_fields: ClassVar[tuple[str, ...]] = ("request_id", "tenant", "principal")
+    indexed: tuple[str, ...] = ("request_id", "tenant")
+    ordering = ("-pk",)
+
+    @admin.display(description="at (UTC)", ordering="created_at")
+    def at(self, row: Any) -> str:
+        return f"{row.created_at:%d %b %H:%M:%S}"
+
+    @admin.display(description="status", ordering="status")
+    def outcome(self, row: Any) -> str:
+        """Return the response's status, that of a stream's error, and what its end lacked."""
+        error = f"then {row.error_status}" if row.error_status else ""
+        parts = (str(row.status), error, getattr(row, "ending", ""))
+        return ", ".join(filter(None, parts))
+
+    @admin.display(description="seconds", ordering="duration_ms")
+    def took(self, row: Any) -> str:
+        duration = f"{row.duration_ms / 1000:.2f}"
+        if row.first_chunk_ms is None:
+            return duration
+        return f"{row.first_chunk_ms / 1000:.2f} of {duration}"
+
+
 @admin.register(UsageRecord)
-class UsageRecordAdmin(UsageAdmin):
+class UsageRecordAdmin(RequestAdmin):
     """The most important columns come first: a narrow screen shows no more."""
 
     list_display = ("at", "outcome", "model", "used_by", "tokens", "took", "cost")
@@ -202,23 +234,46 @@ class UsageRecordAdmin(UsageAdmin):
         *("took", "cost", "request_id", "session", "agent", "parent_agent"),
     )
     list_filter = (StatusFilter, ModelFilter, "streamed")
-    search_fields = ("request_id", "tenant", "principal")
-    indexed = ("request_id", "tenant")
-    ordering = ("-pk",)
 
-    @admin.display(description="at (UTC)", ordering="created_at")
-    def at(self, row: UsageRecord) -> str:
-        return row.created_at.strftime("%d %b %H:%M:%S")
 
-    @admin.display(description="status", ordering="status")
-    def outcome(self, row: UsageRecord) -> str:
-        """Return the response's status, that of a stream's error, and what its end lacked."""
-        error = f"then {row.error_status}" if row.error_status else ""
-        return ", ".join(filter(None, (str(row.status), error, row.ending)))
+@admin.register(LoggedRequest)
+class LoggedRequestAdmin(RequestAdmin):
+    """Prompts and answers; a text is searched among the newest SEARCHED requests."""
 
-    @admin.display(description="seconds", ordering="duration_ms")
-    def took(self, row: UsageRecord) -> str:
-        duration = f"{row.duration_ms / 1000:.2f}"
-        if row.first_chunk_ms is None:
-            return duration
-        return f"{row.first_chunk_ms / 1000:.2f} of {duration}"
+    list_display = ("at", "outcome", "model", "excerpt", "used_by", "tokens", "took")
+    fields = (
+        *("public_id", "request_id", "created_at", "outcome", "error", "operation"),
+        *("model", "answered_by", "upstream_model", "base_url", "tenant", "principal"),
+        *("key_id", "streamed", "tokens", "took", "rules", "tools", "truncated"),
+        *("sent", "answered"),
+    )
+    list_filter = (CreatedFilter, StatusFilter, ModelFilter, "streamed")
+    search_fields: ClassVar = (
+        *("request_id", "tenant", "principal", "public_id", "prompt", "answer"),
+    )
+    search_help_text = "A part of the prompt or the answer, an id, a tenant"
+    indexed = (*RequestAdmin.indexed, "public_id")
+    empty_hint = "The configuration names models and tenants under `request_log`."
+
+    class Media:
+        css: ClassVar = {"all": ("webhooks_core/admin.css",)}
+
+    def searched_at_most(self) -> int:
+        return store.SEARCHED
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[LoggedRequest]:
+        return super().get_queryset(request).defer("prompt", "answer", "tools")
+
+    @admin.display(description="prompt")
+    def sent(self, row: LoggedRequest) -> SafeString:
+        return _pretty(row.prompt)
+
+    @admin.display(description="answer")
+    def answered(self, row: LoggedRequest) -> SafeString:
+        return _pretty(row.answer)
+
+
+def _pretty(text: str) -> SafeString:
+    """Return JSON with line breaks, cut to what a page can show."""
+    shown = payloads.pretty(text.encode()) or payloads.Text.of(text)
+    return format_html("<pre>{}{}</pre>", shown.text, "…" * shown.is_cut)

@@ -252,6 +252,53 @@ class UsageRecord(models.Model):
         return self.request_id
 
 
+class LoggedRequest(models.Model):
+    """One request with its prompt and its answer, for models and tenants that the file names.
+
+    `prompt`, `answer`, `tools` and `rules` are JSON as text: it may hold what no database stores
+    as JSON. `model` is the requested one, `answered_by` the one that answered.
+    """
+
+    public_id = models.CharField(max_length=40, unique=True)
+    created_at = models.DateTimeField()
+    tenant = models.CharField(max_length=128)
+    principal = models.CharField(max_length=128)
+    key_id = models.BigIntegerField(null=True)
+    request_id = models.CharField(max_length=128)
+    operation = models.CharField(max_length=32)
+    model = models.CharField(max_length=128)
+    answered_by = models.CharField(max_length=128)
+    upstream_model = models.CharField(max_length=255, blank=True)
+    # For operators only: owners do not see the address that answered.
+    base_url = models.CharField("base URL", max_length=2048, blank=True)
+    status = models.PositiveSmallIntegerField()
+    error_status = models.PositiveSmallIntegerField(default=0)
+    error = models.TextField(blank=True)
+    streamed = models.BooleanField()
+    estimated = models.BooleanField(default=False)
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    first_chunk_ms = models.PositiveIntegerField(null=True)
+    duration_ms = models.PositiveIntegerField()
+    rules = models.TextField(default="[]")
+    tools = models.TextField(default="[]")
+    # The beginning of the last message, for lists.
+    excerpt = models.CharField(max_length=120, blank=True)
+    prompt = models.TextField()
+    answer = models.TextField()
+    truncated = models.BooleanField(default=False)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["tenant", "-id"], name="log_of_tenant"),
+            models.Index(fields=["created_at"], name="log_by_age"),
+            models.Index(fields=["request_id"], name="log_by_request"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
 class UsageDay(Counted):
     """The usage of one day (UTC) by tenant, principal and model."""
 

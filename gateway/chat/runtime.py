@@ -74,6 +74,7 @@ class Runtime:
             ),
             budgets=budgets,
             in_thread=in_thread,
+            request_log=configuration.current().request_log,
         )
         writer.start()
         budgets.start()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import structlog
@@ -25,7 +24,7 @@ from gateway.chat.core.errors import (
     EndpointNotFoundError,
     look_up,
 )
-from gateway.chat.core.formats import CONTRACT, OPENAI, ApiFormat
+from gateway.chat.core.formats import ApiFormat
 from gateway.chat.core.http_messages import (
     EVENT_STREAM,
     ChatRequest,
@@ -40,7 +39,6 @@ from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_lists import (
-    VERSION_HEADER,
     anthropic_list,
     anthropic_model,
     openai_list,
@@ -48,12 +46,10 @@ from gateway.chat.model_lists import (
 )
 from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.operations.base import Operation
-from gateway.chat.operations.chat import CHAT, EMBEDDINGS
-from gateway.chat.operations.messages.operation import COUNT_TOKENS
-from gateway.chat.operations.messages.operation import MESSAGES as CREATE_MESSAGE
-from gateway.chat.operations.responses.format import RESPONSES
-from gateway.chat.operations.responses.operation import RESPOND
+from gateway.chat.request_log.entry import LogEntry
+from gateway.chat.routes import MODEL_PREFIXES, route_of
 from gateway.chat.streaming.body import events
+from gateway.configuration.content import RequestLogSettings
 from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
 from gateway.identity import Caller, is_name
@@ -62,7 +58,6 @@ from gateway.rights import CHAT as CHAT_SCOPE
 from webhooks_core.web.errors import (
     ApiError,
     InternalError,
-    MethodNotAllowedError,
     UnavailableError,
 )
 from webhooks_core.web.json_values import values_in
@@ -83,62 +78,6 @@ DIMENSIONS = {
 log = structlog.stdlib.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """What is served at a path; without an operation, descriptions of models."""
-
-    method: str
-    api_format: ApiFormat
-    operation: Operation | None = None
-
-    def format_for(self, headers: Mapping[str, str]) -> ApiFormat:
-        """Return the format of responses; models are described in the client's own."""
-        is_models = self.operation is None and VERSION_HEADER in headers
-        return MESSAGES if is_models else self.api_format
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        return ("GET", "HEAD") if self.method == "GET" else (self.method,)
-
-    def check_method(self, method: str) -> None:
-        """Raise MethodNotAllowedError for a method that the route does not serve."""
-        if method not in self.methods:
-            raise MethodNotAllowedError(headers={"Allow": ", ".join(self.methods)})
-
-
-MODELS = Route("GET", OPENAI)
-# What follows is the name of a model, which may hold anything.
-MODEL_PREFIXES = ("/v1/models/", "/models/", "/v2/models/")
-# Below /v2 errors have the form of the contract.
-CONTRACT_MODELS = Route("GET", CONTRACT)
-CONTRACT_CHAT = Route("POST", CONTRACT, CHAT)
-ROUTES: Mapping[str, Route] = {
-    "/v2/chat/completions": CONTRACT_CHAT,
-    # The specification's path within its router, and the name in its log.
-    "/chat/completions": CONTRACT_CHAT,
-    "/v2/chat/completion": CONTRACT_CHAT,
-    "/v1/chat/completions": Route("POST", OPENAI, CHAT),
-    "/v1/embeddings": Route("POST", OPENAI, EMBEDDINGS),
-    "/v1/messages": Route("POST", MESSAGES, CREATE_MESSAGE),
-    "/v1/messages/count_tokens": Route("POST", MESSAGES, COUNT_TOKENS),
-    "/v1/responses": Route("POST", RESPONSES, RESPOND),
-    "/v1/models": MODELS,
-    "/models": MODELS,
-    "/v2/models": CONTRACT_MODELS,
-}
-
-
-def serves(path: str) -> bool:
-    """Return True if a path is one of chat's."""
-    return path in ROUTES or path.startswith(MODEL_PREFIXES)
-
-
-def route_of(path: str) -> Route:
-    """Return the route of a path that chat serves."""
-    is_contract = path.startswith("/v2/")
-    return ROUTES.get(path, CONTRACT_MODELS if is_contract else MODELS)
-
-
 # In place of an endpoint that does not exist: it admits no caller.
 ABSENT = ModelEntry("", "", (), allow=Allow(everyone=False))
 
@@ -153,6 +92,7 @@ class Service:
     limits: Limits
     budgets: Budgets
     in_thread: InThread
+    request_log: RequestLogSettings = field(default_factory=RequestLogSettings)
 
     async def answer(
         self, request: ChatRequest, caller: Caller | None = None
@@ -290,9 +230,19 @@ class Service:
         held = self.limits.body_of(caller)
         try:
             context = await self._context(request, caller, api_format, operation, held)
+            await self._begin_log(context, operation)
             return await self._answer(context, operation)
         finally:
             held.release()
+
+    async def _begin_log(self, context: ChatContext, operation: Operation) -> None:
+        model, tenant = context.endpoint.name, context.caller.tenant
+        if self.request_log.wants(model=model, tenant=tenant):
+            context.log = await LogEntry.begin(
+                context,
+                operation.action,
+                max_characters=self.request_log.max_characters,
+            )
 
     async def _answer(self, context: ChatContext, operation: Operation) -> ChatResponse:
         is_stream = context.request.stream and operation.can_stream
@@ -311,6 +261,9 @@ class Service:
             if is_stream:
                 return await self._stream(context, operation)
             completion = await self.calls.complete(context, operation)
+            if context.log is not None:
+                read = partial(context.log.answer.read, completion)
+                await off_loop.run(read, size=len(completion))
             self._end(context, SUCCESS)
             return ChatResponse.json(SUCCESS, completion, context.response_headers)
         except asyncio.CancelledError:
@@ -322,6 +275,7 @@ class Service:
             table = BEFORE_FIRST_CHUNK if is_stream else SYNCHRONOUS
             api_format, request_id = context.api_format, context.request_id
             status, body, headers = api_format.failure(table, error, request_id)
+            context.failure = str(look_up(table, error, request_id)[1])
             self._end(context, status)
             return ChatResponse.json(status, body, headers)
 
@@ -329,6 +283,8 @@ class Service:
         opened = await self.calls.open_stream(context, operation)
         context.forget_body()
         parts = events(context, opened, self._end)
+        if context.log is not None:
+            parts = context.log.watch(parts)
         # The generator has begun, so that closing it ends the request.
         return ChatResponse(
             SUCCESS,
@@ -344,7 +300,10 @@ class Service:
             return
         context.status, context.duration_s = status, context.elapsed()
         self.limits.leave(context.caller)
-        self.budgets.settle(context.reservation, self.recorder.record(context))
+        completed = self.recorder.record(context)
+        self.budgets.settle(context.reservation, completed)
+        if context.log is not None:
+            self.recorder.log(context.log.ended(completed, context.failure))
 
 
 def failure_response(

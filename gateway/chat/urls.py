@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
-from gateway.chat.service import MODEL_PREFIXES, ROUTES, route_of
+from gateway.chat.request_log.views import RequestsView, RequestView
+from gateway.chat.routes import MODEL_PREFIXES, ROUTES, route_of
 from gateway.chat.views import ChatView, UsageView
 
 urlpatterns = [
@@ -18,4 +19,6 @@ urlpatterns = [
         for name in ("", "<path:model>")
     ),
     path("v1/usage", UsageView.as_view()),
+    path("v1/requests", RequestsView.as_view()),
+    path("v1/requests/<str:request_id>", RequestView.as_view()),
 ]

@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError as ValidationFailed
 from django.core.validators import validate_email
 from pydantic import (
     AfterValidator,
+    ConfigDict,
     Field,
     GetPydanticSchema,
     ValidationError,
@@ -40,6 +41,13 @@ OWN_HEADERS = frozenset(
     }
 )
 OWN_FIELDS = frozenset({"model", "stream", "messages", "input"})
+
+
+class FromFile:
+    """A mapping without unknown keys."""
+
+    __slots__ = ()
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 def resolve(text: str, environ: Mapping[str, str]) -> str:

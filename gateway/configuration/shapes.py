@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, ConfigDict, Field, GetPydanticSchema, StrictBool
+from pydantic import AfterValidator, Field, GetPydanticSchema, StrictBool
 from pydantic_core import core_schema
 
 from gateway import event_schemas, webhooks
 from gateway.chat.upstreams.registry import KINDS
 from gateway.chat.upstreams.servers import SERVERS
 from gateway.configuration import rules
-from gateway.configuration.rules import ApiKey, BaseURL, Name, OneOf, Text
+from gateway.configuration.content import RequestLogSettings
+from gateway.configuration.rules import ApiKey, BaseURL, FromFile, Name, OneOf, Text
 from gateway.webhooks import EVENT_TYPES, PUBLISHABLE, SUBSCRIBABLE
 
 INFERENCE_TYPES = CHAT, EMBEDDING = ("chat", "embedding")
@@ -41,13 +42,6 @@ Pause = Annotated[float, Field(strict=True, ge=0, le=3600)]
 Seconds = Annotated[float, Field(strict=True, ge=0.01, le=86_400)]
 # None is what a missing key means. The file cannot say it.
 NOT_NULL = GetPydanticSchema(lambda type_, handler: handler(get_args(type_)[0]))
-
-
-class FromFile:
-    """A mapping without unknown keys."""
-
-    __slots__ = ()
-    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,3 +345,4 @@ class Configuration(FromFile):
     budgets: Annotated[
         tuple[BudgetEntry, ...], rules.all_different("name"), AfterValidator(_whole)
     ] = ()
+    request_log: RequestLogSettings = field(default_factory=RequestLogSettings)

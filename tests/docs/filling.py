@@ -6,6 +6,7 @@ from factory.declarations import SubFactory
 
 from tests.catalog.factories import BookFactory, CategoryFactory
 from tests.gateway.chat.factories import (
+    LoggedRequestFactory,
     ModelEndpointFactory,
     ModelPriceFactory,
     UsageDayFactory,
@@ -27,6 +28,7 @@ FACTORIES = (
     *(RecordingFactory, PersonalTokenFactory, GrantFactory, RefreshTokenFactory),
     *(GatewayKeyFactory, PolicyDecisionFactory, DocumentFactory),
     *(UsageDayFactory, UsageRecordFactory, ModelPriceFactory, ModelEndpointFactory),
+    LoggedRequestFactory,
 )
 
 

@@ -18,7 +18,7 @@ from django.urls import include, path, resolve
 
 from catalog.models import Book
 from gateway import configuration
-from gateway.chat.service import ROUTES
+from gateway.chat.routes import ROUTES
 from gateway.models import GatewayKey
 from gateway.webhooks import PROFILE
 from recording.accounts import personal_tokens

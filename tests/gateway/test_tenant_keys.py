@@ -205,6 +205,7 @@ CALLS = {
     "events": ("POST", EVENTS),
     "ingest": ("POST", INGEST),
     "keys": ("GET", ADDRESS),
+    "requests": ("GET", "/v1/requests"),
     "usage": ("GET", "/v1/usage"),
     "webhooks": ("GET", PATH),
 }

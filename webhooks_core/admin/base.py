@@ -206,6 +206,10 @@ class CappedAdmin(admin.ModelAdmin[M]):
         before = request.GET.get(BEFORE, "")
         return Bounds(before=int(before) if ID.fullmatch(before) else None)
 
+    def searched_at_most(self) -> int:
+        """Return how many of the newest ids a filter or a search without an index examines."""
+        return SEARCHED_AT_MOST
+
     def list_title(self, changelist: NewestChangeList) -> str:
         """Return what a list shows."""
         name = str(self.opts.verbose_name_plural).capitalize()
@@ -219,7 +223,7 @@ class CappedAdmin(admin.ModelAdmin[M]):
     def newest(self, changelist: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
         """Return the newest ids of `rows`, which hold all matches, newest first."""
         ids = changelist.root_queryset.order_by("-pk").values_list("pk", flat=True)
-        oldest = (ids.first() or 0) - SEARCHED_AT_MOST
+        oldest = (ids.first() or 0) - self.searched_at_most()
         changelist.is_cut = oldest > 0
         matches = set(newest_ids(rows.filter(pk__gt=oldest)))
         if len(matches) == LISTED_AT_MOST:

@@ -51,6 +51,9 @@ class ChatContext:
     called_at_s: float = 0.0
     # What its budgets hold for it until it ends.
     reservation: Any = None
+    # What its client got of a failure, and what the request log keeps of it if it is stored.
+    failure: str = ""
+    log: Any = None
     # Who sent the request, within its caller.
     session: str = ""
     agent: str = ""

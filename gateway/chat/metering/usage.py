@@ -11,13 +11,15 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from gateway import configuration
 from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.metering.price_list import listed
-from gateway.chat.models import ModelPrice, UsageRecord
+from gateway.chat.models import LoggedRequest, ModelPrice, UsageRecord
 
 # Upper bounds in seconds; one more bucket counts what is above the last.
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -172,16 +174,22 @@ def write(requests: Sequence[CompletedRequest]) -> None:
 def prune() -> int:
     """Delete the records that are older than CHAT_USAGE_RETENTION_DAYS; return how many.
 
-    A batch at a time, so that no writer waits long. Days, totals and histograms stay. Counters
-    of budgets whose windows have ended for long are deleted too.
+    Days, totals and histograms stay. Logged requests are deleted after the days that the
+    configuration says, and counters of budgets when their windows have ended for long.
     """
     ended = timezone.now() - COUNTERS_KEPT
     BudgetCounter.objects.filter(window__lt=ended.timestamp()).delete()
-    kept, deleted = timedelta(days=settings.CHAT_USAGE_RETENTION_DAYS), 0
-    end = timezone.now() - kept
+    days = configuration.current().request_log.retention_days
+    _prune(LoggedRequest.objects.all(), days)
+    return _prune(UsageRecord.objects.all(), settings.CHAT_USAGE_RETENTION_DAYS)
+
+
+def _prune(rows: QuerySet[Any], days: int) -> int:
+    """Delete rows that are older; a batch at a time, so that no writer waits long."""
+    end, deleted = timezone.now() - timedelta(days=days), 0
     while True:
-        old = UsageRecord.objects.filter(created_at__lt=end).order_by("created_at")
-        count, _ = UsageRecord.objects.filter(
+        old = rows.filter(created_at__lt=end).order_by("created_at")
+        count, _ = rows.filter(
             pk__in=list(old.values_list("pk", flat=True)[:PRUNED])
         ).delete()
         deleted += count

@@ -121,7 +121,9 @@ async def _read_to_end(upstream: AsyncGenerator[list[bytes]]) -> None:
 def _failure(context: ChatContext, error: Exception) -> bytes:
     if isinstance(error, TimeoutError):
         error = UpstreamServiceError("the upstream sent nothing in time")
-    context.error_status, _ = look_up(AFTER_FIRST_CHUNK, error, context.request_id)
+    context.error_status, context.failure = look_up(
+        AFTER_FIRST_CHUNK, error, context.request_id
+    )
     if isinstance(error, ChatError):
         log.warning(
             "stream failed",

@@ -22,7 +22,11 @@ from gateway.models import Chunk, IdempotencyKey, TenantAlerts
 from recording.library.importing import import_recording
 from recording.library.search import index, search
 from tests.factories import UserFactory
-from tests.gateway.chat.factories import UsageDayFactory, UsageRecordFactory
+from tests.gateway.chat.factories import (
+    LoggedRequestFactory,
+    UsageDayFactory,
+    UsageRecordFactory,
+)
 from tests.gateway.factories import (
     DocumentFactory,
     GatewayKeyFactory,
@@ -96,6 +100,7 @@ def make_tenant(tenant: str) -> None:
     IdempotencyKey.objects.create(tenant=tenant, key=f"of {tenant}")
     TenantAlerts.objects.create(tenant=tenant, email=f"{tenant}@example.com")
     UsageRecordFactory.create(tenant=tenant)
+    LoggedRequestFactory.create(tenant=tenant)
     UsageDayFactory.create(tenant=tenant)
     BudgetCounter.objects.create(
         budget="b", subject=f"tenant {tenant}", window=0, tenant=tenant
@@ -130,7 +135,7 @@ def test_nothing_of_an_erased_tenant_is_left():
     assert shown["erased"] is False
     assert shown["rows"] == {
         "endpoints": 2, "events": 4, "deliveries": 6, "keys": 1, "policy decisions": 1,
-        "idempotency keys": 1, "documents": 1, "chat requests": 1,
+        "idempotency keys": 1, "documents": 1, "chat requests": 1, "logged requests": 1,
         "budget counters": 1, "days of usage": 1, "alert addresses": 1,
     }  # fmt: skip
     assert mentions(NAME) == before

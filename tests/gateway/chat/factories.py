@@ -9,12 +9,14 @@ from factory.declarations import LazyFunction, RelatedFactory, Sequence
 from factory.django import DjangoModelFactory
 
 from gateway.chat.models import (
+    LoggedRequest,
     ModelEndpoint,
     ModelPrice,
     ModelTarget,
     UsageDay,
     UsageRecord,
 )
+from webhooks_core.ids import public_id
 
 
 class ModelTargetFactory(DjangoModelFactory[ModelTarget]):
@@ -68,3 +70,23 @@ class UsageRecordFactory(DjangoModelFactory[UsageRecord]):
     status = 200
     streamed = True
     duration_ms = 1
+
+
+class LoggedRequestFactory(DjangoModelFactory[LoggedRequest]):
+    class Meta:
+        model = LoggedRequest
+
+    public_id = LazyFunction(lambda: public_id("req_"))
+    created_at = LazyFunction(timezone.now)
+    tenant = "acme"
+    principal = "ada"
+    request_id = Sequence(lambda n: f"request-{n}")
+    operation = "chat.completions"
+    model = "small"
+    answered_by = "small"
+    status = 200
+    streamed = True
+    duration_ms = 1
+    excerpt = "Say hello"
+    prompt = '{"messages":[{"role":"user","content":"Say hello"}]}'
+    answer = '[{"text":"Hello","reasoning":"","refusal":"","tool_calls":[],"finish_reason":"stop"}]'

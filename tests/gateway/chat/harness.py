@@ -30,9 +30,11 @@ from gateway.chat.metering.budget_definitions import Definitions, Loaded
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.usage import CompletedRequest
+from gateway.chat.request_log.entry import EndedRequest
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
+from gateway.configuration.content import RequestLogSettings
 from gateway.configuration.shapes import BudgetEntry, ModelEntry, Target, Timeouts
 from tests.documented import assert_response_documented
 from tests.gateway.chat.mock_upstream import MockUpstream
@@ -56,10 +58,14 @@ class Kept:
 
     ended: list[ChatContext] = field(default_factory=list)
     denied: list[tuple[str, str]] = field(default_factory=list)
+    logged: list[EndedRequest] = field(default_factory=list)
 
     def record(self, context: ChatContext) -> CompletedRequest:
         self.ended.append(replace(context))
         return CompletedRequest.of(context)
+
+    def log(self, ended: EndedRequest) -> None:
+        self.logged.append(ended)
 
     def deny(self, *, action: str, model: str, **_: Any) -> None:
         self.denied.append((action, model))
@@ -88,6 +94,7 @@ class Gateway:
     limits: Limits = field(default_factory=Limits)
     budgets: Budgets = field(default_factory=lambda: Budgets(defined()))
     router: Router = field(default_factory=Router)
+    request_log: RequestLogSettings = field(default_factory=RequestLogSettings)
     port: int = 0
     service: Any = None
     client: Any = None
@@ -270,6 +277,7 @@ async def _open(gateway: Gateway) -> None:
         limits=gateway.limits,
         budgets=gateway.budgets,
         in_thread=asyncio.to_thread,
+        request_log=gateway.request_log,
     )
 
 

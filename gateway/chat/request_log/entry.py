@@ -1,0 +1,135 @@
+"""What the log keeps of one request while it runs, and what is stored of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from gateway.chat.core import off_loop
+from gateway.chat.core.context import ChatContext
+from gateway.chat.metering.usage import CompletedRequest
+from gateway.chat.request_log.answers import ANSWERS, Answer
+from gateway.chat.request_log.shortened import Redact, Room, shortened
+
+# The conversation comes first: of what is too long, its last messages are kept.
+CONVERSATION = ("messages", "input", "prompt")
+TOOLS = ("tools", "functions")
+MAX_TOOLS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRequest:
+    """A request that has ended, with its prompt and its answer, both cut."""
+
+    completed: CompletedRequest
+    operation: str
+    model: str
+    prompt: Any
+    tools: Sequence[str]
+    answer: Any
+    rules: Sequence[str]
+    error: str
+    is_cut: bool
+
+
+@dataclass(slots=True)
+class LogEntry:
+    """The prompt of a running request, cut, and its answer so far."""
+
+    operation: str
+    model: str
+    prompt: Any
+    tools: Sequence[str]
+    answer: Answer
+    max_characters: int
+    redact_answer: Redact | None = None
+    is_cut: bool = False
+    rules: list[str] = field(default_factory=list)
+
+    @classmethod
+    async def begin(
+        cls, context: ChatContext, operation: str, *, max_characters: int
+    ) -> LogEntry | None:
+        """Return the entry of a request; None for one whose answer is no text."""
+        if operation not in ANSWERS:
+            return None
+        body, size = context.request.body, context.request.size
+        room = Room(max_characters)
+        cut = partial(shortened, _without_tools(body), room)
+        prompt = await off_loop.run(cut, size=min(size, max_characters))
+        return cls(
+            operation,
+            context.request.model,
+            prompt,
+            [*tool_names(body)][:MAX_TOOLS],
+            ANSWERS[operation](max_characters),
+            max_characters,
+            is_cut=room.is_cut,
+        )
+
+    async def watch(self, parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+        """Yield the parts of a stream, and add them to the answer."""
+        async with aclosing(parts):
+            async for part in parts:
+                self.answer.feed(part)
+                yield part
+
+    def ended(self, completed: CompletedRequest, error: str) -> EndedRequest:
+        """Return what is stored of the request."""
+        room = Room(self.max_characters, self.redact_answer)
+        answer = shortened(self.answer.value(), room)
+        return EndedRequest(
+            completed,
+            self.operation,
+            self.model,
+            self.prompt,
+            self.tools,
+            answer,
+            self.rules,
+            error,
+            self.is_cut or self.answer.is_cut or room.is_cut,
+        )
+
+
+def last_text(prompt: Any) -> str:
+    """Return the text of the last message of a prompt, "" if there is none."""
+    items = next((prompt[name] for name in CONVERSATION if name in prompt), "")
+    return _text(items)
+
+
+def _text(value: Any) -> str:
+    """Return the last text of a message: its content, or that of its last part."""
+    match value:
+        case str():
+            return value
+        case [*_, last]:
+            return _text(last)
+        case {"content": content}:
+            return _text(content)
+        case {"text": str(text)} | {"output": str(text)}:
+            return text
+    return ""
+
+
+def _without_tools(body: Mapping[str, Any]) -> dict[str, Any]:
+    first = {name: body[name] for name in CONVERSATION if name in body}
+    return first | {name: item for name, item in body.items() if name not in TOOLS}
+
+
+def tool_names(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the tools that a request offers, in every shape.
+
+    A tool that the upstream has itself is named by its type.
+    """
+    for key in TOOLS:
+        tools = body.get(key)
+        for tool in tools if isinstance(tools, list) else ():
+            if isinstance(tool, dict):
+                function = tool.get("function")
+                inner = function.get("name") if isinstance(function, dict) else None
+                name = inner or tool.get("name") or tool.get("type")
+                if isinstance(name, str):
+                    yield name[:128]

@@ -1,0 +1,122 @@
+"""GET /v1/requests: a tenant's log, and nobody else's."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from gateway import keys
+from tests.gateway.chat.factories import LoggedRequestFactory
+from tests.gateway.client import Api
+
+pytestmark = pytest.mark.django_db
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+PATH = "/v1/requests"
+
+
+def shown(api: Api, query: str) -> list[str]:
+    response = api.call("GET", f"{PATH}?{query}")
+    assert response.status_code == 200, response.content
+    return [item["request_id"] for item in response.json()["items"]]
+
+
+def test_a_tenant_reads_its_own_requests_alone(acme: Api, globex: Api):
+    row = LoggedRequestFactory.create(prompt='{"messages":[]}', request_id="mine")
+    LoggedRequestFactory.create(tenant="globex", request_id="mine")
+    assert shown(acme, "") == ["mine"]
+    details = acme.call("GET", f"{PATH}/{row.public_id}").json()
+    assert details["prompt"] == {"messages": []}
+    assert details["answer"][0]["text"] == "Hello"
+    assert "base_url" not in details
+    assert acme.call("GET", f"{PATH}/mine").json() == details
+    refused = globex.call("GET", f"{PATH}/{row.public_id}")
+    assert (refused.status_code, list(refused.json())) == (404, ["detail"])
+
+
+def test_a_key_reads_with_its_scope_for_its_models_alone(acme: Api):
+    LoggedRequestFactory.create(request_id="small")
+    hidden = LoggedRequestFactory.create(model="big")
+
+    def key(**fields: Any) -> Api:
+        created = keys.create(tenant="acme", principal="ada", **fields)
+        return Api(key=created.text)
+
+    limited = key(scopes=["requests"], models=["small"])
+    assert shown(limited, "") == ["small"]
+    assert limited.call("GET", f"{PATH}/{hidden.public_id}").status_code == 404
+    assert key(scopes=["chat"]).call("GET", PATH).status_code == 403
+
+
+def test_a_request_id_names_its_newest_entry(acme: Api):
+    LoggedRequestFactory.create(request_id="twice", status=500)
+    newest = LoggedRequestFactory.create(request_id="twice")
+    found = acme.call("GET", f"{PATH}/twice").json()
+    assert (found["id"], found["status"]) == (newest.public_id, 200)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("model=big", ["big"]),
+        ("key=7", ["key"]),
+        ("status=499", ["left"]),
+        ("status=500", ["broken"]),
+        ("status=200", ["key", "big"]),
+        (
+            f"since={quote((NOON + timedelta(minutes=2)).isoformat())}",
+            ["key", "broken"],
+        ),
+        (f"until={quote((NOON + timedelta(minutes=1)).isoformat())}", ["big"]),
+        ("text=needle", ["broken"]),
+        ("text=needle&model=big", []),
+    ],
+)
+def test_requests_are_filtered(acme: Api, query: str, found: list[str]):
+    rows: tuple[dict[str, Any], ...] = (
+        {"request_id": "big", "model": "big"},
+        {"request_id": "left", "status": 499},
+        {
+            "request_id": "broken",
+            "error_status": 500,
+            "answer": '[{"text":"a Needle"}]',
+        },
+        {"request_id": "key", "key_id": 7},
+    )
+    for number, fields in enumerate(rows):
+        LoggedRequestFactory.create(
+            created_at=NOON + timedelta(minutes=number), **fields
+        )
+    assert shown(acme, query) == found
+
+
+def test_pages_go_on_behind_their_cursor(acme: Api):
+    for number in range(5):
+        LoggedRequestFactory.create(request_id=str(number))
+    first = acme.call("GET", f"{PATH}?page_size=3").json()
+    second = acme.call("GET", f"{PATH}?cursor={first['next_cursor']}").json()
+    ids = [item["request_id"] for page in (first, second) for item in page["items"]]
+    assert (ids, second["next_cursor"]) == (["4", "3", "2", "1", "0"], "")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("cursor=x-y", "limit=5", "since=yesterday", "status=x", "key=-1", "text=%00"),
+        *("model=%00", "text=", f"text={'x' * 201}", "page_size=0"),
+        "since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z",
+    ],
+)
+def test_a_malformed_query_is_refused(acme: Api, query: str):
+    assert acme.call("GET", f"{PATH}?{query}").status_code == 400
+
+
+@pytest.mark.parametrize("name", ["absent", "a%00b", "%F0%9F%9A%A2", "x" * 300])
+def test_an_absent_request_is_not_found(acme: Api, name: str):
+    assert acme.call("GET", f"{PATH}/{name}").status_code == 404
+
+
+def test_without_an_identity_nothing_is_shown():
+    assert Api().call("GET", PATH).status_code == 401
