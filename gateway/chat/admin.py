@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from gateway import configuration
+from gateway.chat import budget_admin  # noqa: F401 - registers the page of budgets
 from gateway.chat.metering.reports import cost
 from gateway.chat.models import (
     LoggedRequest,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
+from gateway import configuration
 from gateway.configuration.shapes import COUNTED, SUBJECTS, WINDOWS, BudgetEntry
 
 
@@ -59,23 +60,19 @@ class Budget(models.Model):
         return self.name
 
     def entry(self) -> BudgetEntry:
-        """Return the row as an entry of the configuration."""
-        return BudgetEntry(
-            name=self.name,
-            counts=self.counts,
-            window=self.window,
-            limit=float(self.limit),
-            per=tuple(self.per),
-            tenants=frozenset(self.tenants),
-            principals=frozenset(principal_of(text) for text in self.principals),
-            models=frozenset(self.only_models),
+        """Return the row as an entry of the configuration. Raises EntryError."""
+        return configuration.budget(
+            {
+                "name": self.name,
+                "counts": self.counts,
+                "window": self.window,
+                "limit": float(self.limit),
+                "per": self.per,
+                "tenants": self.tenants,
+                "principals": self.principals,
+                "models": self.only_models,
+            }
         )
-
-
-def principal_of(text: str) -> tuple[str, str]:
-    """Return the tenant and the principal of `tenant/principal`."""
-    tenant, _, principal = text.partition("/")
-    return tenant, principal
 
 
 class BudgetCounter(models.Model):

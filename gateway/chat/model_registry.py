@@ -12,7 +12,6 @@ import structlog
 from django.db import Error
 
 from gateway import configuration
-from gateway.chat.budget_models import principal_of
 from gateway.chat.models import ModelEndpoint, ModelTarget
 from gateway.configuration.rules import REFERENCE, as_key
 from gateway.configuration.shapes import (
@@ -67,12 +66,17 @@ def entry(row: ModelEndpoint) -> ModelEntry:
         allow=Allow(
             everyone=row.allow_everyone,
             tenants=frozenset(row.allow_tenants),
-            principals=frozenset(map(principal_of, row.allow_principals)),
+            principals=frozenset(map(_principal, row.allow_principals)),
         ),
         timeouts=Timeouts(row.connect_s, row.first_byte_s, row.idle_s, row.total_s),
         thinking=row.thinking or ADAPTIVE,
         strict_end=row.strict_end,
     )
+
+
+def _principal(text: str) -> tuple[str, str]:
+    tenant, _, principal = text.partition("/")
+    return tenant, principal
 
 
 def _target(row: ModelEndpoint, target: ModelTarget) -> Target:

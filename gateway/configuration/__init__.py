@@ -7,10 +7,24 @@ from pathlib import Path
 
 from django.conf import settings
 
-from gateway.configuration.file import ConfigurationError, load, schema
+from gateway.configuration.file import (
+    ConfigurationError,
+    EntryError,
+    budget,
+    load,
+    schema,
+)
 from gateway.configuration.shapes import Configuration
 
-__all__ = ["Configuration", "ConfigurationError", "current", "load", "schema"]
+__all__ = [
+    "Configuration",
+    "ConfigurationError",
+    "EntryError",
+    "budget",
+    "current",
+    "load",
+    "schema",
+]
 
 
 def current() -> Configuration:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from gateway.configuration.shapes import Configuration
+from gateway.configuration.shapes import BudgetEntry, CheckedBudget, Configuration
 from webhooks_core.web.faults import Place, path_of, place_and_text
 
 # Where pydantic speaks of Python's types.
@@ -28,6 +28,14 @@ UNKNOWN = {"unexpected_keyword_argument", "invalid_key"}
 
 class ConfigurationError(ImproperlyConfigured):
     """The file is not usable; the message names file, line and key of every fault."""
+
+
+class EntryError(ValueError):
+    """An entry of the admin is not valid; `faults` are pairs of a key, or "", and a text."""
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(": ".join(filter(None, fault)) for fault in faults))
+        self.faults = faults
 
 
 class _Loader(yaml.SafeLoader):
@@ -94,6 +102,22 @@ def faults(key: str, item: Any) -> list[str]:
         found = (place_and_text(e, TEXTS, missing="needs {}") for e in errors.errors())
         return [f"{path_of(place[2:])}: {text}" for place, text in found]
     return []
+
+
+@cache
+def _budgets() -> TypeAdapter[BudgetEntry]:
+    return TypeAdapter(CheckedBudget)
+
+
+def budget(values: Mapping[str, Any]) -> BudgetEntry:
+    """Return a budget of the admin, checked as one of the file. Raises EntryError."""
+    try:
+        return _budgets().validate_python(dict(values))
+    except ValidationError as errors:
+        faults = (place_and_text(e, TEXTS, missing="needs {}") for e in errors.errors())
+        raise EntryError(
+            [(str(place[0]) if place else "", text) for place, text in faults]
+        ) from None
 
 
 def parsed(path: Path) -> tuple[yaml.Node | None, Any]:

@@ -323,11 +323,15 @@ class BudgetEntry(FromFile):
         return next(iter(tenants)) if len(tenants) == 1 else ""
 
 
-def _whole(budgets: tuple[BudgetEntry, ...]) -> tuple[BudgetEntry, ...]:
-    for budget in budgets:
-        if budget.counts != COST and not budget.limit.is_integer():
-            raise ValueError(f"the limit of {budget.name!r} is not a whole number")
-    return budgets
+def _countable(budget: BudgetEntry) -> BudgetEntry:
+    if budget.counts != COST and not budget.limit.is_integer():
+        raise ValueError(f"the limit of {budget.name!r} is not a whole number")
+    if not budget.counted_limit:
+        raise ValueError(f"the limit of {budget.name!r} is below a billionth")
+    return budget
+
+
+CheckedBudget = Annotated[BudgetEntry, AfterValidator(_countable)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +346,5 @@ class Configuration(FromFile):
         rules.all_different("name"),
         AfterValidator(rules.check_fallbacks),
     ] = ()
-    budgets: Annotated[
-        tuple[BudgetEntry, ...], rules.all_different("name"), AfterValidator(_whole)
-    ] = ()
+    budgets: Annotated[tuple[CheckedBudget, ...], rules.all_different("name")] = ()
     request_log: RequestLogSettings = field(default_factory=RequestLogSettings)

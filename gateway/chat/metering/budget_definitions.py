@@ -15,6 +15,7 @@ from gateway import configuration
 from gateway.chat.budget_models import Budget
 from gateway.chat.metering.price_list import listed
 from gateway.chat.models import ModelPrice
+from gateway.configuration import EntryError
 from gateway.configuration.shapes import COST, BudgetEntry, ModelEntry
 from webhooks_core.web.thread_pool import InThread
 
@@ -34,11 +35,18 @@ class Loaded(NamedTuple):
 
 
 def budgets() -> list[BudgetEntry]:
-    """Return the budgets in force. A name in the configuration wins over a row's. One query."""
+    """Return the budgets in force. A name in the configuration wins over a row's. One query.
+
+    A row that is not valid is left out, and logged.
+    """
     declared = configuration.current().budgets
-    names = {budget.name for budget in declared}
-    rows = Budget.objects.filter(is_active=True)
-    return [*declared, *(row.entry() for row in rows if row.name not in names)]
+    current, names = [*declared], {budget.name for budget in declared}
+    for row in Budget.objects.filter(is_active=True).exclude(name__in=names):
+        try:
+            current.append(row.entry())
+        except EntryError as error:
+            log.error("budget left out", budget=row.name, reason=str(error))  # noqa: TRY400
+    return current
 
 
 def load(endpoints: Mapping[str, ModelEntry]) -> Loaded:

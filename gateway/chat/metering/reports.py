@@ -111,7 +111,6 @@ def _budget(
     entry: BudgetEntry, subject: str, amount: int, now: datetime
 ) -> dict[str, Any]:
     limit = entry.counted_limit
-    resets_at = end_of(entry.window, start_of(entry.window, now))
     return {
         "name": entry.name,
         "subject": subject,
@@ -120,8 +119,13 @@ def _budget(
         "limit": shown(entry, limit),
         "used": shown(entry, amount),
         "left": shown(entry, max(0, limit - amount)),
-        "resets_at": iso(resets_at),
+        "resets_at": iso(resets_at(entry, now)),
     }
+
+
+def resets_at(budget: BudgetEntry, now: datetime) -> datetime:
+    """Return when the current window of a budget ends."""
+    return end_of(budget.window, start_of(budget.window, now))
 
 
 def shown(budget: BudgetEntry, amount: int) -> int | str:

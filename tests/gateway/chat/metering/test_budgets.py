@@ -349,6 +349,25 @@ def test_a_steady_use_costs_one_statement_a_second():
     assert sum(database.amounts.values()) == 5 * 6000
 
 
+def test_a_changed_limit_counts_for_what_is_used_already():
+    budgets = process(Database(), budget(limit=1))
+    run(use(budgets, request(), ONE))
+    refusal(budgets, request())
+    budgets.definitions.load = lambda _: Loaded([budget(limit=2)], {})
+    run(budgets.definitions.renew(), use(budgets, request(), ONE))
+    refusal(budgets, request())
+    budgets.definitions.load = lambda _: Loaded([], {})
+    run(budgets.definitions.renew(), budgets.reserve(request()))
+
+
+def test_without_the_database_the_budgets_that_were_loaded_last_serve():
+    budgets = process(Database(), budget(limit=1))
+    run(use(budgets, request(), ONE))
+    budgets.definitions.load = failing
+    run(budgets.definitions.renew())
+    refusal(budgets, request())
+
+
 def test_a_process_that_starts_knows_what_was_used_before_it():
     database = Database()
     first = process(database, budget(limit=1))
@@ -411,7 +430,7 @@ def test_a_report_that_failed_is_made_later():
     assert database.reports == [("b", 100)]
 
 
-def failing(_: Any) -> None:
+def failing(_: Any) -> Any:
     raise OperationalError
 
 
