@@ -17,7 +17,7 @@ endif
 FIND_PYTHON = for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$candidate"; break; fi; done
 
-.PHONY: bench-auth bench-catalog bench-chat bench-deliveries bench-mcp bench-peers bench-recordings bench-scale bench-search bench-test dist help run test test-all coverage install check docs lock schemas format clean
+.PHONY: bench-auth bench-budgets bench-catalog bench-chat bench-deliveries bench-mcp bench-peers bench-recordings bench-scale bench-search bench-test dist help run test test-all coverage install check docs lock schemas format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -73,7 +73,7 @@ bench-test: $(VENV)/dev.stamp ## Run the tests of the benchmarks
 	@$(PY) -m pytest benchmarks/tests
 
 # `make bench-deliveries ARGS=--quick`, for example.
-bench-auth bench-catalog bench-chat bench-deliveries bench-hostile bench-mcp bench-recordings bench-scale bench-search: $(VENV)/dev.stamp ## Run one benchmark
+bench-auth bench-budgets bench-catalog bench-chat bench-deliveries bench-hostile bench-mcp bench-recordings bench-scale bench-search: $(VENV)/dev.stamp ## Run one benchmark
 	@$(PY) -m benchmarks $(@:bench-%=%) $(ARGS)
 
 # In environments of their own: they and Signpost need different versions of the same packages.

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand
 
 COMMANDS = {
     "auth": "benchmarks.auth",
+    "budgets": "benchmarks.chat.budgets",
     "catalog": "benchmarks.catalog.command",
     "chat": "benchmarks.chat.command",
     "deliveries": "benchmarks.deliveries.command",

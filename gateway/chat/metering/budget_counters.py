@@ -68,7 +68,9 @@ class Reading:
 class Counter:
     """One counter: what this process has used and holds, and a reading of each store.
 
-    The stores count the same, so the highest of them decides.
+    The stores count the same, so the highest of them decides. Near the limit (`is_near`) the
+    stores also get what is held and what waits for a reading, so that two processes cannot take
+    the same rest.
     """
 
     budget: BudgetEntry
@@ -76,6 +78,13 @@ class Counter:
     readings: Sequence[Reading] = ()
     own: int = 0
     reserved: int = 0
+    waiting: int = 0
+    is_near: bool = False
+
+    @property
+    def shared(self) -> int:
+        """What the stores shall have of this process."""
+        return self.own + (self.reserved + self.waiting if self.is_near else 0)
 
     @property
     def used(self) -> int:

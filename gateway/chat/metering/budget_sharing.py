@@ -107,10 +107,10 @@ class Sharing:
         uses = {}
         for key, counter in self.counters.items():
             reading = counter.readings[self.index]
-            if reading.is_wanted or counter.reserved or counter.own != reading.sent:
+            if reading.is_wanted or counter.reserved or counter.shared != reading.sent:
                 reading.is_wanted = False
                 ends_at = int(counter.ends_at.timestamp())
-                uses[key] = Use(counter.own, reading.sent, ends_at)
+                uses[key] = Use(counter.shared, reading.sent, ends_at)
         return uses
 
     def _fail(self, reason: str) -> None:

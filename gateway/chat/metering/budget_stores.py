@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, Protocol
 
+import redis
 import redis.asyncio
+from django.conf import settings
 from django.db import Error, connection
 from redis.exceptions import RedisError
 
@@ -22,6 +24,7 @@ DATABASE_S, REDIS_S = 1.0, 0.25
 NAME = "signpost:budget:"
 # A stream that began in a window may end after it.
 KEPT_S = 86_400
+FORGOTTEN = 1000  # by one command
 
 
 class Use(NamedTuple):
@@ -136,6 +139,14 @@ def redis_name(key: CounterKey) -> str:
     """Return the name of a counter's hash."""
     text = "\n".join((key.budget, key.subject, str(key.window)))
     return NAME + hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+def forget(redis_url: str, keys: Iterable[CounterKey]) -> None:
+    """Remove counters from Redis, as their rows are removed. Raises RedisError."""
+    names = sorted(map(redis_name, keys))
+    with redis.Redis.from_url(redis_url, **settings.REDIS_TIMEOUTS) as client:
+        for start in range(0, len(names), FORGOTTEN):
+            client.delete(*names[start : start + FORGOTTEN])
 
 
 def stores(in_thread: InThread, redis_url: str) -> tuple[Store, ...]:

@@ -229,34 +229,52 @@ class Budgets:
     async def _know(self, counters: Iterable[Counter], amounts: Amounts) -> None:
         """Wait for a reading of counters that were idle here, or are near their limit.
 
-        Of the quickest store that answers. Without one, the last readings serve: chat goes on.
+        A new counter is read in each store, for one of them may have lost its memory; afterwards
+        the quickest store that answers decides. Without one, the last readings serve: chat goes
+        on.
         """
         for counter in counters:
             for reading in counter.readings:
                 reading.is_wanted = True
+        old = self.clock() - STALE_S
         for sharing in self._sharings:
-            if not sharing.is_available:
-                continue
-            old = self.clock() - STALE_S
-            if any(c.readings[sharing.index].read_at < old for c in counters):
+            readings = (counter.readings[sharing.index] for counter in counters)
+            is_old = any(reading.read_at < old for reading in readings)
+            if is_old and sharing.is_available:
                 await sharing.read(in_turn=False)
-            elif self._may_be_full(sharing, counters, amounts):
-                await sharing.read(in_turn=True)
+        for sharing in self._sharings:
             if sharing.is_available:
+                if near := self._near(sharing, counters, amounts):
+                    await self._claim(sharing, near, amounts)
                 return
 
-    def _may_be_full(
+    def _near(
         self, sharing: Sharing, counters: Iterable[Counter], amounts: Amounts
-    ) -> bool:
-        return any(
-            counter.may_be_full(
+    ) -> list[Counter]:
+        """Return the counters that the other processes may have used up since the reading."""
+        return [
+            counter
+            for counter in counters
+            if counter.may_be_full(
                 amounts.of(counter.budget),
                 store=sharing.index,
                 now=self.clock(),
                 every_s=sharing.store.every_s,
             )
-            for counter in counters
-        )
+        ]
+
+    async def _claim(
+        self, sharing: Sharing, counters: Iterable[Counter], amounts: Amounts
+    ) -> None:
+        """Add what a request may use before it is decided: the next reading says if it fits."""
+        for counter in counters:
+            counter.is_near = True
+            counter.waiting += amounts.of(counter.budget)
+        try:
+            await sharing.read(in_turn=True)
+        finally:
+            for counter in counters:
+                counter.waiting -= amounts.of(counter.budget)
 
     def start(self) -> None:
         self._tasks = [
@@ -319,7 +337,7 @@ class Budgets:
         now = self.now()
         for key, counter in list(self._counters.items()):
             is_over = counter.ends_at + KEPT < now and not counter.reserved
-            if is_over and all(r.sent == counter.own for r in counter.readings[-1:]):
+            if is_over and all(r.sent == counter.shared for r in counter.readings[-1:]):
                 del self._counters[key]
 
 

@@ -26,6 +26,7 @@ from gateway.chat.metering.budget_stores import (
 )
 from gateway.chat.metering.limits import redis_client
 from gateway.chat.metering.usage import prune
+from gateway.erasure import tenant_erasure
 
 NOW = int(time.time())
 ONE = CounterKey("monthly", "tenant acme", NOW - 100, "acme")
@@ -167,3 +168,12 @@ def test_redis_forgets_a_counter_after_its_window_and_holds_no_name(redis_url):
     with redis.from_url(redis_url) as client:
         left = int(client.ttl(name))
     assert 0 < left <= 3600 + budget_stores.KEPT_S + 60
+
+
+@pytest.mark.django_db
+def test_an_erased_tenant_leaves_nothing_in_redis(redis_url):
+    store = RedisStore(redis_client(redis_url))
+    add(store, {ONE: (5, 0), ALL: (7, 0)})
+    add_to_rows({ONE: 5, ALL: 7})
+    tenant_erasure("acme").erase()
+    assert add(store, {ONE: (0, 0), ALL: (7, 7)}) == {ONE: 0, ALL: 7}

@@ -78,14 +78,18 @@ async def in_thread(function: Callable[[], Any]) -> Any:
 
 
 def process(
-    database: Database, *entries: BudgetEntry, endpoints: Any = dict, **options: Any
+    database: Database,
+    *entries: BudgetEntry,
+    endpoints: Any = dict,
+    quick: Database | None = None,
+    **options: Any,
 ) -> Budgets:
     load = Definitions(
         in_thread, endpoints, load=lambda _: Loaded(entries, {"small": PRICE})
     )
     return Budgets(
         load,
-        (database,),
+        (quick, database) if quick else (database,),
         report=database.report,
         now=lambda: database.now,
         clock=lambda: database.now.timestamp(),  # noqa: PLW0108 - `now` changes
@@ -320,6 +324,48 @@ def test_near_a_limit_a_request_waits_for_the_next_reading():
     assert database.now - began <= timedelta(seconds=3)
     run(first.share())
     assert sum(database.amounts.values()) == 101
+
+
+def test_two_processes_cannot_take_the_same_rest():
+    """What waits near a limit is in the store before it is decided."""
+    database = Database()
+    first, second = (process(database, budget(limit=100)) for _ in range(2))
+    for each in (first, second):
+        run(use(each, request(), ONE), each.share())
+    for _ in range(4):
+        database.now += timedelta(seconds=1)
+        for each in (first, second):
+            run(*(use(each, request(), ONE) for _ in range(10)), each.share())
+    admitted = 82
+    for each in (first, second):
+        database.now += timedelta(seconds=0.5)
+        admitted += asyncio.run(admitted_of(each, 20))
+    assert admitted == 100
+    run(first.share(), second.share())
+    assert sum(database.amounts.values()) == 100
+
+
+async def admitted_of(budgets: Budgets, count: int) -> int:
+    """Return how many of several requests at once are admitted; they go on."""
+    reserved = (budgets.reserve(request()) for _ in range(count))
+    results = await asyncio.gather(*reserved, return_exceptions=True)
+    return results.count(None)
+
+
+def test_without_the_quicker_store_the_other_one_serves():
+    quick, database = Database(), Database()
+    quick.name, quick.every_s = "redis", 0.25
+    entry = budget(limit=2)
+    budgets, other = (process(database, entry, quick=quick) for _ in range(2))
+    run(use(budgets, request(), ONE), budgets.share())
+    quick.is_away = True
+    run(use(other, request(), ONE), other.share())
+    database.now += timedelta(seconds=61)
+    refusal(budgets, request())
+    quick.is_away, quick.amounts = False, Counter()  # it has lost its memory
+    quick.now = database.now
+    for each in (budgets, other, process(database, entry, quick=quick)):
+        refusal(each, request())
 
 
 def test_a_steady_use_costs_one_statement_a_second():

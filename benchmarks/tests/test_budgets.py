@@ -1,0 +1,23 @@
+"""The benchmark of budgets lets processes spend one together, and prints by how much too much."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.core.management import call_command
+
+from benchmarks.__main__ import command
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+def test_the_overshoot_is_at_most_what_others_use_in_a_second(capfd):
+    call_command(command("budgets"), "--processes=2", "--rate=20", "--spent-after=3")
+    output = capfd.readouterr().out
+    row = re.search(r"\| SQLite alone \|((?: \d+ \|){5}) [\d.]+ s \|", output)
+    assert row
+    limit, admitted, over, in_flight, others = map(int, re.findall(r"\d+", row[1]))
+    assert limit == 120
+    assert admitted == limit + over
+    assert over <= in_flight + others
