@@ -14,13 +14,13 @@ RANDOM_BITS = 74
 LATEST = 2**56 - 1  # microseconds: in the year 4253
 
 
-def public_id(prefix: str) -> str:
-    """Return an unguessable id such as `evt_0d1k…` that sorts by its creation time.
+def public_id(prefix: str, *, at: datetime | None = None) -> str:
+    """Return an unguessable id such as `evt_0d1k…` that sorts by its creation time, now or `at`.
 
     After the prefix come 26 characters: 56 bits of microseconds, then 74 random bits.
     """
-    number = (time.time_ns() // 1000 << RANDOM_BITS) | secrets.randbits(RANDOM_BITS)
-    return _text(prefix, number)
+    micros = int(at.timestamp() * 1_000_000) if at else time.time_ns() // 1000
+    return _text(prefix, (micros << RANDOM_BITS) | secrets.randbits(RANDOM_BITS))
 
 
 def _text(prefix: str, number: int) -> str:

@@ -87,8 +87,9 @@ def _endpoints() -> Verdict:
         deleted_at=None, status=Endpoint.Status.DISABLED
     ).count()
     if disabled:
+        are = "endpoint is" if disabled == 1 else "endpoints are"
         return warning(
-            f"{disabled} endpoints are disabled after failing too often: see the admin."
+            f"{disabled} {are} disabled after failing too often: see the admin."
         )
     return ok("No endpoint is disabled.")
 

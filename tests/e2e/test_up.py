@@ -121,7 +121,7 @@ def test_no_demo_leaves_an_empty_database_empty_and_demo_fills_it_later(data):
         it.wait_for(READY)
         assert it.end() == 0
         assert "Demo user: demo" in it.output
-    assert len(rows(data)["auth_user"]) == 2
+    assert len(rows(data)["auth_user"]) == 3
 
 
 # ── Start and stop ──────────────────────────────────────────────────────────────────
