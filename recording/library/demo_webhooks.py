@@ -45,7 +45,7 @@ class Story:
 
 STORIES = (
     Story("shop", "Sample: it works."),
-    Story("billing", "Sample: it fails since two hours.", fails_since=2),
+    Story("billing", "Sample: it fails.", fails_since=2),
     Story("archive", "Sample: it was disabled.", fails_since=12),
 )
 
@@ -195,6 +195,7 @@ class _Day:
             alerted_at=self.failing_since,
         )
         EndpointChange.objects.filter(endpoint=self.endpoint).update(at=created_at)
+        self.endpoint.endpointsecret_set.update(created_at=created_at)
         if self.disabled_at:
             EndpointChange.objects.create(
                 endpoint=self.endpoint,

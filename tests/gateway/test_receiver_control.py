@@ -76,7 +76,7 @@ def test_without_the_option_nothing_is_obeyed(acme, told, status, header):
     ],
 )
 def test_the_receiver_switches_its_subscription_off(
-    acme: Api, told, status, header, answer
+    admin_client, acme: Api, told, status, header, answer
 ):
     with answering(status, header).running() as subscriber:
         subscription = acme.create(subscriber.url)
@@ -106,6 +106,11 @@ def test_the_receiver_switches_its_subscription_off(
     assert (line.actor, line.words) == ("The receiver", "switched it off")
     assert line.details == [("answer", attempt.error)]
     assert told == [("gateway.alerts.tell", ["disabled"], endpoint.public_id)]
+    page = admin_client.get(f"/admin/webhooks_core/endpoint/{endpoint.pk}/change/")
+    text = page.content.decode()
+    assert "Switched off by its receiver since " in text
+    assert "Its owner has switched it off" not in text
+    assert f"{answer}, {OFF}" in text
 
 
 @pytest.mark.usefixtures("obeying")

@@ -149,7 +149,7 @@ class EndpointAdmin(OwnerPageAdmin):
             "owner": owners.label(obj),
             "subtitle": None,
             "health": badge(obj),
-            "advice": Health.of(obj).advice,
+            "advice": "" if obj.refused_at else Health.of(obj).advice,
             "state": endpoint_state.describe(obj, now=now),
             "changes": changes.of(obj)[:RECENT],
             "suspended": _count_suspended(obj),

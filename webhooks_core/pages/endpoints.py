@@ -64,7 +64,11 @@ class Start(OwnerView):
         shown = [(row, states[row.pk], days[row.pk]) for row in rows]
         context = {
             "rows": shown,
-            "wrong": [each for each in shown if each[1].state.tone == "error"],
+            "wrong": [
+                each
+                for each in shown
+                if each[1].state.tone == "error" or each[0].refused_at
+            ],
             "form": form,
             "quota": self.owner.profile.quota,
             "receives_all": receives_all(self.owner.profile),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.conf import settings
+from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.admin.looking import SCRIPT, nothing_changes, queries_of
@@ -187,3 +188,17 @@ def test_an_account_that_is_switched_off_meanwhile_adds_nothing(ada):
     response = ada.browser.post(BASE, {"url": NOWHERE})
     assert response.status_code == 302
     assert not Endpoint.objects.exists()
+
+
+def test_what_its_receiver_switched_off_is_said_on_top_and_enabled_here(ada):
+    endpoint = ada.endpoint()
+    assert Endpoint.objects.refuse(pk=endpoint.pk, now=timezone.now())
+    assert not Endpoint.objects.refuse(pk=endpoint.pk, now=timezone.now())
+    assert ada.page().count("Switched off by its receiver since ") == 1
+    page = f"/endpoints/{endpoint.public_id}"
+    assert "the header `webhook-delivery: disable`" in ada.page(page)
+    assert "Enabled: what waits is sent now." in ada.post(f"{page}/enable")
+    endpoint.refresh_from_db()
+    assert endpoint.is_receiving
+    assert endpoint.refused_at is None
+    assert "Enable</button>" not in ada.page(page)
