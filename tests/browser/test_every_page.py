@@ -114,6 +114,7 @@ def details() -> list[str]:
         f"{webhooks}endpoint/{target.pk}/rotate-secret/confirm/",
         f"{webhooks}dispatcherlease/dashboard/",
         f"{webhooks}event/catalogue/",
+        f"{webhooks}delivery/resend-failed/?hours=24",
     ]
 
 
