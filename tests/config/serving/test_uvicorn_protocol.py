@@ -166,12 +166,12 @@ def test_a_client_that_does_not_read_a_response_is_disconnected(
 def test_a_client_that_reads_too_slowly_is_disconnected(client, monkeypatch):
     monkeypatch.setattr(uvicorn_protocol, "MAX_CHECKS", 3)
     client.send(REQUEST % b"large")
-    until(client.unread, "the answer")
+    until(client.check, "a check that finds the whole answer unread")
     for _ in range(3):
-        seen = client.check()
-        while client.ends and client.unread() == seen:
+        unread = client.unread()
+        while client.ends and client.unread() == unread:
             client.socket.recv(100_000)
-    client.check()
+        client.check()
     until(lambda: not client.ends, "the end of the connection")
 
 
