@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import tomllib
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -18,6 +17,7 @@ from environs import validate
 from config import third_party
 from config.environment import Environment, check_local, stored_key, with_query
 from config.operations import logs
+from config.third_party import *  # noqa: F403 - settings that depend on no other
 from recording.oauth import redirects
 
 django_stubs_ext.monkeypatch()
@@ -290,7 +290,6 @@ AUTHENTICATION_BACKENDS = [
 LOGIN_URL = "/accounts/login"
 LOGIN_REDIRECT_URL = "/accounts"
 LOGOUT_REDIRECT_URL = "/accounts/login"
-AUTH_PASSWORD_VALIDATORS = third_party.AUTH_PASSWORD_VALIDATORS
 
 # ── Database, cache, tasks ──────────────────────────────────────────────────────────
 
@@ -323,7 +322,7 @@ CACHES = {
     else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 }
 
-Q_CLUSTER: dict[str, Any] = third_party.Q_CLUSTER | {
+Q_CLUSTER = third_party.Q_CLUSTER | {
     "workers": WORKERS,
     **(
         {"redis": with_query(REDIS_URL, REDIS_TIMEOUTS)}
@@ -361,29 +360,11 @@ SECURE_PROXY_SSL_HEADER = (
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
-CONTENT_SECURITY_POLICY = third_party.CONTENT_SECURITY_POLICY
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
-
-vars().update(third_party.ALLAUTH)
-
-# Ten wrong passwords lock one user name for one address, so that no client can lock out others.
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_FAILURE_LIMIT = 10
-AXES_COOLOFF_TIME = timedelta(minutes=15)
-AXES_RESET_ON_SUCCESS = True
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-AXES_DISABLE_ACCESS_LOG = True
-AXES_VERBOSE = False
-AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next", "csrfmiddlewaretoken"]
-AXES_CLIENT_IP_CALLABLE = "recording.oauth.throttles.client_address"
-AXES_LOCKOUT_CALLABLE = "recording.accounts.views.pages.locked_out"
 
 # ── The products ────────────────────────────────────────────────────────────────────
 
 WEBHOOK_SUPPORT_GROUP = "support"
-
-REST_FRAMEWORK = third_party.REST_FRAMEWORK
-GRAPHENE = third_party.GRAPHENE
 
 PASSWORD_HASHERS = [
     *global_settings.PASSWORD_HASHERS,  # passwords of users
@@ -393,7 +374,6 @@ PASSWORD_HASHERS = [
 OAUTH2_PROVIDER_APPLICATION_MODEL = "recording_oauth.Application"
 OAUTH2_PROVIDER_GRANT_MODEL = "recording_oauth.Grant"
 OAUTH2_PROVIDER = third_party.OAUTH2_PROVIDER | {"OIDC_ISS_ENDPOINT": BASE_URL}
-SILENCED_SYSTEM_CHECKS = third_party.SILENCED_SYSTEM_CHECKS
 
 SPECTACULAR_SETTINGS = third_party.SPECTACULAR_SETTINGS | {"VERSION": VERSION}
 

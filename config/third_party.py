@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
-from csp.constants import NONE, SELF
+from csp import constants
 
 Q_CLUSTER: dict[str, Any] = {
     "name": "signpost",
@@ -34,15 +35,15 @@ AUTH_PASSWORD_VALIDATORS = [
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
-        "default-src": [NONE],
-        "script-src": [SELF],
-        "style-src": [SELF],
-        "img-src": [SELF, "data:"],
-        "font-src": [SELF],
-        "connect-src": [SELF],
-        "form-action": [SELF],
-        "frame-ancestors": [NONE],
-        "base-uri": [NONE],
+        "default-src": [constants.NONE],
+        "script-src": [constants.SELF],
+        "style-src": [constants.SELF],
+        "img-src": [constants.SELF, "data:"],
+        "font-src": [constants.SELF],
+        "connect-src": [constants.SELF],
+        "form-action": [constants.SELF],
+        "frame-ancestors": [constants.NONE],
+        "base-uri": [constants.NONE],
     }
 }
 
@@ -95,30 +96,40 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
 }
 
-ALLAUTH: dict[str, Any] = {
-    "ACCOUNT_ADAPTER": "recording.accounts.adapters.AccountAdapter",
-    "ACCOUNT_AUTHENTICATED_LOGIN_REDIRECTS": False,  # another account may log in
-    "ACCOUNT_EMAIL_VERIFICATION": "none",
-    "ACCOUNT_FORMS": {"login": "recording.accounts.forms.LoginForm"},
-    "ACCOUNT_LOGIN_METHODS": {"username"},
-    "ACCOUNT_LOGIN_TIMEOUT": 600,
-    # Ours are by address and by name, and work without the cache: recording/accounts/logins.py.
-    "ACCOUNT_RATE_LIMITS": False,
-    "ACCOUNT_SESSION_REMEMBER": True,
-    "MFA_ADAPTER": "recording.accounts.adapters.MFAAdapter",
-    "MFA_ALLOW_UNVERIFIED_EMAIL": True,
-    "MFA_FORMS": {
-        "authenticate": "recording.accounts.forms.CodeForm",
-        "authenticate_webauthn": "recording.accounts.forms.UsePasskeyForm",
-        "activate_totp": "recording.accounts.forms.ActivateForm",
-        "add_webauthn": "recording.accounts.forms.AddPasskeyForm",
-        "edit_webauthn": "recording.accounts.forms.RenamePasskeyForm",
-    },
-    # Without recovery codes: ours are stored as hashes, recording/accounts/second_factors.py.
-    "MFA_SUPPORTED_TYPES": ["totp", "webauthn"],
-    "MFA_TOTP_ISSUER": "Signpost",
-    "MFA_TOTP_TOLERANCE": 1,
+ACCOUNT_ADAPTER = "recording.accounts.adapters.AccountAdapter"
+ACCOUNT_AUTHENTICATED_LOGIN_REDIRECTS = False  # another account may log in
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_FORMS = {"login": "recording.accounts.forms.LoginForm"}
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_LOGIN_TIMEOUT = 600
+# Ours are by address and by name, and work without the cache: recording/accounts/logins.py.
+ACCOUNT_RATE_LIMITS = False
+ACCOUNT_SESSION_REMEMBER = True
+MFA_ADAPTER = "recording.accounts.adapters.MFAAdapter"
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_FORMS = {
+    "authenticate": "recording.accounts.forms.CodeForm",
+    "authenticate_webauthn": "recording.accounts.forms.UsePasskeyForm",
+    "activate_totp": "recording.accounts.forms.ActivateForm",
+    "add_webauthn": "recording.accounts.forms.AddPasskeyForm",
+    "edit_webauthn": "recording.accounts.forms.RenamePasskeyForm",
 }
+# Without recovery codes: ours are stored as hashes, recording/accounts/second_factors.py.
+MFA_SUPPORTED_TYPES = ["totp", "webauthn"]
+MFA_TOTP_ISSUER = "Signpost"
+MFA_TOTP_TOLERANCE = 1
+
+# Ten wrong passwords lock one user name for one address, so that no client can lock out others.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_VERBOSE = False
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next", "csrfmiddlewaretoken"]
+AXES_CLIENT_IP_CALLABLE = "recording.oauth.throttles.client_address"
+AXES_LOCKOUT_CALLABLE = "recording.accounts.views.pages.locked_out"
 
 SILENCED_SYSTEM_CHECKS = [
     # http redirect addresses: recording's own policy allows them for loopback only.
