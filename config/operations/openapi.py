@@ -146,20 +146,25 @@ def introduce(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     result["components"]["securitySchemes"] = {
         name: schemes[name] | {"description": text} for name, text in SCHEMES.items()
     }
-    _escape(result)
-    return result
+    escaped: dict[str, Any] = _escaped(result)
+    return escaped
 
 
-def _escape(value: Any) -> None:
-    """Keep `<key>` in descriptions, which are Markdown, from being read as a tag."""
-    if isinstance(value, dict):
-        text = value.get("description")
-        if isinstance(text, str):
-            value["description"] = TAG.sub(lambda tag: tag[1] or "\\<", text)
-        value = [item for key, item in value.items() if key not in EXAMPLES]
+def _escaped(value: Any) -> Any:
+    """Keep `<key>` in descriptions, which are Markdown, from being read as a tag.
+
+    Returns a copy: parts of the document are constants, which the next one contains too.
+    """
     if isinstance(value, list):
-        for item in value:
-            _escape(item)
+        return [_escaped(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    copy = {
+        key: item if key in EXAMPLES else _escaped(item) for key, item in value.items()
+    }
+    if isinstance(text := copy.get("description"), str):
+        copy["description"] = TAG.sub(lambda tag: tag[1] or "\\<", text)
+    return copy
 
 
 def add_operation(result: dict[str, Any], **_: Any) -> dict[str, Any]:

@@ -5,6 +5,8 @@ import re
 
 from django.conf import settings
 
+from config.operations.api_docs import openapi
+
 PUBLISHED = settings.BASE_DIR / "docs" / "api" / "openapi.json"
 
 
@@ -14,6 +16,10 @@ def test_the_document_is_the_published_one(client):
     assert answer["Content-Type"] == "application/json"
     assert answer.content == PUBLISHED.read_bytes()
     assert json.loads(answer.content)["openapi"].startswith("3.1")
+
+
+def test_a_document_does_not_depend_on_the_one_before():
+    assert openapi() == openapi() == PUBLISHED.read_text("utf-8")
 
 
 def test_an_unchanged_document_is_not_sent_again(client):
