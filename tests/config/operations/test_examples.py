@@ -7,6 +7,8 @@ import re
 import orjson
 import pytest
 
+from gateway import keys
+from gateway.rights import SCOPES
 from recording.accounts import personal_tokens
 from tests.factories import UserFactory
 from tests.fuzzing import DOCUMENT
@@ -34,11 +36,11 @@ def examples():
 @pytest.mark.usefixtures("no_resolver")
 def test_every_example_of_a_json_request_is_accepted(client):
     token = personal_tokens.create(user=UserFactory.create(), days=1).text
+    key = keys.create(tenant="acme", principal="ada", scopes=SCOPES).text
     ids: dict[str, str] = {}
     for method, path, schemes, body in examples():
-        headers = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
-        if "recordingBearer" in schemes:
-            headers = {"Authorization": f"Bearer {token}"}
+        bearer = token if "recordingBearer" in schemes else key
+        headers = {"Authorization": f"Bearer {bearer}"}
         target = re.sub(r"\{(\w+)\}", lambda match: ids[match[1]], path)
         response = client.generic(
             method.upper(), target, orjson.dumps(body), JSON, headers=headers
