@@ -8,6 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from gateway.chat import budget_models  # noqa: F401 - Django looks for tables here
@@ -163,6 +164,8 @@ class ModelPrice(models.Model):
         "Of a million tokens of reasoning; empty means the completion price.",
         **OPTIONAL,
     )
+
+    updated_at = models.DateTimeField(auto_now=True, db_default=Now())
 
     class Meta:
         ordering = ["model"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from django.db import Error
 
 from gateway import configuration
 from gateway.chat.budget_models import Budget
+from gateway.chat.metering.budget_stores import version
 from gateway.chat.metering.price_list import listed
 from gateway.chat.models import ModelPrice
 from gateway.configuration import EntryError
@@ -28,10 +29,11 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 class Loaded(NamedTuple):
-    """The budgets, and prices by model if a budget limits costs."""
+    """The budgets, prices by model if a budget limits costs, and the version of both."""
 
     budgets: Sequence[BudgetEntry]
     prices: Mapping[str, ModelPrice]
+    version: str = ""
 
 
 def budgets() -> list[BudgetEntry]:
@@ -51,9 +53,9 @@ def budgets() -> list[BudgetEntry]:
 
 def load(endpoints: Mapping[str, ModelEntry]) -> Loaded:
     """Return the budgets and the prices that they need. Raises DatabaseError."""
-    current = budgets()
+    before, current = version(), budgets()
     costs = any(budget.counts == COST for budget in current)
-    return Loaded(current, prices(endpoints) if costs else {})
+    return Loaded(current, prices(endpoints) if costs else {}, before)
 
 
 def prices(endpoints: Mapping[str, ModelEntry]) -> dict[str, ModelPrice]:
@@ -75,6 +77,7 @@ class Definitions:
     load: Callable[[Mapping[str, ModelEntry]], Loaded] = load
     budgets: Sequence[BudgetEntry] = ()
     prices: Mapping[str, ModelPrice] = field(default_factory=dict)
+    _loaded_for: tuple[str, Collection[str]] = ("", ())
     _first: asyncio.Task[None] | None = None
 
     @property
@@ -88,11 +91,18 @@ class Definitions:
             self._first = asyncio.create_task(self.renew())
         await asyncio.wait({self._first}, timeout=WAIT_S)
 
-    async def renew(self) -> None:
-        """Load again. Without the database, what was loaded last serves."""
+    async def renew(self, version: str = "") -> None:
+        """Load again, unless the version of the database is known and the same.
+
+        Without the database, what was loaded last serves.
+        """
+        endpoints = self.endpoints()
+        if version and self._loaded_for == (version, endpoints.keys()):
+            return
         try:
-            loaded = await self.in_thread(partial(self.load, self.endpoints()))
+            loaded = await self.in_thread(partial(self.load, endpoints))
         except (Error, TimeoutError, OSError) as error:
             log.warning("budgets not loaded", error=type(error).__name__)
             return
-        self.budgets, self.prices = loaded
+        self.budgets, self.prices, version = loaded
+        self._loaded_for = version, endpoints.keys()

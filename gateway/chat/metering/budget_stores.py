@@ -54,6 +54,8 @@ class Store(Protocol):
 
     name: str
     every_s: float
+    # Of the budgets and prices when the counters were read last; "" if the store does not know.
+    version: str
 
     async def add(self, uses: Mapping[CounterKey, Use]) -> Mapping[CounterKey, Stored]:
         """Add what is not sent yet; return what the counters have now.
@@ -69,26 +71,47 @@ class DatabaseStore:
     in_thread: InThread
     name: str = "database"
     every_s: float = DATABASE_S
+    version: str = ""
 
     async def add(self, uses: Mapping[CounterKey, Use]) -> Mapping[CounterKey, Stored]:
         amounts = {key: use.total - use.sent for key, use in uses.items()}
         try:
-            stored: Mapping[CounterKey, Stored] = await self.in_thread(
-                partial(add_to_rows, amounts)
-            )
+            stored: Mapping[CounterKey, Stored]
+            stored, self.version = await self.in_thread(partial(add_to_rows, amounts))
         except (Error, TimeoutError, OSError) as error:
             raise StoreUnavailableError(type(error).__name__) from error
         return stored
 
 
-def add_to_rows(amounts: Mapping[CounterKey, int]) -> dict[CounterKey, Stored]:
-    """Add to counters, and create missing ones; return what each has now. Raises DatabaseError.
+def _version_of(table: str) -> str:
+    last = "COALESCE(CAST(MAX(updated_at) AS text), '')"
+    return f"(SELECT {last} || CAST(COUNT(*) AS text) FROM {table})"  # noqa: S608 - names of ours
 
-    In the order of the keys, so that two processes cannot block each other.
+
+# It changes with each budget and price that is saved or deleted.
+VERSION = " || ' ' || ".join(
+    map(_version_of, ("gateway_chat_budget", "gateway_chat_modelprice"))
+)
+
+
+def version() -> str:
+    """Return the version of the budgets and prices in the database. One query."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {VERSION}")
+        return str(cursor.fetchone()[0])
+
+
+def add_to_rows(
+    amounts: Mapping[CounterKey, int],
+) -> tuple[dict[CounterKey, Stored], str]:
+    """Add to counters, and create missing ones; return what each has now, and version().
+
+    One statement, in the order of the keys, so that two processes cannot block each other.
+    Raises DatabaseError.
     """
     keys = {key[:3]: key for key in sorted(amounts)}
     if not keys:
-        return {}
+        return {}, ""
     values = [value for key in keys.values() for value in (*key, amounts[key])]
     columns = 'budget, subject, "window", tenant, amount, reported'
     rows = ", ".join(["(%s, %s, %s, %s, %s, 0)"] * len(keys))
@@ -96,14 +119,12 @@ def add_to_rows(amounts: Mapping[CounterKey, int]) -> dict[CounterKey, Stored]:
         f"INSERT INTO gateway_chat_budgetcounter ({columns}) VALUES {rows} "  # noqa: S608 - names of ours
         'ON CONFLICT (budget, subject, "window") DO UPDATE '
         "SET amount = gateway_chat_budgetcounter.amount + excluded.amount "
-        'RETURNING budget, subject, "window", amount, reported'
+        f'RETURNING budget, subject, "window", amount, reported, {VERSION}'
     )
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        return {
-            keys[budget, subject, window]: Stored(amount, reported)
-            for budget, subject, window, amount, reported in cursor.fetchall()
-        }
+        rows = cursor.fetchall()
+    return {keys[row[:3]]: Stored(*row[3:5]) for row in rows}, str(rows[0][5])
 
 
 @dataclass(slots=True)
@@ -118,6 +139,7 @@ class RedisStore:
     client: redis.asyncio.Redis
     name: str = "redis"
     every_s: float = REDIS_S
+    version: str = ""
     _process: str = field(default_factory=lambda: secrets.token_hex(8))
 
     async def add(self, uses: Mapping[CounterKey, Use]) -> Mapping[CounterKey, Stored]:

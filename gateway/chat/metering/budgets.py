@@ -278,7 +278,7 @@ class Budgets:
 
     def start(self) -> None:
         self._tasks = [
-            asyncio.create_task(self._run(RENEWED_S, self.definitions.renew)),
+            asyncio.create_task(self._run(RENEWED_S, self._renew)),
             *(
                 asyncio.create_task(
                     self._run(sharing.store.every_s, partial(self._share, sharing))
@@ -302,6 +302,12 @@ class Budgets:
                 await act()
             except Exception:
                 log.exception("budgets failed")
+
+    async def _renew(self) -> None:
+        """Load the budgets again, if no recent reading says that they are the same."""
+        began = self.clock() - RENEWED_S
+        recent = (s.store.version for s in self._sharings if s.began_at >= began)
+        await self.definitions.renew(next(filter(None, recent), ""))
 
     async def share(self) -> None:
         """Share with every store now."""

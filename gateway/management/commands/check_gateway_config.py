@@ -9,7 +9,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway import configuration
+from gateway.chat.metering.price_list import unpriced
 from webhooks_core.management.output import add_json_argument, format_output
+
+UNPRICED = (
+    "\nA budget limits the cost of models that the public list has no price of: {}."
+    " Without a price in the admin, they count at the highest price of their upstream."
+)
 
 
 class Command(BaseCommand):
@@ -28,6 +34,10 @@ class Command(BaseCommand):
             "file": str(file),
             "subscriptions": len(loaded.webhooks.subscriptions),
             "models": len(loaded.models),
+            "without_price": unpriced(loaded),
         }
         words = "{file}: sound; {subscriptions} static subscriptions, {models} models"
-        self.stdout.write(format_output(values, words.format(**values), as_json=json))
+        text = words.format(**values)
+        if names := unpriced(loaded):
+            text += UNPRICED.format(", ".join(names))
+        self.stdout.write(format_output(values, text, as_json=json))

@@ -35,7 +35,7 @@ KEY = CounterKey(
 
 def use(amount: int, key: CounterKey = KEY, entry: BudgetEntry = ENTRY) -> None:
     """Add to a counter as any process does, and report what it reached."""
-    stored = add_to_rows({key: amount})[key]
+    stored = add_to_rows({key: amount})[0][key]
     if highest_share(entry, stored.amount) > (stored.reported or 0):
         report([Reached(key, entry, stored.amount)])
 

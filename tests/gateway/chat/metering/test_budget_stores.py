@@ -12,7 +12,7 @@ import redis
 from django.conf import settings
 from django.utils import timezone
 
-from gateway.chat.budget_models import BudgetCounter
+from gateway.chat.budget_models import Budget, BudgetCounter
 from gateway.chat.metering import budget_stores
 from gateway.chat.metering.budget_counters import CounterKey
 from gateway.chat.metering.budget_stores import (
@@ -27,6 +27,7 @@ from gateway.chat.metering.budget_stores import (
 from gateway.chat.metering.limits import redis_client
 from gateway.chat.metering.usage import prune
 from gateway.erasure import tenant_erasure
+from tests.gateway.chat.factories import ModelPriceFactory
 
 NOW = int(time.time())
 ONE = CounterKey("monthly", "tenant acme", NOW - 100, "acme")
@@ -115,24 +116,37 @@ def test_a_store_that_is_away_says_so(monkeypatch):
 @pytest.mark.django_db
 def test_one_statement_adds_to_all_counters(django_assert_num_queries):
     with django_assert_num_queries(0):
-        assert add_to_rows({}) == {}
+        assert add_to_rows({}) == ({}, "")
     with django_assert_num_queries(1):
-        assert add_to_rows({ALL: 1, OTHER: 2}) == {
-            ALL: Stored(1, 0),
-            OTHER: Stored(2, 0),
-        }
+        stored, _ = add_to_rows({ALL: 1, OTHER: 2})
+    assert stored == {ALL: Stored(1, 0), OTHER: Stored(2, 0)}
 
 
 @pytest.mark.django_db
 def test_as_many_counters_as_callers_are_written():
     many = {ONE._replace(subject=f"tenant {n}"): n for n in range(10_000)}
-    assert {key: stored.amount for key, stored in add_to_rows(many).items()} == many
+    assert {key: stored.amount for key, stored in add_to_rows(many)[0].items()} == many
 
 
 @pytest.mark.django_db
 def test_a_counter_is_found_whoever_it_belonged_to():
     add_to_rows({ONE._replace(tenant=""): 1})
-    assert add_to_rows({ONE: 1}) == {ONE: Stored(2, 0)}
+    assert add_to_rows({ONE: 1})[0] == {ONE: Stored(2, 0)}
+
+
+@pytest.mark.django_db
+def test_the_statement_says_whether_budgets_or_prices_have_changed():
+    def changed(act: Callable[[], Any]) -> bool:
+        before = add_to_rows({ONE: 1})[1]
+        assert before == budget_stores.version() == add_to_rows({ONE: 1})[1]
+        act()
+        return add_to_rows({ONE: 1})[1] != before
+
+    row, price = Budget(name="b", limit=1), ModelPriceFactory.build()
+    for saved in (row, price):
+        assert changed(saved.save)
+        assert changed(saved.save)
+        assert changed(saved.delete)
 
 
 @pytest.mark.django_db

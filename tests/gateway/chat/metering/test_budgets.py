@@ -39,7 +39,7 @@ PRICE = ModelPrice(model="small", prompt_price=Decimal(1), completion_price=Deci
 class Database:
     """The counters that all processes share; the time passes only when somebody waits."""
 
-    name, every_s = "database", 1.0
+    name, every_s, version = "database", 1.0, "1"
 
     def __init__(self) -> None:
         self.amounts: Counter[CounterKey] = Counter()
@@ -375,6 +375,14 @@ def test_a_steady_use_costs_one_statement_a_second():
     ]
     budgets = process(database, *entries)
     budgets.sleep = database.wait
+    loads = 0
+
+    def load(_: Any) -> Loaded:
+        nonlocal loads
+        loads += 1
+        return Loaded(entries, {}, database.version)
+
+    budgets.definitions.load = load
     callers = [Caller("acme", "ada", number) for number in range(20)]
 
     async def minute() -> None:
@@ -392,6 +400,7 @@ def test_a_steady_use_costs_one_statement_a_second():
 
     asyncio.run(minute())
     assert database.calls <= 60 + 20  # and one for each caller that is new
+    assert loads == 1  # the statement says that the budgets are the same
     assert sum(database.amounts.values()) == 5 * 6000
 
 
