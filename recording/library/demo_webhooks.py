@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import accumulate
@@ -61,15 +61,23 @@ def load() -> None:
     events = [
         _event(owner, now - timedelta(hours=hour)) for hour in range(HOURS, 0, -1)
     ]
-    for story in STORIES:
-        created = endpoints.create(
-            profile=PROFILE,
-            owner=owner,
-            url=URL.format(name=story.name),
-            event_types=[SUMMARY_COMPLETED],
-            description=story.description,
-        )
-        _Day(created.endpoint, story, now).tell(events)
+    days = [_Day(_endpoint(owner, story), story, now) for story in STORIES]
+    # By event, as the engine does: the ids of deliveries ascend with time.
+    for event in events:
+        for day in days:
+            day.receive(event)
+    for day in days:
+        day.store_state(events[0].created_at - timedelta(hours=1))
+
+
+def _endpoint(owner: str, story: Story) -> Endpoint:
+    return endpoints.create(
+        profile=PROFILE,
+        owner=owner,
+        url=URL.format(name=story.name),
+        event_types=[SUMMARY_COMPLETED],
+        description=story.description,
+    ).endpoint
 
 
 def _event(owner: str, at: datetime) -> Event:
@@ -112,17 +120,16 @@ class _Day:
     disabled_at: datetime | None = None
     attempts: list[Attempt] = field(default_factory=list)
 
-    def tell(self, events: Sequence[Event]) -> None:
-        for event in events:
-            if self.disabled_at and event.created_at > self.disabled_at:
-                reason = SkippedEvent.Reason.DISABLED
-                SkippedEvent.objects.create(
-                    event=event, endpoint=self.endpoint, reason=reason
-                )
-            else:
-                self._deliver(event)
-        Attempt.objects.bulk_create(self.attempts)
-        self._store_state(events[0].created_at - timedelta(hours=1))
+    def receive(self, event: Event) -> None:
+        """Deliver an event, or let it skip the endpoint."""
+        if self.disabled_at and event.created_at > self.disabled_at:
+            SkippedEvent.objects.create(
+                event=event,
+                endpoint=self.endpoint,
+                reason=SkippedEvent.Reason.DISABLED,
+            )
+        else:
+            self._deliver(event)
 
     def _deliver(self, event: Event) -> None:
         profile = profiles.get(PROFILE)
@@ -170,8 +177,9 @@ class _Day:
                 self.disabled_at = at
                 return
 
-    def _store_state(self, created_at: datetime) -> None:
-        """Let the endpoint and its changes say what happened."""
+    def store_state(self, created_at: datetime) -> None:
+        """Store the attempts, and let the endpoint and its changes say what happened."""
+        Attempt.objects.bulk_create(self.attempts)
         last = max(self.attempts, key=lambda attempt: attempt.started_at)
         status = (
             Endpoint.Status.DISABLED if self.disabled_at else Endpoint.Status.ACTIVE

@@ -53,6 +53,8 @@ def test_nothing_is_sent_and_nobody_is_alerted(sample):
 def test_the_rows_are_those_of_a_day_with_true_signatures(sample):
     assert Event.objects.count() == 24
     assert Delivery.objects.count() == 3 * 24 - 8
+    times = list(Delivery.objects.order_by("pk").values_list("created_at", flat=True))
+    assert times == sorted(times)  # lists find a range of time by the ids
     for delivery in Delivery.objects.all():
         attempts = list(delivery.attempt_set.order_by("number"))
         assert [each.number for each in attempts] == [*range(1, delivery.attempts + 1)]
@@ -84,6 +86,8 @@ def test_charts_and_pages_show_it(admin_client, sample):
     assert days[sample["shop"].pk].success
     for row in sample.values():
         page(admin_client, f"/admin/webhooks_core/endpoint/{row.pk}/change/")
+    path = "/admin/webhooks_core/delivery/?status__exact=2&created=24h"
+    assert "5 deliver" in page(admin_client, path)
     failed = Delivery.objects.filter(status=Delivery.Status.FAILED).latest("pk")
     text = page(admin_client, f"/admin/webhooks_core/delivery/{failed.pk}/change/")
     assert "no such table: orders" in text
