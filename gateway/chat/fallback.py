@@ -26,6 +26,7 @@ from gateway.chat.core.errors import (
     UpstreamServiceError,
 )
 from gateway.chat.operations.base import Operation
+from gateway.chat.policies.streams import guard_of
 from gateway.chat.routing import Router
 from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.upstreams.base import Job, Upstream
@@ -69,6 +70,7 @@ class FallbackCaller:
 
         async def call(upstream: Upstream, job: Job) -> OpenedStream:
             opened = await operation.open(upstream, job, context)
+            opened.guard = guard_of(context.checks, opened.shape)
             try:
                 with within(job.entry.timeouts.first_byte_s):
                     await opened.read_first_chunk()

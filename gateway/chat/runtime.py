@@ -20,6 +20,7 @@ from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits, counter
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
+from gateway.chat.policies.rules import Policies
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
@@ -75,6 +76,7 @@ class Runtime:
             budgets=budgets,
             in_thread=in_thread,
             request_log=configuration.current().request_log,
+            policies=Policies.of(configuration.current().policies),
         )
         writer.start()
         budgets.start()

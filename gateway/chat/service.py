@@ -37,6 +37,7 @@ from gateway.chat.fallback import FallbackCaller
 from gateway.chat.metering.body_bytes import BodyBytes
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits
+from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_lists import (
     anthropic_list,
@@ -46,6 +47,8 @@ from gateway.chat.model_lists import (
 )
 from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.operations.base import Operation
+from gateway.chat.policies.checks import Checks
+from gateway.chat.policies.rules import Policies
 from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.routes import MODEL_PREFIXES, route_of
 from gateway.chat.streaming.body import events
@@ -93,6 +96,7 @@ class Service:
     budgets: Budgets
     in_thread: InThread
     request_log: RequestLogSettings = field(default_factory=RequestLogSettings)
+    policies: Policies = field(default_factory=Policies)
 
     async def answer(
         self, request: ChatRequest, caller: Caller | None = None
@@ -195,7 +199,11 @@ class Service:
         except EndpointNotFoundError:
             action, model = operation.action, model_request.model
             self.recorder.deny(
-                caller=caller, action=action, model=model, request=request
+                caller=caller,
+                action=action,
+                model=model,
+                request_id=request.request_id,
+                traceparent=request.headers.get("traceparent"),
             )
             raise
         context = ChatContext(
@@ -230,6 +238,12 @@ class Service:
         held = self.limits.body_of(caller)
         try:
             context = await self._context(request, caller, api_format, operation, held)
+            rules = self.policies.applying(
+                model=context.endpoint.name, tenant=caller.tenant
+            )
+            if rules:
+                traceparent = request.headers.get("traceparent")
+                context.checks = Checks(rules, operation.action, traceparent)
             await self._begin_log(context, operation)
             return await self._answer(context, operation)
         finally:
@@ -238,10 +252,12 @@ class Service:
     async def _begin_log(self, context: ChatContext, operation: Operation) -> None:
         model, tenant = context.endpoint.name, context.caller.tenant
         if self.request_log.wants(model=model, tenant=tenant):
+            checks: Checks | None = context.checks
             context.log = await LogEntry.begin(
                 context,
                 operation.action,
                 max_characters=self.request_log.max_characters,
+                redact=checks.redactors() if checks is not None else (None, None),
             )
 
     async def _answer(self, context: ChatContext, operation: Operation) -> ChatResponse:
@@ -258,9 +274,12 @@ class Service:
             needs = operation.capabilities
             check = partial(require, context.endpoint, kind, wanted, needs)
             await off_loop.run(check, size=wanted.size)
+            if context.checks is not None:
+                apply = partial(context.checks.request, wanted)
+                context.request = await off_loop.run(apply, size=wanted.size)
             if is_stream:
                 return await self._stream(context, operation)
-            completion = await self.calls.complete(context, operation)
+            completion = await self._complete(context, operation)
             if context.log is not None:
                 read = partial(context.log.answer.read, completion)
                 await off_loop.run(read, size=len(completion))
@@ -278,6 +297,15 @@ class Service:
             context.failure = str(look_up(table, error, request_id)[1])
             self._end(context, status)
             return ChatResponse.json(status, body, headers)
+
+    async def _complete(self, context: ChatContext, operation: Operation) -> bytes:
+        """Return a whole answer with what rules mask. Raises as the call does, PolicyDeniedError."""
+        completion = await self.calls.complete(context, operation)
+        if context.checks is None or operation.inference_type != "chat":
+            return completion
+        passes = context.passes_through
+        apply = partial(context.checks.answer, completion, passes_through=passes)
+        return await off_loop.run(apply, size=len(completion))
 
     async def _stream(self, context: ChatContext, operation: Operation) -> ChatResponse:
         opened = await self.calls.open_stream(context, operation)
@@ -302,8 +330,32 @@ class Service:
         self.limits.leave(context.caller)
         completed = self.recorder.record(context)
         self.budgets.settle(context.reservation, completed)
+        if context.checks is not None:
+            self._note_rules(context, context.checks)
         if context.log is not None:
+            self._log(context, completed)
+
+    def _log(self, context: ChatContext, completed: CompletedRequest) -> None:
+        try:
             self.recorder.log(context.log.ended(completed, context.failure))
+        except (
+            Exception
+        ):  # a function of an operator may fail while it masks the answer
+            log.exception("request not logged", request_id=context.request_id)
+
+    def _note_rules(self, context: ChatContext, checks: Checks) -> None:
+        """Pass on which rules fired: to the log, and a denial to the policy writer."""
+        if context.log is not None:
+            context.log.rules = checks.fired
+        if checks.denied_by:
+            self.recorder.deny(
+                caller=context.caller,
+                action=checks.action,
+                model=context.request.model,
+                request_id=context.request_id,
+                traceparent=checks.traceparent,
+                reason=checks.denied_by,
+            )
 
 
 def failure_response(

@@ -23,6 +23,7 @@ TEXTS = {
     "frozen_set_type": "must be a list",
     "tuple_type": "must be a list",
 }
+BOOLEAN, TEXT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
 UNKNOWN = {"unexpected_keyword_argument", "invalid_key"}
 
 
@@ -49,6 +50,9 @@ class _Loader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(None, None, problem, node.start_mark) from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+        for key, _ in node.value:
+            if key.tag == BOOLEAN:  # YAML 1.1 reads `on` so
+                key.tag = TEXT
         names = [str(key.value) for key, _ in node.value]
         for number, name in enumerate(names):
             if name in names[:number]:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -41,6 +41,10 @@ OWN_HEADERS = frozenset(
     }
 )
 OWN_FIELDS = frozenset({"model", "stream", "messages", "input"})
+
+
+# None is what a missing key means. The file cannot say it.
+NOT_NULL = GetPydanticSchema(lambda type_, handler: handler(get_args(type_)[0]))
 
 
 class FromFile:

@@ -8,17 +8,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, GetPydanticSchema, StrictBool
+from pydantic import AfterValidator, Field, StrictBool
 from pydantic_core import core_schema
 
 from gateway import event_schemas, webhooks
 from gateway.chat.upstreams.registry import KINDS
 from gateway.chat.upstreams.servers import SERVERS
 from gateway.configuration import rules
-from gateway.configuration.content import RequestLogSettings
-from gateway.configuration.rules import ApiKey, BaseURL, FromFile, Name, OneOf, Text
+from gateway.configuration.content import Policy, RequestLogSettings
+from gateway.configuration.rules import (
+    NOT_NULL,
+    ApiKey,
+    BaseURL,
+    FromFile,
+    Name,
+    OneOf,
+    Text,
+)
 from gateway.webhooks import EVENT_TYPES, PUBLISHABLE, SUBSCRIBABLE
 
 INFERENCE_TYPES = CHAT, EMBEDDING = ("chat", "embedding")
@@ -40,8 +48,6 @@ BALANCES = WEIGHT, LATENCY = ("weight", "latency")
 
 Pause = Annotated[float, Field(strict=True, ge=0, le=3600)]
 Seconds = Annotated[float, Field(strict=True, ge=0.01, le=86_400)]
-# None is what a missing key means. The file cannot say it.
-NOT_NULL = GetPydanticSchema(lambda type_, handler: handler(get_args(type_)[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,4 +353,5 @@ class Configuration(FromFile):
         AfterValidator(rules.check_fallbacks),
     ] = ()
     budgets: Annotated[tuple[CheckedBudget, ...], rules.all_different("name")] = ()
+    policies: Annotated[tuple[Policy, ...], rules.all_different("name")] = ()
     request_log: RequestLogSettings = field(default_factory=RequestLogSettings)

@@ -13,7 +13,6 @@ import structlog
 from django.db import transaction
 
 from gateway.chat.core.context import ChatContext
-from gateway.chat.core.http_messages import ChatRequest
 from gateway.chat.metering import usage
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.request_log import store
@@ -74,15 +73,22 @@ class UsageWriter:
         self._has_work.set()
 
     def deny(
-        self, *, caller: Caller, action: str, model: str, request: ChatRequest
+        self,
+        *,
+        caller: Caller,
+        action: str,
+        model: str,
+        request_id: str,
+        traceparent: str | None,
+        reason: str = REASON,
     ) -> None:
         denial = {
             "caller": caller,
             "action": action,
             "resource": f"model:{model[:255]}",
-            "reason": REASON,
-            "request_id": request.request_id,
-            "trace_id": trace_id(request.headers.get("traceparent")),
+            "reason": reason,
+            "request_id": request_id,
+            "trace_id": trace_id(traceparent),
         }
         self._keep(self._denials, denial)
 

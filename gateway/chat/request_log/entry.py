@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,13 +10,13 @@ from typing import Any
 
 from gateway.chat.core import off_loop
 from gateway.chat.core.context import ChatContext
+from gateway.chat.core.tool_names import TOOLS, tool_names
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.request_log.answers import ANSWERS, Answer
 from gateway.chat.request_log.shortened import Redact, Room, shortened
 
 # The conversation comes first: of what is too long, its last messages are kept.
 CONVERSATION = ("messages", "input", "prompt")
-TOOLS = ("tools", "functions")
 MAX_TOOLS = 1000
 
 
@@ -45,19 +45,28 @@ class LogEntry:
     tools: Sequence[str]
     answer: Answer
     max_characters: int
+    redact_prompt: Redact | None = None
     redact_answer: Redact | None = None
     is_cut: bool = False
     rules: list[str] = field(default_factory=list)
 
     @classmethod
     async def begin(
-        cls, context: ChatContext, operation: str, *, max_characters: int
+        cls,
+        context: ChatContext,
+        operation: str,
+        *,
+        max_characters: int,
+        redact: tuple[Redact | None, Redact | None] = (None, None),
     ) -> LogEntry | None:
-        """Return the entry of a request; None for one whose answer is no text."""
+        """Return the entry of a request; None for one whose answer is no text.
+
+        `redact` masks the texts of the prompt, and those of the answer.
+        """
         if operation not in ANSWERS:
             return None
         body, size = context.request.body, context.request.size
-        room = Room(max_characters)
+        room = Room(max_characters, redact[0])
         cut = partial(shortened, _without_tools(body), room)
         prompt = await off_loop.run(cut, size=min(size, max_characters))
         return cls(
@@ -67,6 +76,7 @@ class LogEntry:
             [*tool_names(body)][:MAX_TOOLS],
             ANSWERS[operation](max_characters),
             max_characters,
+            *redact,
             is_cut=room.is_cut,
         )
 
@@ -79,6 +89,9 @@ class LogEntry:
 
     def ended(self, completed: CompletedRequest, error: str) -> EndedRequest:
         """Return what is stored of the request."""
+        for redact in (self.redact_prompt, self.redact_answer):
+            # An upstream may repeat a part of the prompt in its error.
+            error = redact(error) if redact is not None else error
         room = Room(self.max_characters, self.redact_answer)
         answer = shortened(self.answer.value(), room)
         return EndedRequest(
@@ -117,19 +130,3 @@ def _text(value: Any) -> str:
 def _without_tools(body: Mapping[str, Any]) -> dict[str, Any]:
     first = {name: body[name] for name in CONVERSATION if name in body}
     return first | {name: item for name, item in body.items() if name not in TOOLS}
-
-
-def tool_names(body: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the tools that a request offers, in every shape.
-
-    A tool that the upstream has itself is named by its type.
-    """
-    for key in TOOLS:
-        tools = body.get(key)
-        for tool in tools if isinstance(tools, list) else ():
-            if isinstance(tool, dict):
-                function = tool.get("function")
-                inner = function.get("name") if isinstance(function, dict) else None
-                name = inner or tool.get("name") or tool.get("type")
-                if isinstance(name, str):
-                    yield name[:128]

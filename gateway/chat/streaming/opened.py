@@ -13,6 +13,7 @@ from gateway.chat.core.errors import (
     InvalidValueError,
     UpstreamServiceError,
 )
+from gateway.chat.policies.streams import StreamGuard
 from gateway.chat.streaming.transformer import Transformer
 
 
@@ -23,6 +24,9 @@ class OpenedStream:
     transformer: Transformer
     events: AsyncGenerator[list[bytes]]
     fault: ChatError | None = None
+    # How the upstream's events are written, and the rules that apply to them, if any.
+    shape: str = "chunks"
+    guard: StreamGuard | None = None
 
     async def read_first_chunk(self) -> None:
         """Raises as Upstream's methods do: before the first chunk, a refusal is an invalid value."""
@@ -38,6 +42,9 @@ class OpenedStream:
         while transformer.chunks == 0:
             payloads = await anext(self.events, None)
             if payloads is None:
+                self.end()
+                if transformer.chunks:
+                    return
                 raise UpstreamServiceError("the stream ended before its first chunk")
             try:
                 await self.feed(payloads)
@@ -49,6 +56,16 @@ class OpenedStream:
                 raise UpstreamServiceError("the stream has no chunk")
 
     async def feed(self, payloads: list[bytes]) -> None:
-        """Transform events. Raises as Transformer.feed() does."""
-        feed = partial(self.transformer.feed, payloads)
+        """Transform events. Raises as Transformer.feed() does, and PolicyDeniedError."""
+        feed = partial(self._feed, payloads)
         await off_loop.run(feed, size=off_loop.size_of(payloads))
+
+    def _feed(self, payloads: list[bytes]) -> None:
+        if self.guard is not None:
+            payloads = self.guard.feed(payloads)
+        self.transformer.feed(payloads)
+
+    def end(self) -> None:
+        """Transform what rules hold back at the end of the stream. Raises as feed() does."""
+        if self.guard is not None and (held := self.guard.end()):
+            self.transformer.feed(held)

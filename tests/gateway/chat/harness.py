@@ -58,6 +58,7 @@ class Kept:
 
     ended: list[ChatContext] = field(default_factory=list)
     denied: list[tuple[str, str]] = field(default_factory=list)
+    refused: list[tuple[str, str, str]] = field(default_factory=list)
     logged: list[EndedRequest] = field(default_factory=list)
 
     def record(self, context: ChatContext) -> CompletedRequest:
@@ -67,8 +68,11 @@ class Kept:
     def log(self, ended: EndedRequest) -> None:
         self.logged.append(ended)
 
-    def deny(self, *, action: str, model: str, **_: Any) -> None:
-        self.denied.append((action, model))
+    def deny(self, *, action: str, model: str, reason: str = "", **_: Any) -> None:
+        if reason:
+            self.refused.append((action, model, reason))
+        else:
+            self.denied.append((action, model))
 
 
 class Known(dict[str, ModelEntry]):

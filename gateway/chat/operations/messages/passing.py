@@ -138,7 +138,7 @@ async def open_stream(
 ) -> OpenedStream:
     """Return a stream of events as they come."""
     transformer = PassedStream(context.request.model)
-    return OpenedStream(transformer, _events(upstream, job, context))
+    return OpenedStream(transformer, _events(upstream, job, context), shape="messages")
 
 
 async def _events(

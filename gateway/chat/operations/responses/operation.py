@@ -97,7 +97,8 @@ class Responses(Operation):
         if _is_passed(upstream, job):
             passed = PassedEvents(context.request.model)
             _bind(context, passed)
-            return OpenedStream(passed, upstream.respond_in_parts(_foreground(job)))
+            parts = upstream.respond_in_parts(_foreground(job))
+            return OpenedStream(passed, parts, shape="responses")
         chat = await _translated(job)
         skeleton = Skeleton(context.request.body, context.request.model)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.request_log.entry import EndedRequest, last_text, tool_names
+from gateway.chat.core.tool_names import tool_names
+from gateway.chat.request_log.entry import EndedRequest, last_text
 from gateway.configuration.content import RequestLogSettings
 from tests.gateway.chat.harness import (
     MESSAGES,
