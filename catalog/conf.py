@@ -13,6 +13,7 @@ DEFAULTS: dict[str, Any] = {
     "CATALOG_INTROSPECTION": True,
     "CATALOG_SUGGESTIONS": True,
     "CATALOG_ROW_BUDGET": 100_000,
+    "CATALOG_TIME_LIMIT_S": 10,
     "CATALOG_OPERATIONS": "",  # a file with the only documents that are executed
     "CATALOG_CACHE_S": 0,
     "CATALOG_CORS_ORIGINS": [],

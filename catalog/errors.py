@@ -79,3 +79,16 @@ class ResultTooLargeError(CatalogError):
             "ask for less, or page through books, authors or categories.",
             limit=limit,
         )
+
+
+class TimeLimitError(CatalogError):
+    """An operation that would take longer than the time limit; the database has stopped."""
+
+    code = "TIME_LIMIT_EXCEEDED"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"The operation takes longer than {seconds:g} s: ask for less, or page "
+            "through books, authors or categories.",
+            limit=seconds,
+        )

@@ -8,17 +8,21 @@ from django.utils.module_loading import import_string
 
 from catalog.conf import option
 from catalog.errors import ForbiddenError, UnauthenticatedError
+from catalog.execution.deadline import Deadline
 from catalog.execution.limits import Budget
 
 
 @dataclass(slots=True)
 class Context:
-    """One request: its id in the log, its bearer token and right, and its budget."""
+    """One request: its id in the log, its bearer token and right, its budget and its time."""
 
     request_id: str = ""
     bearer: str | None = None
     may_change: bool = False
     budget: Budget = field(default_factory=lambda: Budget(option("CATALOG_ROW_BUDGET")))
+    deadline: Deadline = field(
+        default_factory=lambda: Deadline(option("CATALOG_TIME_LIMIT_S"))
+    )
 
     def authorize_change(self) -> None:
         """Raise UnauthenticatedError or ForbiddenError unless this request may change rows."""

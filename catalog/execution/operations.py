@@ -29,7 +29,7 @@ from catalog.execution.completion import Completion
 from catalog.execution.context import Context
 from catalog.execution.documents import Documents, ParsedDocument, RequestRefusedError
 from catalog.execution.instances import with_instances
-from catalog.execution.plans import Fragments
+from catalog.execution.plans import Fields, Fragments
 from catalog.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")
@@ -109,6 +109,7 @@ class Execution:
     def answer(self) -> Answer:
         started = time.perf_counter()
         data, errors, code = self.attempt()
+        errors = [self.timed(error) for error in errors]
         is_unavailable = is_undone(data, errors)
         if is_unavailable:
             data = None
@@ -136,6 +137,13 @@ class Execution:
             )
         else:
             log.info("operation", **fields)
+
+    def timed(self, error: GraphQLError) -> GraphQLError:
+        """Return an error; that of the time limit if the limit has ended a statement."""
+        deadline = self.context.deadline
+        if deadline.left > 0 or not isinstance(cause_of(error), Error):
+            return error
+        return located_error(deadline.error(), error.nodes, error.path)
 
     def failure(self, error: Json) -> Failure:
         """Return the operation and the code of an error as clients see it."""
@@ -177,13 +185,50 @@ class Execution:
         variables = document.variables(operation, self.request.variables or {})
         if not is_query:
             return self.run_mutation(document, operation, variables)
-        plan = None
+        return self.run_query(document, operation, variables)
+
+    def run_query(
+        self,
+        document: ParsedDocument,
+        operation: OperationDefinitionNode,
+        variables: Json,
+    ) -> Result:
+        """Execute a query; several statements read one snapshot."""
+        plan, budget = None, self.context.budget
         if self.executor.plans:
             plan = self.executor.documents.plan(document, operation, variables)
-        if plan is None:
+        self.is_planned = plan is not None
+        if plan is None and not self.reads_rows(document, operation, variables):
             return self.run_graphql(operation, document.fragments)
-        self.is_planned = True
-        return plan.run(variables, self.context.budget)
+        try:
+            is_single = plan is not None and plan.is_single
+            with self.context.deadline.reading(is_single=is_single):
+                if plan is None:
+                    return self.run_graphql(operation, document.fragments)
+                return plan.run(variables, budget)
+        except Error as error:  # of the transaction
+            fields = self.root_fields(document, operation, variables)
+            errors = [located_error(error, fields[key], [key]) for key in fields]
+            return dict.fromkeys(fields), errors
+
+    def reads_rows(self, *of_operation: Any) -> bool:
+        """Return False for an operation that asks for the schema alone."""
+        fields = self.root_fields(*of_operation).values()
+        return not all(nodes[0].name.value.startswith("__") for nodes in fields)
+
+    def root_fields(
+        self,
+        document: ParsedDocument,
+        operation: OperationDefinitionNode,
+        variables: Json,
+    ) -> Fields:
+        """Return the fields of Query or Mutation, by response name."""
+        schema = self.executor.schema
+        root = schema.get_root_type(operation.operation)
+        assert root is not None  # noqa: S101 - an operation without one was refused
+        return collect_fields(
+            schema, document.fragments, variables, root, operation.selection_set
+        )
 
     def run_mutation(
         self,
@@ -194,9 +239,7 @@ class Execution:
         """Execute one field after another, each in a transaction of its own."""
         schema, fragments = self.executor.schema, document.fragments
         assert schema.mutation_type is not None  # noqa: S101 - the operation is a mutation
-        fields = collect_fields(
-            schema, fragments, variables, schema.mutation_type, operation.selection_set
-        )
+        fields = self.root_fields(document, operation, variables)
         data: Json = {}
         errors: list[GraphQLError] = []
         for key, nodes in fields.items():
@@ -221,7 +264,7 @@ class Execution:
         """Execute a mutation; roll it back if anything in its answer fails."""
         is_kept = False
         try:
-            with transaction.atomic():
+            with self.context.deadline.changing():
                 data, errors = self.run_graphql(operation, fragments)
                 is_kept = not errors
                 if errors:

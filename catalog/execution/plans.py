@@ -340,6 +340,14 @@ class Plan:
             raise NotPlannableError
         self.characters = compiler.characters
 
+    @property
+    def is_single(self) -> bool:
+        """True if at most one statement answers the query."""
+        rows = [rows for _, rows in self.roots.values() if rows is not None]
+        return not rows or (
+            len(rows) == 1 and isinstance(rows[0], RootRows) and not rows[0].level.below
+        )
+
     def run(
         self, variables: dict[str, Any], budget: Budget
     ) -> tuple[Json, list[GraphQLError]]:
