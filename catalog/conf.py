@@ -18,6 +18,9 @@ DEFAULTS: dict[str, Any] = {
     "CATALOG_CACHE_S": 0,
     "CATALOG_CORS_ORIGINS": [],
     "CATALOG_SLOW_MS": 1000,
+    "CATALOG_ADDRESS_RATE": "",  # such as 60/minute
+    "CATALOG_TOKEN_RATE": "",
+    "CATALOG_CLIENT_ADDRESS": "catalog.rates.peer_address",
 }
 
 

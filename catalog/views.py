@@ -22,6 +22,7 @@ from django.utils.cache import (
 )
 from django.views.decorators.csrf import csrf_exempt
 
+from catalog import rates
 from catalog.compression import compress
 from catalog.conf import option
 from catalog.cors import preflight, with_cors
@@ -50,7 +51,7 @@ executor = Executor(schema.graphql_schema)
 class RequestError(Exception):
     """A request that is answered with a status instead of being executed."""
 
-    def __init__(self, status: int, code: str, message: str, **extensions: str) -> None:
+    def __init__(self, status: int, code: str, message: str, **extensions: Any) -> None:
         super().__init__(message)
         self.status = status
         error = {"message": message, "extensions": {"code": code, **extensions}}
@@ -111,6 +112,8 @@ def respond(request: HttpRequest) -> HttpResponse:
         response["Allow"] = "POST" if request.method in READING else "GET, POST"
     if status == 503:
         response["Retry-After"] = RETRY_AFTER_S
+    if status == 429:
+        response["Retry-After"] = str(body["errors"][0]["extensions"]["retryAfter"])
     return response
 
 
@@ -179,9 +182,14 @@ def execute(request: HttpRequest, accepted: Accepted) -> tuple[int, dict[str, An
         raise RequestError(
             406, "NOT_ACCEPTABLE", f"Answers are {RESPONSE_JSON} or {JSON}."
         )
+    token = bearer(request)
+    try:
+        rates.check(request, token)
+    except rates.TooManyRequestsError as refusal:
+        raise RequestError(429, message=str(refusal), **refusal.extensions) from None
     read_only = request.method in READING
     parameters = query_parameters(request) if read_only else body_parameters(request)
-    context = Context(request_id=request_id(request), bearer=bearer(request))
+    context = Context(request_id=request_id(request), bearer=token)
     try:
         answer = executor.answer(
             graphql_request(parameters), context, read_only=read_only
@@ -189,10 +197,19 @@ def execute(request: HttpRequest, accepted: Accepted) -> tuple[int, dict[str, An
     except MutationNotAllowedError:
         message = "Send mutations by POST."
         raise RequestError(405, "METHOD_NOT_ALLOWED", message) from None
+    request.graphql = {  # type: ignore[attr-defined] # what traces show
+        "graphql.operation.name": answer.operation,
+        "graphql.error.codes": codes(answer.body),
+    }
     if answer.is_unavailable:
         return 503, answer.body
     is_refused = not answer.is_executed and accepted.json == RESPONSE_JSON
     return 400 if is_refused else 200, answer.body
+
+
+def codes(body: dict[str, Any]) -> list[str]:
+    """Return the codes of the errors in a body, each once."""
+    return sorted({error["extensions"]["code"] for error in body.get("errors", ())})
 
 
 def body_parameters(request: HttpRequest) -> Any:

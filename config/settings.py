@@ -173,6 +173,8 @@ CATALOG_OPERATIONS = env.str("CATALOG_OPERATIONS", "")
 CATALOG_CACHE_S = env.integer("CATALOG_CACHE_S", 0)
 CATALOG_CORS_ORIGINS = env.origins("CATALOG_CORS_ORIGINS", "")
 CATALOG_SLOW_MS = env.integer("CATALOG_SLOW_MS", 1000)
+CATALOG_ADDRESS_RATE = env.rate("CATALOG_ADDRESS_RATE", "")
+CATALOG_TOKEN_RATE = env.rate("CATALOG_TOKEN_RATE", "")
 CHAT_REQUESTS_PER_MINUTE = env.integer("CHAT_REQUESTS_PER_MINUTE", 0)
 CHAT_REQUESTS_AT_ONCE = env.integer("CHAT_REQUESTS_AT_ONCE", 1000)
 CHAT_KEY_BYTES_AT_ONCE = env.integer("CHAT_KEY_BYTES_AT_ONCE", 64 * 1024 * 1024)
@@ -390,6 +392,9 @@ RECORDING_RATES = {
 
 # Takes a bearer token and returns its user, or None.
 CATALOG_TOKEN_AUTHENTICATOR = "recording.accounts.personal_tokens.authenticate"  # noqa: S105
+
+# Takes a request and returns the address that limits count by.
+CATALOG_CLIENT_ADDRESS = "recording.oauth.throttles.client_address"
 
 # Requests per gateway key, in the same form.
 GATEWAY_RATES = {

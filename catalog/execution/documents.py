@@ -64,6 +64,7 @@ class ParsedDocument:
         self.schema, self.ast, self.cost = schema, ast, measurement.cost
         self.fragments = measurement.fragments
         self.plans: dict[tuple[Any, ...], Plan | None] = {}
+        self.is_listed = False  # by the operator
         self._conditions: dict[str | None, dict[str, VariableNode]] = {}
 
     def operation(self, name: str | None) -> OperationDefinitionNode | None:
@@ -208,6 +209,7 @@ class Documents:
         if is_listed:
             if text not in self.listed:
                 self.listed[text] = prepare(self.schema, text)
+                self.listed[text].is_listed = True
             return self.listed[text]
         with self.lock:
             if text in self.kept:

@@ -23,13 +23,19 @@ from graphql.execution.collect_fields import collect_fields
 
 from catalog import persisted
 from catalog.conf import option
-from catalog.error_counter import MASKED, NO_OPERATION, Failure, failures
 from catalog.errors import CatalogError
 from catalog.execution.completion import Completion
 from catalog.execution.context import Context
 from catalog.execution.documents import Documents, ParsedDocument, RequestRefusedError
 from catalog.execution.instances import with_instances
 from catalog.execution.plans import Fields, Fragments
+from catalog.operation_counts import (
+    MASKED,
+    NO_OPERATION,
+    Failure,
+    durations,
+    failures,
+)
 from catalog.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")
@@ -53,11 +59,15 @@ class GraphQLRequest:
 
 @dataclass(slots=True)
 class Answer:
-    """The body of an answer; the operation may have been refused, or undone by an outage."""
+    """The body of an answer; the operation may have been refused, or undone by an outage.
+
+    `operation` names it for monitoring: by the operator's list, otherwise by its first field.
+    """
 
     body: Json
     is_executed: bool
     is_unavailable: bool = False
+    operation: str = NO_OPERATION
 
 
 class MutationNotAllowedError(Exception):
@@ -110,7 +120,7 @@ class Execution:
         started = time.perf_counter()
         data, errors, code = self.attempt()
         errors = [self.timed(error) for error in errors]
-        is_unavailable = is_undone(data, errors)
+        label, is_unavailable = self.label(data), is_undone(data, errors)
         if is_unavailable:
             data = None
         is_executed = data is not None
@@ -119,8 +129,23 @@ class Execution:
             shown = [public(error, code, self.context.request_id) for error in errors]
             body = {"errors": shown, **body}
             failures.add(map(self.failure, shown))
-        self.log(len(errors), round((time.perf_counter() - started) * 1000, 1))
-        return Answer(body, is_executed, is_unavailable)
+        seconds = time.perf_counter() - started
+        durations.add(label, seconds)
+        self.log(len(errors), round(seconds * 1000, 1))
+        return Answer(body, is_executed, is_unavailable, label)
+
+    def label(self, data: Json | None) -> str:
+        """Return the name of the operation for monitoring, of which there is a limited number."""
+        if self.name and self.document and self.document.is_listed and self.operation:
+            return self.name
+        return self.field(next(iter(data))) if data else NO_OPERATION
+
+    def field(self, key: object) -> str:
+        """Return the name of the field of Query or Mutation with this response name."""
+        name = None
+        if self.document and self.operation:
+            name = self.document.root_field(self.operation, key)
+        return name or NO_OPERATION
 
     def log(self, errors: int, ms: float) -> None:
         """Log the operation; a slow one as a warning, with the hash of its document."""
@@ -147,10 +172,9 @@ class Execution:
 
     def failure(self, error: Json) -> Failure:
         """Return the operation and the code of an error as clients see it."""
-        name, path = None, error.get("path")
-        if self.document and self.operation and path:
-            name = self.document.root_field(self.operation, path[0])
-        return name or NO_OPERATION, error["extensions"]["code"]
+        path = error.get("path")
+        name = self.field(path[0]) if path else NO_OPERATION
+        return name, error["extensions"]["code"]
 
     def attempt(self) -> tuple[Json | None, list[GraphQLError], str]:
         """Return data, errors, and the code of those errors that have none of their own."""

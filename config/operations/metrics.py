@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
 from threading import Lock
 
 from django.db import Error as DatabaseError
@@ -31,7 +32,8 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from catalog.error_counter import failures
+from catalog.operation_counts import BOUNDS_S, failures
+from catalog.operation_counts import durations as graphql_durations
 from catalog.schema.contract import operations
 from config.operations import access
 from gateway.chat.metrics import ChatCollector, budget_store_up
@@ -88,7 +90,7 @@ class MetricsMiddleware:
 
 
 class GraphQLCollector(Collector):
-    """Errors of GraphQL, whose HTTP status is 200."""
+    """Operations of GraphQL, and their errors, whose HTTP status is 200."""
 
     def collect(self) -> Iterable[Metric]:
         family = CounterMetricFamily(
@@ -97,6 +99,16 @@ class GraphQLCollector(Collector):
             labels=["operation", "code"],
         )
         yield _with_counts(family, failures.counts(operations()))
+        times = HistogramMetricFamily(
+            "signpost_graphql_operation_duration_seconds",
+            "Time of an operation in this process, without HTTP.",
+            labels=["operation"],
+        )
+        bounds = (*map(str, BOUNDS_S), "+Inf")
+        for operation, (counts, seconds) in graphql_durations.histograms().items():
+            buckets = list(zip(bounds, accumulate(counts), strict=True))
+            times.add_metric([operation], buckets, seconds)
+        yield times
 
 
 class AttemptTally:

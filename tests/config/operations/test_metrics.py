@@ -174,6 +174,37 @@ def test_errors_of_graphql_are_counted_by_operation_and_code(client, db, monkeyp
     assert "Stranger" not in client.get("/metrics").content.decode()
 
 
+def test_operations_of_graphql_are_timed_by_field_or_by_their_name_in_the_list(
+    client, db, settings, tmp_path
+):
+    metric = "signpost_graphql_operation_duration_seconds_count"
+
+    def timed(*bodies: dict[str, str]):
+        before = scrape(client)
+        for body in bodies:
+            client.post("/graphql", body, "application/json")
+        return {
+            key[1:]: value - before.get(key, 0)
+            for key, value in scrape(client).items()
+            if key[0] == metric and value != before.get(key, 0)
+        }
+
+    mine = "query Mine { b: getAllBooks { id } getAllAuthors { id } }"
+    unlisted = [
+        {"query": mine},
+        {"query": "query Mine { books { totalCount } }"},
+        {"query": "{"},
+    ]
+    assert timed(*unlisted) == {("getAllBooks",): 1, ("books",): 1, ("none",): 1}
+    file = tmp_path / "operations.json"
+    file.write_text(json.dumps({"1": mine}))
+    settings.CATALOG_OPERATIONS = str(file)
+    assert timed({"documentId": "1"}, {"documentId": "2"}) == {
+        ("Mine",): 1,
+        ("none",): 1,
+    }
+
+
 def test_without_a_database_the_other_metrics_remain(client, db):
     assert scrape(client)["signpost_database_up",] == 1
     with no_database():
