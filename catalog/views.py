@@ -14,7 +14,6 @@ import structlog
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.http.request import MediaType
-from django.shortcuts import render
 from django.utils.cache import (
     get_conditional_response,
     patch_vary_headers,
@@ -22,7 +21,7 @@ from django.utils.cache import (
 )
 from django.views.decorators.csrf import csrf_exempt
 
-from catalog import rates
+from catalog import graphiql, rates
 from catalog.compression import compress
 from catalog.conf import option
 from catalog.cors import preflight, with_cors
@@ -43,8 +42,6 @@ PAGE = "text/html"
 READING = ("GET", "HEAD")
 SHA256_HEX = re.compile("[0-9a-f]{64}")
 RETRY_AFTER_S = "5"
-# The bar of the project's pages, if it has one.
-BAR = ("_bar.html", "catalog/_bar.html")
 executor = Executor(schema.graphql_schema)
 
 
@@ -94,7 +91,7 @@ def with_etag(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 def respond(request: HttpRequest) -> HttpResponse:
     accepted = parse_accept(request.META.get("HTTP_ACCEPT", "").strip() or "*/*")
     if request.method in READING and accepted.prefers_page:
-        return with_vary(render(request, "catalog/graphiql.html", {"bar": BAR}))
+        return with_vary(graphiql.page(request))
     try:
         status, body = execute(request, accepted)
     except RequestError as error:

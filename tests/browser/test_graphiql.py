@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+
+import pytest
 from playwright.sync_api import expect
 
 from tests.catalog.factories import AuthorFactory, BookFactory
@@ -15,12 +18,53 @@ def test_graphiql_runs_a_query_and_shows_the_schema_under_the_strict_csp(
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
 
-    page.get_by_role("button", name="Execute query").click()
     expect(page.locator(".result-window")).to_contain_text("Emma")
+    BookFactory.create(name="Persuasion", author=author)
+    page.get_by_role("button", name="Execute query").click()
+    expect(page.locator(".result-window")).to_contain_text("Persuasion")
     page.get_by_role("button", name="Show Documentation Explorer").click()
     page.get_by_role("link", name="Query").first.click()
     page.get_by_text("searchBooks").first.wait_for()
     assert complaints == []
+
+
+def test_the_first_visit_shows_data_and_later_ones_what_was_there(
+    live_server, page, complaints
+):
+    BookFactory.create(name="Emma")
+    page.goto(f"{live_server.url}/graphql")
+    expect(page.locator(".result-window")).to_contain_text("Emma")
+    tabs = page.locator(".graphiql-tab")
+    assert tabs.all_inner_texts() == ["Books", "Shelves", "Search", "AddAuthor"]
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data or ""))
+    page.reload()
+    page.get_by_text("firstName").first.wait_for()
+    page.wait_for_load_state("networkidle")
+    assert not [text for text in asked if "getAllBooks" in text]
+    assert complaints == []
+
+
+def test_a_header_waits_for_the_token_which_is_not_kept(live_server, page):
+    page.goto(f"{live_server.url}/graphql")
+    page.get_by_role("button", name="Headers").click()
+    editor = page.get_by_role("region", name="Headers")
+    expect(editor).to_contain_text('"Authorization": "Bearer "')
+    editor.get_by_role("textbox").first.press("Control+Home")
+    page.keyboard.insert_text("spt_secret")
+    page.wait_for_timeout(600)  # GraphiQL stores what was typed after half a second
+    assert "spt_secret" not in page.evaluate("JSON.stringify(localStorage)")
+
+
+@pytest.mark.parametrize(("scheme", "is_dark"), [("dark", True), ("light", False)])
+def test_the_system_decides_between_light_and_dark(live_server, page, scheme, is_dark):
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{live_server.url}/graphql")
+    page.get_by_role("button", name="Execute query").wait_for()
+    color = page.evaluate(
+        "getComputedStyle(document.querySelector('.graphiql-container')).backgroundColor"
+    )
+    assert (sum(map(float, re.findall(r"[\d.]+", color)[:3])) < 3 * 128) is is_dark
 
 
 def test_graphiql_sets_no_cookie(live_server, page, complaints):
@@ -33,7 +77,6 @@ def test_a_narrow_screen_shows_the_answer_below_the_query(live_server, page):
     BookFactory.create(name="Emma")
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(f"{live_server.url}/graphql")
-    page.get_by_role("button", name="Execute query").click()
     expect(page.locator(".result-window")).to_contain_text("Emma")
     query = page.locator(".graphiql-editors").bounding_box()
     answer = page.locator(".graphiql-response").bounding_box()
