@@ -146,7 +146,9 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "RecordingSubscriptionStatus": "webhooks_core.models.Endpoint.Status",
+        "StateEnum": "webhooks_core.web.owner_serializers.ENDPOINT_STATES",
         "ReplayStatus": "webhooks_core.web.owner_serializers.REPLAY_STATUSES",
+        "PortalLinkState": "gateway.models.PortalLink.State",
         "DeliverySelection": "webhooks_core.models.ReplayJob.Kind",
     },
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -34,6 +34,7 @@ urlpatterns = [
     path("graphql", graphql),
     # Before recording's {endpoint_id}, which would match the gateway's too.
     path("", include("gateway.urls")),
+    path("", include("gateway.portal.urls")),
     path("", include("gateway.chat.urls")),
     path("", include("recording.urls")),
     path("docs", api_docs.page, name="docs"),

@@ -20,8 +20,10 @@ from gateway.models import (
     Document,
     GatewayKey,
     PolicyDecision,
+    PortalLink,
     TenantAlerts,
 )
+from gateway.portal import links
 from gateway.rights import KEYS, SCOPES
 from webhooks_core.admin import display
 from webhooks_core.admin.base import CappedAdmin, HistoryAdmin
@@ -253,6 +255,57 @@ class PolicyDecisionAdmin(TenantHistoryAdmin):
     @admin.display(description="action, resource")
     def operation(self, obj: PolicyDecision) -> SafeString:
         return format_html("{}<br>{}", obj.action, obj.resource)
+
+
+LINK_TONES = {
+    PortalLink.State.UNUSED: "pending",
+    PortalLink.State.OPEN: "success",
+    PortalLink.State.EXPIRED: "neutral",
+    PortalLink.State.REVOKED: "error",
+}
+
+
+@admin.register(PortalLink)
+class PortalLinkAdmin(TenantHistoryAdmin):
+    list_display = ("shown_id", "state", "caller", "actor", "may", "created", "opened")
+    fields = (
+        *("shown_id", "state", "tenant", "principal", "actor", "may"),
+        *("return_url", "theme", "created", "expires", "opened", "revoked"),
+    )
+    search_fields = ("public_id", "tenant", "principal", "actor")
+    search_help_text = "Part of an id, a tenant, a principal or an actor"
+    empty_hint = "Made by POST /v1/portal, or by manage.py create_portal_link."
+    actions = ("revoke_selected",)
+
+    @admin.action(description="Revoke selected links and sessions", permissions=["act"])
+    def revoke_selected(
+        self, request: HttpRequest, queryset: QuerySet[PortalLink]
+    ) -> None:
+        for link in queryset:
+            self.log_change(request, link, "Revoked.")
+        rows = PortalLink.objects.filter(pk__in=[link.pk for link in queryset])
+        self.message_user(request, f"Revoked {links.revoke(rows, timezone.now())}.")
+
+    @admin.display
+    def state(self, obj: PortalLink) -> SafeString:
+        state = obj.state(timezone.now())
+        return display.badge(LINK_TONES[state], state.label)
+
+    @admin.display
+    def may(self, obj: PortalLink) -> str:
+        return ", ".join(obj.capabilities)
+
+    @admin.display
+    def expires(self, obj: PortalLink) -> SafeString | None:
+        return display.time(obj.session_expires_at or obj.expires_at)
+
+    @admin.display
+    def opened(self, obj: PortalLink) -> str:
+        return display.time(obj.opened_at) or "no"
+
+    @admin.display
+    def revoked(self, obj: PortalLink) -> str:
+        return display.time(obj.revoked_at) or "no"
 
 
 @admin.register(Document)

@@ -17,6 +17,7 @@ from gateway.models import (
     GatewayKey,
     IdempotencyKey,
     PolicyDecision,
+    PortalLink,
     TenantAlerts,
 )
 from gateway.webhooks import PROFILE
@@ -42,6 +43,7 @@ def tenant_erasure(tenant: str) -> OwnerErasure:
     """Return what `manage.py erase --tenant` removes; sums without a tenant stay."""
     rows: dict[str, QuerySet[Any]] = {
         "keys": GatewayKey.objects.filter(tenant=tenant),
+        "portal links": PortalLink.objects.filter(tenant=tenant),
         "policy decisions": PolicyDecision.objects.filter(tenant=tenant),
         "idempotency keys": IdempotencyKey.objects.filter(tenant=tenant),
         "alert addresses": TenantAlerts.objects.filter(tenant=tenant),

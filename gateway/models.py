@@ -1,4 +1,4 @@
-"""Gateway keys (stored as hashes), policy decisions, documents, and idempotency keys."""
+"""Gateway keys and portal links (stored as hashes), policy decisions, documents, idempotency keys."""
 
 from __future__ import annotations
 
@@ -167,3 +167,49 @@ class TenantAlerts(models.Model):
 
     def __str__(self) -> str:
         return self.tenant
+
+
+class PortalLink(models.Model):
+    """A link that opens the portal of a tenant once, and the session that began with it.
+
+    `digest` is the hash of the link's token, `session_digest` that of the session's.
+    """
+
+    class State(models.TextChoices):
+        UNUSED = "unused"
+        OPEN = "open"  # a session goes on
+        EXPIRED = "expired"  # the link, or its session
+        REVOKED = "revoked"
+
+    class Theme(models.TextChoices):
+        LIGHT = "light"
+        DARK = "dark"
+        AUTO = "auto"
+
+    public_id = models.CharField(max_length=40, unique=True)
+    tenant = models.CharField(max_length=128)
+    principal = models.CharField(max_length=128)
+    actor = models.CharField(max_length=128)
+    capabilities = models.JSONField()
+    return_url = models.CharField(max_length=2048, blank=True)
+    theme = models.CharField(max_length=5, choices=Theme.choices, default=Theme.AUTO)
+    digest = models.CharField(max_length=64, unique=True)
+    session_digest = models.CharField(max_length=64, unique=True, null=True)  # noqa: DJ001 - unique
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    opened_at = models.DateTimeField(null=True)
+    session_expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["tenant", "-id"], name="portal_link_of_tenant")]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    def state(self, now: datetime) -> State:
+        if self.revoked_at is not None:
+            return self.State.REVOKED
+        if (self.session_expires_at or self.expires_at) <= now:
+            return self.State.EXPIRED
+        return self.State.OPEN if self.opened_at else self.State.UNUSED

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 LISTS = {
     "Keys": "gateway_gatewaykey",
+    "Portal links": "gateway_portallink",
     "Documents": "gateway_document",
     "Policy decisions": "gateway_policydecision",
     "Usage by day": "gateway_chat_usageday",

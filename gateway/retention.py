@@ -1,4 +1,4 @@
-"""The removal of old decisions, documents and idempotency keys: in small batches, oldest first."""
+"""The removal of old rows of the gateway: in small batches, oldest first."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from gateway.idempotency import KEPT_FOR
-from gateway.models import Document, IdempotencyKey, PolicyDecision
+from gateway.models import Document, IdempotencyKey, PolicyDecision, PortalLink
+from gateway.portal.links import KEPT_DAYS
 
 # A writer waits for one batch at most; a document has thousands of chunks.
-DECISIONS, DOCUMENTS, KEYS = 500, 10, 500
+DECISIONS, DOCUMENTS, KEYS, LINKS = 500, 10, 500, 500
 # One run ends well within a task's time-out; the next one continues.
 BUDGET_S = 30.0
 
@@ -25,6 +26,7 @@ class Removed:
     decisions: int = 0
     documents: int = 0
     idempotency_keys: int = 0
+    portal_links: int = 0
 
 
 def remove_old(*, budget_s: float = BUDGET_S) -> Removed:
@@ -35,6 +37,7 @@ def remove_old(*, budget_s: float = BUDGET_S) -> Removed:
         _remove(decisions, DECISIONS, settings.GATEWAY_DECISION_RETENTION_DAYS, until),
         _remove(documents, DOCUMENTS, settings.GATEWAY_DOCUMENT_RETENTION_DAYS, until),
         _remove(IdempotencyKey.objects.all(), KEYS, KEPT_FOR.days, until),
+        _remove(PortalLink.objects.all(), LINKS, KEPT_DAYS, until),
     )
 
 

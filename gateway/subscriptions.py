@@ -12,6 +12,7 @@ from webhooks_core import filters, profiles
 from webhooks_core.ids import is_id
 from webhooks_core.models import Endpoint, Event
 from webhooks_core.owners import changes
+from webhooks_core.owners.changes import Actor
 from webhooks_core.profiles import PingEvent
 from webhooks_core.web.errors import BadRequestError, ConflictError
 from webhooks_core.web.subscriptions import SubscriptionService
@@ -23,8 +24,9 @@ class Subscriptions(SubscriptionService):
     profile = PROFILE
     quota_error = "A tenant has at most {quota} subscriptions; delete one first."
 
-    def __init__(self, origin: Origin) -> None:
-        super().__init__(origin.tenant, by=changes.owner(origin.principal))
+    def __init__(self, origin: Origin, *, by: Actor | None = None) -> None:
+        """`by` acts for the tenant: by default the principal of the origin."""
+        super().__init__(origin.tenant, by=by or changes.owner(origin.principal))
         self.origin = origin
 
     def test_filter(

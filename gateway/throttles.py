@@ -44,6 +44,12 @@ class CreateThrottle(CallerThrottle):
             super().throttle_success()
 
 
+class CreateAttemptThrottle(CallerThrottle):
+    """Counts before a creation, where a page has no place behind it."""
+
+    scope = "create"
+
+
 class PingThrottle(CallerThrottle):
     scope = "test"
 

@@ -16,12 +16,27 @@ from structlog.contextvars import bound_contextvars
 
 from webhooks_core.management.printable import printable
 
+# Addresses that are secrets, whoever logs them: a redirect to https comes before any view.
+PORTAL_TOKEN = re.compile(r"(/portal/open/)[^/?#\s]+")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 
 # These loggers write codes and tokens at DEBUG.
 NEVER_BELOW_WARNING = ("oauthlib", "oauth2_provider", "requests_oauthlib")
 
+
+def without_tokens(
+    _: Any, __: str, record: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Replace the token of a portal link in the text and the path of a record."""
+    for name in ("event", "path"):
+        text = record.get(name)
+        if isinstance(text, str) and "/portal/open/" in text:
+            record[name] = PORTAL_TOKEN.sub(r"\1…", text)
+    return record
+
+
 SHARED: list[Any] = [
+    without_tokens,
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,

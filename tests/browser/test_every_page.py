@@ -18,6 +18,7 @@ from gateway.configuration.shapes import (
 )
 from gateway.identity import Caller
 from gateway.models import Document, GatewayKey, PolicyDecision
+from gateway.portal import links
 from tests.browser.staff import log_in
 from tests.docs.filling import fill_products
 from tests.gateway.client import Api
@@ -118,6 +119,14 @@ def details() -> list[str]:
     ]
 
 
+def portal_pages() -> list[str]:
+    tenant = Endpoint.objects.of("gateway", "acme")
+    one = f"/portal/endpoints/{tenant.earliest('pk').public_id}"
+    names = ("event-types", "check-signature", "deliveries", "why", "changes")
+    below = (f"{one}/{name}" for name in ("headers", "secret", "replay"))
+    return ["/portal", *(f"/portal/{name}" for name in names), one, *below]
+
+
 class OpenRequests:
     """The requests of a page that have no answer yet."""
 
@@ -178,4 +187,10 @@ def test_no_page_complains_loads_anything_foreign_or_overflows(
     pages = ["/admin/", *OWN, *lists(), *forms(operator), *details()]
     assert len(pages) > 50
     for path in pages:
+        visit(path)
+    made = links.create(tenant="acme", principal="ada", capabilities=links.CAPABILITIES)
+    link = f"/portal/open/{made.token}"
+    visit(link)
+    page.get_by_role("button", name="Open").click()
+    for path in portal_pages():
         visit(path)

@@ -70,7 +70,8 @@ class Response(NamedTuple):
 
 
 _VARIABLE = (
-    (re.compile(r"\b(ep|dlv|evt|evt_sample|whsub|doc)_[0-9a-v]{26}\b"), r"\1_ID"),
+    (re.compile(r"\b(ep|dlv|evt|evt_sample|whsub|doc|prt)_[0-9a-v]{26}\b"), r"\1_ID"),
+    (re.compile(r"\bgw_portal_\w{36}\b"), "gw_portal_TOKEN"),
     (re.compile(r"\bwhsec_[A-Za-z0-9+/]{43}="), "whsec_SECRET"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)"), "TIME"),
     (re.compile(r'("client_id(?:_issued_at)?":\s*)("[^"]+"|\d+)'), r"\1CLIENT"),

@@ -112,6 +112,15 @@ FILTER_FIELDS = as_json(
     number_event={"event": 5},
     bad_filter={"event": {}, "filter": []},
 )
+PORTAL_FIELDS = as_json(
+    empty={},
+    right={"capabilities": ["view", "send"], "actor": "Grace", "theme": "dark"},
+    no_view={"capabilities": ["send"]},
+    unknown={"capabilities": ["view", "root"]},
+    long={"capabilities": ["view"], "expires_in": 604_801},
+    script={"capabilities": ["view"], "return_url": "javascript:alert(1)"},
+    number_actor={"capabilities": ["view"], "actor": 5},
+)
 CHAT_FIELDS = as_json(
     empty={},
     right={"model": "echo", "messages": [{"role": "user", "content": "Ahoy"}]},
@@ -204,6 +213,11 @@ DJANGO_ROUTES = (
     Route("/v1/events?x=1", ("headers",)),
     Route("/v1/keys", TENANTS, KEY_FIELDS),
     Route("/v1/keys/1", TENANTS),
+    Route("/v1/portal", TENANTS, PORTAL_FIELDS),
+    Route("/v1/portal?page_size=x", ("headers",)),
+    Route(f"/v1/portal/prt_{'0' * 26}", TENANTS),
+    Route("/portal", shows_body=False),
+    Route("/portal/open/nothing", shows_body=False),
     Route("/v1/usage", TENANTS),
     Route("/v1/usage?days=x", ("headers",)),
     Route("/v1/nothing", ACCOUNTS),

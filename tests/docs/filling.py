@@ -16,6 +16,7 @@ from tests.gateway.factories import (
     DocumentFactory,
     GatewayKeyFactory,
     PolicyDecisionFactory,
+    PortalLinkFactory,
 )
 from tests.recording.factories import (
     GrantFactory,
@@ -26,7 +27,7 @@ from tests.recording.factories import (
 
 FACTORIES = (
     *(RecordingFactory, PersonalTokenFactory, GrantFactory, RefreshTokenFactory),
-    *(GatewayKeyFactory, PolicyDecisionFactory, DocumentFactory),
+    *(GatewayKeyFactory, PolicyDecisionFactory, DocumentFactory, PortalLinkFactory),
     *(UsageDayFactory, UsageRecordFactory, ModelPriceFactory, ModelEndpointFactory),
     LoggedRequestFactory,
 )

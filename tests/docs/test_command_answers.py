@@ -103,7 +103,11 @@ LINES = [
     ("emit_event drift.detected --tenant acme", {"type": "drift.detected"}),
     (f"check_gateway_config {CONFIGURATION}", {}),
     ("sync_gateway_config", {"removed": 0}),
-    ("prune_gateway", {"decisions": 0, "documents": 0, "idempotency_keys": 0}),
+    (
+        "prune_gateway",
+        {"decisions": 0, "documents": 0, "idempotency_keys": 0, "portal_links": 0},
+    ),
+    ("create_portal_link --tenant acme", {}),
     ("create_personal_token ada --days 1", {}),
     ("list_personal_tokens", {"user": "ada", "last_used_at": None}),
     ("revoke_personal_token {prepared.token}", {"revoked": 1}),

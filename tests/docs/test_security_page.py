@@ -12,7 +12,7 @@ from tests.docs.samples import DOCS
 TESTS = Path(__file__).resolve().parent.parent
 FILES = [
     file
-    for part in ("recording", "browser", "products")
+    for part in ("recording", "browser", "products", "gateway/portal")
     for file in (TESTS / part).rglob("test_*.py")
 ]
 CLIENT = re.compile(r"^\| `([^`]+)` \((Python|Node)\) \| ([0-9.]+) \|", re.MULTILINE)

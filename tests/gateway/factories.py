@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from factory.declarations import Sequence
+from django.utils import timezone
+from factory.declarations import LazyFunction, Sequence
 from factory.django import DjangoModelFactory
 
-from gateway.models import Document, GatewayKey, PolicyDecision
+from gateway.models import Document, GatewayKey, PolicyDecision, PortalLink
 
 
 class GatewayKeyFactory(DjangoModelFactory[GatewayKey]):
@@ -39,3 +40,17 @@ class DocumentFactory(DjangoModelFactory[Document]):
     principal = "ada"
     checksum = Sequence(lambda n: f"{n:064x}")
     size = characters = chunk_count = 0
+
+
+class PortalLinkFactory(DjangoModelFactory[PortalLink]):
+    """A link that has just expired. The text of a token comes from `gateway.portal.links.create`."""
+
+    class Meta:
+        model = PortalLink
+
+    public_id = Sequence(lambda n: f"link_{n}")
+    tenant = "acme"
+    principal = actor = "ada"
+    capabilities = ("view",)
+    digest = Sequence(lambda n: f"{n:064x}")
+    expires_at = LazyFunction(timezone.now)

@@ -11,6 +11,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from gateway import admin as pages
 from gateway import keys, policy, static_subscriptions
@@ -21,6 +22,8 @@ from gateway.configuration.shapes import (
 )
 from gateway.identity import Caller
 from gateway.models import Document, GatewayKey, PolicyDecision
+from gateway.portal import links
+from tests.factories import UserFactory
 from tests.gateway.client import PATH, Api
 from tests.webhooks_core.admin.endpoint_pages import change, operate
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page
@@ -31,6 +34,7 @@ pytestmark = pytest.mark.django_db
 
 KEYS = "/admin/gateway/gatewaykey/"
 DECISIONS = "/admin/gateway/policydecision/"
+LINKS = "/admin/gateway/portallink/"
 DOCUMENTS = "/admin/gateway/document/"
 ENDPOINTS = "/admin/webhooks_core/endpoint/"
 FORM = {"tenant": "acme", "principal": "robot", "name": "build", "days": "30"}
@@ -43,6 +47,34 @@ def make(**fields) -> keys.Created:
 def deny(**fields) -> PolicyDecision:
     values = {"action": "chat", "resource": "model:m", "reason": "no"} | fields
     return policy.record_denial(caller=Caller("acme", "ada"), **values)
+
+
+# ── Portal links ────────────────────────────────────────────────────────────────────
+
+
+def test_portal_links_are_listed_and_revoked_by_who_may(client):
+    looker(client, ["view_portallink"])
+    made = links.create(
+        tenant="acme", principal="ada", capabilities=["view", "send"], actor=SCRIPT
+    )
+    for shown in (LINKS, f"{LINKS}{made.link.pk}/change/"):
+        text = page(client, shown)
+        assert made.link.public_id in text
+        assert "view, send" in text
+        assert SCRIPT not in text
+        assert made.token not in text
+    form = {"action": "revoke_selected", "_selected_action": made.link.pk}
+    client.post(LINKS, form)
+    assert state_of(made) == "unused"
+    client.force_login(UserFactory.create(superuser=True))
+    client.post(LINKS, form)
+    assert state_of(made) == "revoked"
+    assert LogEntry.objects.get().object_repr == made.link.public_id
+
+
+def state_of(made: links.Created) -> str:
+    made.link.refresh_from_db()
+    return made.link.state(timezone.now())
 
 
 # ── Keys ────────────────────────────────────────────────────────────────────────────

@@ -100,7 +100,9 @@ def test_a_run_ends_when_its_time_is_up_and_the_command_when_all_is_done(monkeyp
     monkeypatch.setattr(retention, "DECISIONS", 1)
     out = StringIO()
     call_command("prune_gateway", stdout=out)
-    assert out.getvalue() == "removed 3 decisions, 0 documents, 0 idempotency keys\n"
+    assert out.getvalue() == (
+        "removed 3 decisions, 0 documents, 0 idempotency keys, 0 portal links\n"
+    )
 
 
 def test_the_worker_does_so_every_hour():

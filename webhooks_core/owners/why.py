@@ -48,9 +48,16 @@ def explain(endpoint: Endpoint, event_id: str, *, now: datetime | None = None) -
 
 
 def explain_all(
-    endpoints: Sequence[Endpoint], event_id: str, *, now: datetime | None = None
+    endpoints: Sequence[Endpoint],
+    event_id: str,
+    *,
+    now: datetime | None = None,
+    with_values: bool = True,
 ) -> dict[int, Why]:
-    """As explain() for endpoints of one owner, by their keys and a constant number of queries."""
+    """As explain() for endpoints of one owner, by their keys and a constant number of queries.
+
+    Without `with_values` no sentence holds anything of the event's data.
+    """
     if not endpoints:
         return {}
     now = now or timezone.now()
@@ -68,7 +75,9 @@ def explain_all(
     return {
         endpoint.pk: _of_delivery(endpoint, event, delivery, before, now)
         if (delivery := decisive.get(endpoint.pk))
-        else _without_delivery(endpoint, event, reasons.get(endpoint.pk))
+        else _without_delivery(
+            endpoint, event, reasons.get(endpoint.pk), with_values=with_values
+        )
         for endpoint in endpoints
     }
 
@@ -118,28 +127,30 @@ def is_past_retention(public_id: str, prefix: str, now: datetime) -> bool:
     return ids.is_id(public_id, prefix) and ids.created_at(public_id) < now - kept
 
 
-def _without_delivery(endpoint: Endpoint, event: Event, skipped: str | None) -> Why:
+def _without_delivery(
+    endpoint: Endpoint, event: Event, skipped: str | None, *, with_values: bool
+) -> Why:
     """Say why there is no delivery; `skipped` is why the event skipped the endpoint, if it did."""
     if skipped is None:
-        return _not_subscribed(endpoint, event)
+        return _not_subscribed(endpoint, event, with_values=with_values)
     text = f"The endpoint was {skipped} when it was published: skipped."
     return Why(answer=Answer.SKIPPED, sentence=text, event=event)
 
 
-def _not_subscribed(endpoint: Endpoint, event: Event) -> Why:
+def _not_subscribed(endpoint: Endpoint, event: Event, *, with_values: bool) -> Why:
     receives = profiles.get(endpoint.profile).matches(endpoint.event_types, event.type)
     if event.created_at < endpoint.created_at:
         text = "It was published before the endpoint existed."
     elif not receives:
         text = f"The endpoint does not receive {event.type}."
-    elif sentence := _filtered(endpoint, event):
+    elif sentence := _filtered(endpoint, event, with_values=with_values):
         return Why(answer=Answer.FILTERED, sentence=sentence, event=event)
     else:
         text = f"The endpoint did not receive {event.type} when it was published."
     return Why(answer=Answer.NOT_SUBSCRIBED, sentence=text, event=event)
 
 
-def _filtered(endpoint: Endpoint, event: Event) -> str:
+def _filtered(endpoint: Endpoint, event: Event, *, with_values: bool) -> str:
     """Say which part of the filter an event fails; "" if there is none."""
     if endpoint.filter is None:
         return ""
@@ -147,6 +158,8 @@ def _filtered(endpoint: Endpoint, event: Event) -> str:
     reasons = filters.compiled(endpoint.filter).why(envelope)
     if not reasons:
         return ""
+    if not with_values:
+        return "The filter of the endpoint does not match."
     first, more = reasons[0], len(reasons) - 1
     others = f", and {more} more" if more else ""
     return f"The filter of the endpoint does not match: {first}{others}."

@@ -54,6 +54,12 @@ class OwnerView(View):
     def back(self, **kwargs: str) -> str:
         return self.address("start")
 
+    def check_word(self, word: str) -> None:
+        """Raise RefusedError unless the word was typed, where the door asks for words."""
+        typed = self.request.POST.get("word", "").strip().lower()
+        if self.door.asks_for_words and typed != word:
+            raise RefusedError(f"Nothing was changed: type {word} to confirm.")
+
     def address(self, name: str, *args: str) -> str:
         """Return the address of a page of the same owner."""
         match = self.request.resolver_match
@@ -67,6 +73,8 @@ class OwnerView(View):
             "base_template": self.door.base_template,
             "owner": self.owner,
             "may": {each.value: self.owner.may(each) for each in Capability},
+            "asks_for_words": self.door.asks_for_words,
+            **self.door.context(self.owner),
         }
         path = f"webhooks/{template}.html"
         return render(self.request, path, shared | context, status=status)

@@ -64,8 +64,7 @@ class DeliveryView(OwnerView):
             waiting=waiting_reason(delivery),
         )
         is_pending = delivery.status == Delivery.Status.PENDING
-        hides = timeline.hides_responses(delivery.endpoint)
-        hides = hides or not self.owner.may(Capability.VIEW_PAYLOAD)
+        hidden = self.owner.hidden_response(delivery.endpoint)
         last = attempts[-1] if attempts else None
         return {
             "delivery": delivery,
@@ -77,7 +76,7 @@ class DeliveryView(OwnerView):
                 each.status == Delivery.Status.DELIVERED for each in [delivery, *later]
             ),
             "timeline": timeline.timeline(delivery, attempts),
-            "steps": timeline.steps(delivery, attempts, hides_responses=hides),
+            "steps": timeline.steps(delivery, attempts, hidden=hidden),
             "last": last,
             "most_attempts": self.owner.profile.retry.max_attempts,
             "remedy": last

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+import orjson
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
-from webhooks_core import endpoints
+from webhooks_core import endpoints, filters
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners import changes, charts, endpoint_state
 from webhooks_core.owners.endpoint_state import EndpointState
 from webhooks_core.pages import history, wording
 from webhooks_core.pages.base import OwnerView, RefusedError
 from webhooks_core.pages.forms import EndpointForm, receives_all
-from webhooks_core.pages.owners import Capability
-from webhooks_core.pages.timeline import hides_responses
+from webhooks_core.pages.owners import Capability, Owner
 from webhooks_core.web.errors import ApiError
 
 RECENT = 10
@@ -60,7 +60,7 @@ class Start(OwnerView):
     def _page(self, form: EndpointForm, *, status: int = 200) -> HttpResponse:
         rows = list(self.owner.subscriptions.all())
         days = charts.of_endpoints(rows, now=timezone.now())
-        states = states_of(rows)
+        states = states_of(self.owner, rows)
         shown = [(row, states[row.pk], days[row.pk]) for row in rows]
         context = {
             "rows": shown,
@@ -85,10 +85,10 @@ def sent_test(view: OwnerView, endpoint: Endpoint) -> Delivery:
     return delivery
 
 
-def states_of(rows: Sequence[Endpoint]) -> dict[int, EndpointState]:
-    """Return the states of endpoints by their keys, as their owner may know them."""
-    hidden = [row for row in rows if hides_responses(row)]
-    shown = [row for row in rows if not hides_responses(row)]
+def states_of(owner: Owner, rows: Sequence[Endpoint]) -> dict[int, EndpointState]:
+    """Return the states of endpoints by their keys, as the person may know them."""
+    hidden = [row for row in rows if owner.hidden_response(row)]
+    shown = [row for row in rows if not owner.hidden_response(row)]
     states = endpoint_state.describe_all(shown) if shown else {}
     if hidden:
         states |= endpoint_state.describe_all(hidden, with_response=False)
@@ -127,13 +127,18 @@ class EndpointView(OwnerView):
         return EndpointForm(profile, extra=extra, data=data, endpoint=endpoint)
 
     def _page(
-        self, endpoint: Endpoint, form: EndpointForm, *, status: int = 200
+        self,
+        endpoint: Endpoint,
+        form: EndpointForm,
+        *,
+        status: int = 200,
+        **tested: Any,
     ) -> HttpResponse:
         recent = Delivery.objects.filter(endpoint=endpoint).order_by("-pk")
         rows = recent.select_related("event").defer("event__body")[:RECENT]
         context = {
             "endpoint": endpoint,
-            "state": states_of([endpoint])[endpoint.pk],
+            "state": states_of(self.owner, [endpoint])[endpoint.pk],
             "changes": history.lines(
                 changes.of(endpoint).select_related("endpoint")[:RECENT]
             ),
@@ -147,10 +152,33 @@ class EndpointView(OwnerView):
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),
             "receives_all": receives_all(self.owner.profile),
         }
-        return self.render("endpoint", context, status=status)
+        if "filter" in form.fields and self.owner.may(Capability.VIEW_PAYLOAD):
+            context["events"] = self.owner.events().defer("body")[:RECENT]
+        return self.render("endpoint", context | tested, status=status)
 
     def back(self, **kwargs: str) -> str:
         return self.address("endpoint", kwargs["endpoint_id"])
+
+
+@method_decorator(require_POST, name="dispatch")
+class FilterTest(EndpointView):
+    """Which parts of the filter in the form an event fails; nothing is stored."""
+
+    acts_with = Capability.VIEW_PAYLOAD
+
+    def post(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
+        endpoint = self.owner.endpoint(endpoint_id)
+        form = self._form(endpoint, request.POST)
+        if "filter" not in form.fields:
+            raise Http404
+        if not form.is_valid():
+            return self._page(endpoint, form, status=400)
+        event_id = request.POST.get("event", "")
+        if (event := self.owner.event(event_id)) is None:
+            raise RefusedError("There is no such event any more: choose another one.")
+        source = form.cleaned_data["filter"] or {}
+        reasons = filters.compiled(source).why(orjson.loads(bytes(event.body)))
+        return self._page(endpoint, form, tested=event, reasons=reasons)
 
 
 def refuse_static(endpoint: Endpoint) -> None:
@@ -197,5 +225,6 @@ class Enable(EndpointAction):
 class Delete(EndpointAction):
     def act(self, endpoint: Endpoint) -> HttpResponse:
         refuse_static(endpoint)
+        self.check_word("delete")
         self.owner.subscriptions.delete(endpoint)
         return self.done("The endpoint was deleted.", self.address("start"))

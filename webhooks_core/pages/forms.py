@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+import orjson
 from django import forms
 from django.core import signing
 from django.core.exceptions import ValidationError
 
+from webhooks_core import filters
 from webhooks_core.models import Endpoint
+from webhooks_core.owners import payloads
 from webhooks_core.profiles import EventType, WebhookProfile
 from webhooks_core.web.errors import ApiError
 
 SALT = "webhooks_core.pages.settings"
 KEPT_S = 900
+EXTRA = {"description", "active", "filter"}
 
 
 def offered(profile: WebhookProfile) -> list[EventType]:
@@ -32,6 +36,29 @@ def receives_all(profile: WebhookProfile) -> bool:
     return any(profile.matches([], name) for name in profile.event_types)
 
 
+class FilterField(forms.CharField):
+    """A filter of events as JSON; empty for none."""
+
+    widget = forms.Textarea
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        if not text:
+            return None
+        try:
+            source = orjson.loads(text)
+            filters.compiled(source)
+        except orjson.JSONDecodeError as error:
+            raise ValidationError(f"The filter is not JSON: {error}.") from error
+        except filters.FilterError as error:
+            message = str(error)
+            raise ValidationError(f"{message[:1].upper()}{message[1:]}") from error
+        return source or None
+
+    def prepare_value(self, value: Any) -> Any:
+        return payloads.pretty_json(value) if isinstance(value, dict) else value
+
+
 class EndpointForm(forms.Form):
     """Where events go, and which. The service of the product checks the URL."""
 
@@ -39,6 +66,7 @@ class EndpointForm(forms.Form):
     event_types = forms.MultipleChoiceField(required=False)
     description = forms.CharField(max_length=1000, required=False)
     active = forms.BooleanField(required=False)
+    filter = FilterField(required=False)
 
     def __init__(
         self,
@@ -54,7 +82,7 @@ class EndpointForm(forms.Form):
         self.types = offered(profile)
         types: Any = self.fields["event_types"]
         types.choices = [(each.name, each.name) for each in self.types]
-        for name in {"description", "active"} - set(extra):
+        for name in EXTRA - set(extra):
             del self.fields[name]
 
     @property
@@ -100,10 +128,14 @@ class EndpointForm(forms.Form):
 
 def _initial(profile: WebhookProfile, endpoint: Endpoint | None) -> dict[str, Any]:
     if endpoint is None:
-        return {"event_types": [each.name for each in offered(profile)], "active": True}
+        names = [each.name for each in offered(profile)]
+        if receives_all(profile):  # all but those that must be named
+            names = [name for name in names if profile.matches([], name)]
+        return {"event_types": names, "active": True}
     return {
         "url": endpoint.url,
         "event_types": endpoint.event_types,
         "description": endpoint.description,
         "active": endpoint.active,
+        "filter": endpoint.filter,
     }

@@ -47,6 +47,7 @@ class Secret(OwnerView):
             return asked
         if request.POST.get("action") == "rotate":
             return self._rotate(endpoint)
+        self.check_word("show")
         try:
             secret = endpoints.show_secret(endpoint, by=self.owner.by)
         except SecretUnreadableError as error:
@@ -59,6 +60,7 @@ class Secret(OwnerView):
         refuse_static(endpoint)
         if not self.owner.may(Capability.MANAGE):
             raise RefusedError("Nothing was changed: you may only look.")
+        self.check_word("rotate")
         form = RotationForm(self.request.POST)
         hours = 0
         if endpoints.may_overlap(endpoint):

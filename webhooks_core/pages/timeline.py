@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.network.url_access import may_be_internal
+from webhooks_core.models import Attempt, Delivery
 from webhooks_core.owners.attempts import Step, step, tone
 from webhooks_core.owners.payloads import Text
 from webhooks_core.pages import wording
@@ -37,13 +36,8 @@ class Timeline:
     description: str
 
 
-HIDDEN = (
-    "This endpoint may lie in an internal network: only operators see what it answered."
-)
-
-
 def steps(
-    delivery: Delivery, attempts: Sequence[Attempt], *, hides_responses: bool
+    delivery: Delivery, attempts: Sequence[Attempt], *, hidden: str
 ) -> list[Step]:
     return [
         step(
@@ -51,7 +45,7 @@ def steps(
             result=wording.result(attempt),
             response=_response(attempt),
             after=wording.in_words(attempt.started_at - delivery.created_at),
-            hidden=HIDDEN if hides_responses else "",
+            hidden=hidden,
         )
         for attempt in attempts
     ]
@@ -61,11 +55,6 @@ def _response(attempt: Attempt) -> Text:
     body = bytes(attempt.response_body)
     text = body[:SHOWN_OF_RESPONSE].decode("utf-8", "replace")
     return Text(text, len(body) > SHOWN_OF_RESPONSE)
-
-
-def hides_responses(endpoint: Endpoint) -> bool:
-    """Return True if only operators see what a receiver answered: it may be an internal one."""
-    return may_be_internal(endpoint)
 
 
 def timeline(delivery: Delivery, attempts: Sequence[Attempt]) -> Timeline | None:

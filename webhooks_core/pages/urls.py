@@ -32,6 +32,10 @@ def urls(door: Door) -> tuple[list[URLPattern], str]:
         "test": ("/endpoints/<str:endpoint_id>/test", endpoints.SendTest),
         "enable": ("/endpoints/<str:endpoint_id>/enable", endpoints.Enable),
         "delete": ("/endpoints/<str:endpoint_id>/delete", endpoints.Delete),
+        "test-filter": (
+            "/endpoints/<str:endpoint_id>/filter",
+            endpoints.FilterTest,
+        ),
         "headers": ("/endpoints/<str:endpoint_id>/headers", headers.Headers),
         "secret": ("/endpoints/<str:endpoint_id>/secret", secrets.Secret),
         "replay": ("/endpoints/<str:endpoint_id>/replay", replays.Replay),
@@ -50,7 +54,7 @@ def urls(door: Door) -> tuple[list[URLPattern], str]:
         "cancel": ("/deliveries/<str:delivery_id>/cancel", deliveries.Cancel),
     }
     patterns = [
-        path(route, view.as_view(door=door), name=name)
+        path(route, door.serve(view.as_view(door=door)), name=name)
         for name, (route, view) in views.items()
     ]
     return patterns, "webhooks"

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from webhooks_core.owners import why
 from webhooks_core.owners.why import Answer
 from webhooks_core.pages.base import OwnerView
+from webhooks_core.pages.owners import Capability
 
 TONES = {
     Answer.DELIVERED: "success",
@@ -30,7 +31,12 @@ class WhyNot(OwnerView):
     def get(self, request: HttpRequest) -> HttpResponse:
         event_id = request.GET.get("event_id", "").strip()[:64]
         endpoints = list(self.owner.subscriptions.all())
-        answers = why.explain_all(endpoints, event_id) if event_id else {}
+        may_see = self.owner.may(Capability.VIEW_PAYLOAD)
+        answers = (
+            why.explain_all(endpoints, event_id, with_values=may_see)
+            if event_id
+            else {}
+        )
         lines = [
             (endpoint, each, WORDS[each.answer], TONES.get(each.answer, "neutral"))
             for endpoint in endpoints

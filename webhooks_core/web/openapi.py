@@ -43,6 +43,7 @@ PATH_PARAMETERS = {
     "delivery_id": ("delivery", "dlv_"),
     "replay_id": ("replay", "rpl_"),
     "key_id": ("key", ""),
+    "link_id": ("portal link", "prt_"),
 }
 # Actions whose operations have another name.
 OPERATIONS = {
@@ -114,7 +115,7 @@ class ProductAutoSchema(AutoSchema):
             statuses |= {403}
         if getattr(self.view, "detail", False):
             statuses |= {404}
-        action = getattr(self.view, "action", "")
+        action = getattr(self.view, "action", self.method.lower())
         if action in getattr(self.view, "strict_actions", ()):
             statuses |= {400}
         if action in self.view.conflicting_actions:

@@ -35,6 +35,7 @@ from webhooks_core.web.owner_examples import (
 )
 
 REPLAY_STATUSES = ReplayJob.Status.values
+ENDPOINT_STATES = [state.word for state in Health if state != Health.DELETED]
 
 
 def example(**fields: Any) -> Any:
@@ -73,7 +74,7 @@ def choice(values: Any, **options: Any) -> serializers.ChoiceField:
 )
 class StateSerializer(serializers.Serializer[EndpointState]):
     state = choice(
-        [state.word for state in Health if state != Health.DELETED],
+        ENDPOINT_STATES,
         source="state.word",
         help_text="The first that applies.",
     )

@@ -1,4 +1,4 @@
-"""Remove decisions, documents and idempotency keys past their retention; a worker does so hourly."""
+"""Remove old decisions, documents, idempotency keys and portal links; a worker does so hourly."""
 
 from __future__ import annotations
 

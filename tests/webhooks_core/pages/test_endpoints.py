@@ -202,3 +202,12 @@ def test_what_its_receiver_switched_off_is_said_on_top_and_enabled_here(ada):
     assert endpoint.is_receiving
     assert endpoint.refused_at is None
     assert "Enable</button>" not in ada.page(page)
+
+
+def test_there_is_no_filter_where_the_product_has_none(ada):
+    endpoint, event = ada.endpoint(), ada.publish()
+    path = f"/endpoints/{endpoint.public_id}"
+    assert "filter" not in ada.page(path).lower().replace("filters", "")
+    form = {"url": endpoint.url, "filter": "{}", "event": event.public_id}
+    with nothing_changes():
+        ada.post(f"{path}/filter", 404, **form)

@@ -1,0 +1,228 @@
+"""/v1/portal: links to the portal are made, listed and revoked with a gateway key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema, extend_schema_serializer
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gateway.models import PortalLink
+from gateway.portal import links
+from gateway.rights import WEBHOOKS
+from gateway.serializers import TIME, request_example, response_example
+from gateway.viewsets import GatewayView
+from webhooks_core.owners import event_search
+from webhooks_core.web import owner_requests as requests
+from webhooks_core.web import owner_serializers as shapes
+from webhooks_core.web.errors import BadRequestError, NotFoundError
+from webhooks_core.web.fields import (
+    StrictCharField,
+    StrictChoiceField,
+    StrictListField,
+    TimeField,
+)
+from webhooks_core.web.owner_views import page_of, position
+
+LINK_ID = "prt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
+EXPIRES_IN = (
+    f"expires_in must be an integer from {links.SHORTEST_S} to {links.LONGEST_S}."
+)
+LINK: dict[str, Any] = {
+    "id": LINK_ID,
+    "state": "unused",
+    "capabilities": ["view", "send"],
+    "actor": "Grace",
+    "return_url": "https://app.example.com/settings",
+    "theme": "auto",
+    "created_at": TIME,
+    "expires_at": "2026-11-21T04:20:00.000000Z",
+    "opened_at": None,
+    "session_expires_at": None,
+}
+CAPABILITIES = (
+    "What the visitor may do. `view`: states, lists and settings, and is always needed; "
+    "`view_payload`: bodies and responses; `view_secret`: signing secrets; `manage`: new "
+    "endpoints, settings, rotation, deletion; `send`: tests, resends, replays."
+)
+
+
+@extend_schema_serializer(
+    examples=[
+        request_example(
+            {
+                "capabilities": ["view", "view_payload", "manage", "send"],
+                "expires_in": 600,
+                "actor": "Grace",
+                "return_url": "https://app.example.com/settings",
+                "theme": "dark",
+            }
+        )
+    ]
+)
+class NewLinkSerializer(serializers.Serializer[Any]):
+    capabilities = StrictListField(
+        child=StrictChoiceField(
+            choices=links.CAPABILITIES,
+            error_messages={
+                "invalid_choice": "capabilities: known are "
+                f"{', '.join(links.CAPABILITIES)}."
+            },
+        ),
+        help_text=CAPABILITIES,
+    )
+    expires_in = serializers.IntegerField(
+        default=links.DEFAULT_S,
+        min_value=links.SHORTEST_S,
+        max_value=links.LONGEST_S,
+        error_messages=dict.fromkeys(
+            ("invalid", "null", "min_value", "max_value", "max_string_length"),
+            EXPIRES_IN,
+        ),
+        help_text="Seconds in which the link can be opened.",
+    )
+    actor = StrictCharField(
+        required=False,
+        help_text="Who is named in the lists of changes. Missing: your principal.",
+    )
+    return_url = StrictCharField(
+        required=False,
+        allow_blank=True,
+        help_text="An http or https page to which the pages lead back.",
+    )
+    theme = StrictChoiceField(
+        choices=links.THEMES,
+        default=PortalLink.Theme.AUTO.value,
+        error_messages={
+            "invalid_choice": f"theme must be one of {', '.join(links.THEMES)}."
+        },
+        help_text="`auto`: as the visitor's system has it.",
+    )
+
+    def validate_expires_in(self, seconds: int) -> int:
+        if type(self.initial_data.get("expires_in", seconds)) is not int:
+            raise ValidationError(EXPIRES_IN)
+        return seconds
+
+
+@extend_schema_serializer(
+    examples=[
+        response_example(
+            {
+                "url": "https://hooks.example.com/portal/open/gw_portal_<36 characters>",
+                "expires_at": "2026-11-21T04:20:00.000000Z",
+                "id": LINK_ID,
+            }
+        )
+    ]
+)
+class NewLinkCreatedSerializer(serializers.Serializer[Any]):
+    url = serializers.CharField(
+        help_text="Opens the portal once. It is not shown again."
+    )
+    expires_at = TimeField(source="link.expires_at", help_text="UTC.")
+    id = serializers.CharField(
+        source="link.public_id", help_text="`prt_` and 26 characters."
+    )
+
+
+@extend_schema_serializer(examples=[response_example(LINK)])
+class PortalLinkSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField(source="public_id", help_text="Names it in a DELETE.")
+    state = serializers.SerializerMethodField(
+        help_text="`unused`, `open` (a session goes on), `expired` or `revoked`."
+    )
+    capabilities = serializers.ListField(
+        child=serializers.CharField(), help_text="What its visitor may do."
+    )
+    actor = serializers.CharField(help_text="Who is named in the lists of changes.")
+    return_url = serializers.CharField(help_text="Empty: none.")
+    theme = serializers.CharField(help_text="`light`, `dark` or `auto`.")
+    created_at = TimeField(help_text="UTC.")
+    expires_at = TimeField(help_text="Until then it can be opened.")
+    opened_at = TimeField(allow_null=True, help_text="Null: not yet.")
+    session_expires_at = TimeField(
+        allow_null=True, help_text="Null: it has no session."
+    )
+
+    def get_state(self, link: PortalLink) -> PortalLink.State:
+        return link.state(self.context["now"])
+
+
+class PortalView(GatewayView):
+    """/v1/portal: the links of the caller's tenant."""
+
+    required_scope = WEBHOOKS
+    strict_actions = ("delete",)  # no query
+
+    @extend_schema(
+        operation_id="gateway_portal_links",
+        summary="List the portal links of the last 30 days, newest first",
+        parameters=[requests.CursorQuery],
+        responses=shapes.page("PortalLinkPage", PortalLinkSerializer, LINK),
+    )
+    def get(self, request: Request) -> Response:
+        query = requests.read_query(requests.CursorQuery(), request)
+        rows, size = links.of_tenant(self.caller.tenant), query["page_size"]
+        if (before := position(query)) is not None:
+            rows = rows.filter(pk__lt=before)
+        found = list(rows[: size + 1])
+        cursor = event_search.next_cursor([row.pk for row in found], size)
+        context = {"now": timezone.now()}
+        return page_of(
+            PortalLinkSerializer(found[:size], many=True, context=context), cursor
+        )
+
+    @extend_schema(
+        operation_id="gateway_portal_create",
+        summary="Make a link that opens the tenant's portal once",
+        request=NewLinkSerializer,
+        responses={201: NewLinkCreatedSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        requests.read_query(requests.NoQuery(), request)
+        new = NewLinkSerializer(data=self.get_body())
+        new.is_valid(raise_exception=True)
+        caller = self.caller
+        try:
+            created = links.create(
+                tenant=caller.tenant, principal=caller.principal, **new.validated_data
+            )
+        except links.LinkInputError as error:
+            raise BadRequestError(str(error)) from error
+        return Response(NewLinkCreatedSerializer(created).data, 201)
+
+    @extend_schema(
+        operation_id="gateway_portal_revoke_all",
+        summary="Revoke all portal links and sessions of the tenant",
+        responses={204: None},
+    )
+    def delete(self, request: Request) -> Response:
+        requests.read_query(requests.NoQuery(), request)
+        links.revoke(links.of_tenant(self.caller.tenant), timezone.now())
+        return Response(status=204)
+
+
+class PortalLinkView(GatewayView):
+    """/v1/portal/{link_id}: one link."""
+
+    required_scope = WEBHOOKS
+    detail = True
+    strict_actions = ("delete",)
+
+    @extend_schema(
+        operation_id="gateway_portal_revoke",
+        summary="Revoke a portal link and its session",
+        responses={204: None},
+    )
+    def delete(self, request: Request, link_id: str) -> Response:
+        link = links.find(self.caller.tenant, link_id)
+        if link is None:
+            raise NotFoundError("There is no such portal link.")
+        requests.read_query(requests.NoQuery(), request)
+        links.revoke(PortalLink.objects.filter(pk=link.pk), timezone.now())
+        return Response(status=204)

@@ -1,0 +1,130 @@
+"""How people of a tenant get to the pages of its webhooks: by the session that a link began."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, cast
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
+from django.views.decorators.csrf import csrf_exempt
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from gateway.events import Origin
+from gateway.identity import Caller
+from gateway.models import PortalLink
+from gateway.portal import cookies, links, pages
+from gateway.subscriptions import Subscriptions
+from gateway.throttles import (
+    CallerThrottle,
+    CreateAttemptThrottle,
+    PingThrottle,
+    ReplayThrottle,
+    ResendThrottle,
+)
+from webhooks_core.owners import changes
+from webhooks_core.pages.owners import Capability, Door, Owner, PageView
+from webhooks_core.web.errors import TooManyRequestsError
+
+THROTTLES: Mapping[str, type[CallerThrottle]] = {
+    "create": CreateAttemptThrottle,
+    "test": PingThrottle,
+    "resend": ResendThrottle,
+    "replay": ReplayThrottle,
+}
+SAFE = ("GET", "HEAD")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor(Owner):
+    """A tenant, and the person who has opened a link to its portal."""
+
+    link: PortalLink
+    form_token: str
+
+
+class PortalDoor(Door):
+    """Admits who has a session of the portal. The pages may be framed."""
+
+    base_template = "gateway/portal/page.html"
+    extra_settings = ("description", "active", "filter")
+    asks_for_words = True
+
+    def serve(self, view: PageView) -> PageView:
+        # Django's token is in a cookie that frames refuse: enter() checks one of the session.
+        @csrf_exempt
+        @pages.framed
+        @wraps(view)
+        def served(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            storage = cookies.MessageStorage(request)
+            request._messages = storage  # type: ignore[attr-defined] # noqa: SLF001 - Django's place
+            try:
+                return view(request, *args, **kwargs)
+            except Http404:
+                return pages.say(request, pages.NO_PAGE, 404, _link(request))
+            except PermissionDenied:
+                return pages.say(request, pages.NOT_ALLOWED, 403, _link(request))
+
+        return served
+
+    def enter(self, request: HttpRequest) -> Owner | HttpResponse:
+        token = cookies.read(request, cookies.SESSION)
+        link = links.by_session(token)
+        if link is None:
+            return pages.say(request, pages.NO_SESSION, 403)
+        if link.state(timezone.now()) != PortalLink.State.OPEN:
+            return pages.say(request, pages.ENDED, 403, link)
+        form_token = csrf_token(token)
+        if request.method not in SAFE and not is_own_form(request, form_token):
+            return pages.say(request, pages.FOREIGN_FORM, 403, link)
+        # As in the API: the pages are for the principal that made the link.
+        caller = Caller(link.tenant, link.principal)
+        request.user = caller  # type: ignore[assignment]
+        return Visitor(
+            Subscriptions(Origin.of(caller, request), by=changes.owner(link.actor)),
+            frozenset(map(Capability, link.capabilities)),
+            link=link,
+            form_token=form_token,
+        )
+
+    def context(self, owner: Owner) -> Mapping[str, Any]:
+        visitor = cast("Visitor", owner)
+        return {"link": visitor.link, "csrf_token": visitor.form_token}
+
+    def confirm(self, request: HttpRequest, address: str) -> HttpResponse | None:
+        """Ask for nothing: a visitor has no password."""
+        return None
+
+    def check_rate(self, request: HttpRequest, action: str) -> None:
+        """Count as for the principal that made the link."""
+        throttle = THROTTLES[action]()
+        if not throttle.allow_request(cast("Request", request), cast("APIView", None)):
+            seconds = math.ceil(throttle.wait() or 1)
+            raise TooManyRequestsError(
+                f"Nothing was done: too many in a short time. Try again in {seconds} s."
+            )
+
+
+def csrf_token(session: str) -> str:
+    """Return the token of the forms of a session."""
+    return salted_hmac("gateway.portal.csrf", session).hexdigest()
+
+
+def is_own_form(request: HttpRequest, token: str) -> bool:
+    """Return True if a page of this origin has sent a form, with the token of its session."""
+    own = {settings.BASE_URL, f"{request.scheme}://{request.get_host()}"}
+    given = request.POST.get("csrfmiddlewaretoken", "")
+    return request.headers.get("Origin") in own and constant_time_compare(given, token)
+
+
+def _link(request: HttpRequest) -> PortalLink | None:
+    """Return the link of the session of a request, for a page that leads back."""
+    return links.by_session(cookies.read(request, cookies.SESSION))

@@ -1,0 +1,173 @@
+"""Portal links: made, opened once, revoked. Who has opened one has a session."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from gateway.identity import NAME_RULE, is_name
+from gateway.models import PortalLink
+from webhooks_core.ids import is_id, public_id
+from webhooks_core.pages.owners import Capability
+from webhooks_core.web import bearer
+
+ID_PREFIX = "prt_"
+LINK_PREFIX, SESSION_PREFIX = "gw_portal_", "gw_session_"
+SHORTEST_S, LONGEST_S, DEFAULT_S = 60, 604_800, 3600
+SESSION_FOR = timedelta(hours=12)
+# By then each link has expired, and each session.
+KEPT_DAYS = 30
+MAX_ACTOR, MAX_RETURN_URL = 128, 2048
+THEMES = tuple(PortalLink.Theme.values)
+CAPABILITIES = tuple(Capability)
+
+
+class LinkInputError(ValueError):
+    """A link cannot have a value; the message names the field and the rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A new link and its token, which is not stored."""
+
+    link: PortalLink
+    token: str
+
+    @property
+    def url(self) -> str:
+        return f"{settings.BASE_URL}/portal/open/{self.token}"
+
+
+def create(
+    *,
+    tenant: str,
+    principal: str,
+    capabilities: Sequence[str],
+    expires_in: int = DEFAULT_S,
+    actor: str = "",
+    return_url: str = "",
+    theme: str = PortalLink.Theme.AUTO,
+) -> Created:
+    """Create a link that is valid for `expires_in` seconds. Raises LinkInputError.
+
+    `actor` is named in the lists of changes; without one, the principal is.
+    """
+    if not is_name(tenant):
+        raise LinkInputError(f"tenant: {NAME_RULE}")
+    check_capabilities(capabilities)
+    check_expires_in(expires_in)
+    check_actor(actor or principal)
+    check_return_url(return_url)
+    if theme not in THEMES:
+        raise LinkInputError(f"theme must be one of {', '.join(THEMES)}.")
+    token, now = bearer.make(LINK_PREFIX), timezone.now()
+    link = PortalLink.objects.create(
+        public_id=public_id(ID_PREFIX),
+        tenant=tenant,
+        principal=principal,
+        actor=actor or principal,
+        capabilities=[each for each in CAPABILITIES if each in capabilities],
+        return_url=return_url,
+        theme=theme,
+        digest=bearer.digest(token),
+        created_at=now,
+        expires_at=now + timedelta(seconds=expires_in),
+    )
+    return Created(link, token)
+
+
+def check_capabilities(names: Collection[str]) -> None:
+    if unknown := [name for name in names if name not in CAPABILITIES]:
+        known = ", ".join(CAPABILITIES)
+        raise LinkInputError(f"capabilities: {unknown[0]} is none; known are {known}.")
+    if Capability.VIEW not in names:
+        raise LinkInputError("capabilities must have view: no page is shown without.")
+
+
+def check_expires_in(seconds: int) -> None:
+    if not SHORTEST_S <= seconds <= LONGEST_S:
+        raise LinkInputError(
+            f"expires_in must be an integer from {SHORTEST_S} to {LONGEST_S}."
+        )
+
+
+def check_actor(actor: str) -> None:
+    if not (actor.isprintable() and actor.strip() and len(actor) <= MAX_ACTOR):
+        raise LinkInputError(
+            f"actor must have 1 to {MAX_ACTOR} printable characters, and not only blanks."
+        )
+
+
+def check_return_url(url: str) -> None:
+    """Raise LinkInputError for what is not an address of a web page; "" is none."""
+    if url and not _is_page(url):
+        raise LinkInputError(
+            f"return_url must be an http or https URL of at most {MAX_RETURN_URL} "
+            "characters, without a user."
+        )
+
+
+def _is_page(url: str) -> bool:
+    if len(url) > MAX_RETURN_URL or not url.isprintable() or set(url) & set(' \\"<>'):
+        return False
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises for one out of range
+    except ValueError:
+        return False
+    is_web = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    return is_web and "@" not in parts.netloc
+
+
+def of_tenant(tenant: str) -> QuerySet[PortalLink]:
+    """Return the links of a tenant, newest first."""
+    return PortalLink.objects.filter(tenant=tenant).order_by("-pk")
+
+
+def find(tenant: str, link_id: str) -> PortalLink | None:
+    """Return a link of a tenant by its id; None for all others."""
+    if not is_id(link_id, ID_PREFIX):
+        return None
+    return of_tenant(tenant).filter(public_id=link_id).first()
+
+
+def by_token(token: str) -> PortalLink | None:
+    """Return the link that a token is for, whatever its state."""
+    if not bearer.is_well_formed(token, LINK_PREFIX):
+        return None
+    return PortalLink.objects.filter(digest=bearer.digest(token)).first()
+
+
+def by_session(token: str) -> PortalLink | None:
+    """Return the link whose session a token is for, whatever its state."""
+    if not bearer.is_well_formed(token, SESSION_PREFIX):
+        return None
+    return PortalLink.objects.filter(session_digest=bearer.digest(token)).first()
+
+
+def open_once(link: PortalLink) -> str | None:
+    """Use a link up; return the token of its session, or None if it cannot be opened (any more)."""
+    token, now = bearer.make(SESSION_PREFIX), timezone.now()
+    unused = PortalLink.objects.filter(
+        pk=link.pk, opened_at=None, revoked_at=None, expires_at__gt=now
+    )
+    is_opened = unused.update(
+        opened_at=now,
+        session_digest=bearer.digest(token),
+        session_expires_at=now + SESSION_FOR,
+    )
+    return token if is_opened else None
+
+
+def revoke(links: QuerySet[PortalLink], now: datetime) -> int:
+    """Revoke links and their sessions; return how many were neither expired nor revoked."""
+    is_unused = Q(opened_at=None, expires_at__gt=now)
+    is_open = Q(session_expires_at__gt=now)
+    live = links.filter(is_unused | is_open, revoked_at=None)
+    return live.order_by().update(revoked_at=now)

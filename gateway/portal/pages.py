@@ -1,0 +1,90 @@
+"""What the pages of the portal have besides those of webhooks: frames, and pages that say no."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any, NamedTuple, cast
+
+from csp.decorators import csp_replace
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.clickjacking import xframe_options_exempt
+
+from gateway.models import PortalLink
+from webhooks_core.pages.owners import PageView
+
+State = PortalLink.State
+
+
+class Notice(NamedTuple):
+    title: str
+    text: str
+
+
+UNKNOWN_LINK = Notice(
+    "This link is not valid",
+    "Copy the whole link, or ask for a new one where you got it.",
+)
+OVER = {
+    State.OPEN: Notice(
+        "This link was used",
+        "It opens the webhooks once, in one browser. Ask for a new link where you got it.",
+    ),
+    State.EXPIRED: Notice(
+        "This link has expired", "Ask for a new link where you got this one."
+    ),
+    State.REVOKED: Notice(
+        "This link was revoked", "Ask for a new link where you got this one."
+    ),
+}
+NO_COOKIES = Notice(
+    "Your browser blocks the cookie of this page",
+    "The webhooks are shown to the browser that has this cookie. Allow cookies for this site, or "
+    "open the link in a window of its own. The link was not used up: load it again.",
+)
+NO_SESSION = Notice(
+    "The webhooks are not open in this browser",
+    "Open them by a link of your provider. If you have just done so, your browser blocks the "
+    "cookie of this page: allow it, and ask for a new link.",
+)
+ENDED = Notice(
+    "Your session has ended", "To go on, ask for a new link where you got the last one."
+)
+FOREIGN_FORM = Notice(
+    "This page was too old",
+    "The form did not come from a page that was shown in this session. Nothing was changed. Go "
+    "back, reload the page, and try again.",
+)
+NO_PAGE = Notice(
+    "There is no such page",
+    "What was here may have been deleted, or belongs to somebody else.",
+)
+NOT_ALLOWED = Notice(
+    "You may not do this",
+    "The link that you have opened does not allow it. Nothing was changed.",
+)
+
+
+def say(
+    request: HttpRequest, notice: Notice, status: int, link: PortalLink | None = None
+) -> HttpResponse:
+    """Answer with a page that says why there is nothing else, and leads to `return_url`."""
+    context = {"notice": notice, "link": link}
+    return render(request, "gateway/portal/notice.html", context, status=status)
+
+
+def framed(view: PageView) -> PageView:
+    """Let PORTAL_FRAME_ANCESTORS frame what a view answers; without any, nobody may."""
+
+    @wraps(view)
+    def served(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        ancestors = settings.PORTAL_FRAME_ANCESTORS
+        if not ancestors:
+            return view(request, *args, **kwargs)
+        policy = csp_replace({"frame-ancestors": list(ancestors)})
+        open_view = policy(xframe_options_exempt(view))
+        return open_view(request, *args, **kwargs)
+
+    return cast("PageView", served)

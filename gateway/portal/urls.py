@@ -1,0 +1,17 @@
+"""The addresses of the portal: its links over the API, the page of a link, the pages of webhooks."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+
+from gateway.portal.api import PortalLinkView, PortalView
+from gateway.portal.door import PortalDoor
+from gateway.portal.views import OpenLink
+from webhooks_core.pages.urls import urls as webhook_pages
+
+urlpatterns = [
+    path("v1/portal", PortalView.as_view()),
+    path("v1/portal/<str:link_id>", PortalLinkView.as_view()),
+    path("portal/open/<str:token>", OpenLink.as_view()),
+    path("portal", include(webhook_pages(PortalDoor()), namespace="portal")),
+]

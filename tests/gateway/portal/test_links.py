@@ -1,0 +1,234 @@
+"""/v1/portal: links are made, listed and revoked by callers of their tenant alone."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from gateway import retention
+from gateway.models import PortalLink
+from gateway.portal import links
+from tests.gateway.client import Api
+from tests.gateway.portal.conftest import EVERYTHING, browser, new_link, path_of, press
+
+pytestmark = pytest.mark.django_db
+PATH = "/v1/portal"
+
+
+def make(api, status=201, **fields):
+    body = {"capabilities": EVERYTHING} | fields
+    response = api.call("POST", PATH, body)
+    assert response.status_code == status, response.content
+    return response.json()
+
+
+def listed(api, query=""):
+    response = api.call("GET", f"{PATH}{query}")
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+def states(api):
+    return {item["id"]: item["state"] for item in listed(api)["items"]}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_link_is_shown_once_and_stored_as_a_hash(acme):
+    made = make(acme, expires_in=60, theme="dark", return_url="https://app.example/a?b")
+    assert list(made) == ["url", "expires_at", "id"]
+    assert made["url"].startswith("http://127.0.0.1:8000/portal/open/gw_portal_")
+    link = PortalLink.objects.get()
+    token = made["url"].rpartition("/")[2]
+    assert link.expires_at - link.created_at == timedelta(seconds=60)
+    assert token not in str(list(PortalLink.objects.values_list()))
+    assert listed(acme)["items"] == [
+        {
+            "id": made["id"],
+            "state": "unused",
+            "capabilities": EVERYTHING,
+            "actor": "ada",  # the caller, for nobody else was named
+            "return_url": "https://app.example/a?b",
+            "theme": "dark",
+            "created_at": listed(acme)["items"][0]["created_at"],
+            "expires_at": made["expires_at"],
+            "opened_at": None,
+            "session_expires_at": None,
+        }
+    ]
+    assert token not in acme.call("GET", PATH).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"capabilities": None}, "capabilities must be an array"),
+        ({"capabilities": "view"}, "capabilities must be an array"),
+        ({"capabilities": []}, "capabilities must have view"),
+        ({"capabilities": ["manage"]}, "capabilities must have view"),
+        ({"capabilities": ["view", "root"]}, "capabilities: known are view, view_pay"),
+        ({"capabilities": [5]}, "capabilities must be a"),
+        ({"expires_in": 59}, "expires_in must be an integer from 60 to 604800."),
+        ({"expires_in": 604_801}, "expires_in must be an integer"),
+        ({"expires_in": "60"}, "expires_in must be an integer"),
+        ({"expires_in": True}, "expires_in must be an integer"),
+        ({"expires_in": 60.0}, "expires_in must be an integer"),
+        ({"expires_in": 2**63}, "expires_in must be an integer"),
+        ({"expires_in": None}, "expires_in must be an integer"),
+        ({"actor": ""}, "actor must"),
+        ({"actor": "  "}, "actor must have 1 to 128 printable characters"),
+        ({"actor": "a\nb"}, "actor must have 1 to 128 printable characters"),
+        ({"actor": "x" * 129}, "actor must have 1 to 128 printable characters"),
+        ({"actor": 5}, "actor must be a string"),
+        ({"theme": "pink"}, "theme must be one of light, dark, auto."),
+        ({"theme": None}, "theme must be a string"),
+        *(
+            ({"return_url": url}, "return_url must be an http or https URL")
+            for url in (
+                *("javascript:alert(1)", "data:text/html,x", "ftp://a.example/"),
+                *(
+                    "//evil.example",
+                    "/accounts",
+                    "app.example",
+                    "http://",
+                    "https:///x",
+                ),
+                *(
+                    "https://a@b.example/",
+                    "https://a.example\\@b.example/",
+                    "http://[x/",
+                ),
+                *("https://a.example:99999999/", "https://a.example/\n", "http://a b/"),
+                *("https://a.example/" + "x" * 2048, ' https://a.example/"'),
+            )
+        ),
+    ],
+)
+def test_a_link_that_cannot_be_is_refused_with_the_name_of_the_field(
+    acme, fields, message
+):
+    assert make(acme, 400, **fields)["detail"].startswith(message)
+    assert not PortalLink.objects.exists()
+
+
+def test_what_is_sent_is_checked_like_every_body(acme):
+    for body in (b"", b"[]", b'{"capabilities":', b"null"):
+        assert acme.call("POST", PATH, body).status_code == 400
+    assert "capabilities is required." in str(make_without_capabilities(acme))
+    for method, path in (("GET", PATH), ("POST", PATH), ("DELETE", PATH)):
+        response = acme.call(method, f"{path}?x=1", {"capabilities": ["view"]})
+        assert response.status_code == 400
+        assert response.json()["detail"] == "x is not a parameter of this address."
+    assert not PortalLink.objects.exists()
+
+
+def make_without_capabilities(api):
+    return api.call("POST", PATH, {}).json()["detail"]
+
+
+def test_a_tenant_sees_and_revokes_its_own_links_alone(acme, globex):
+    mine, other = make(acme)["id"], make(globex)["id"]
+    for link_id in (other, "prt_" + "0" * 26, "prt_x", "%00", "x" * 3000):
+        response = acme.call("DELETE", f"{PATH}/{link_id}")
+        assert response.status_code == 404
+        assert response.json() == {"detail": "There is no such portal link."}
+    assert states(acme) == {mine: "unused"}
+    assert acme.call("DELETE", PATH).status_code == 204
+    assert (states(acme), states(globex)) == ({mine: "revoked"}, {other: "unused"})
+    for _ in range(2):
+        assert globex.call("DELETE", f"{PATH}/{other}").status_code == 204
+    assert states(globex) == {other: "revoked"}
+
+
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/prt_{'0' * 26}"])
+def test_without_identity_everything_is_401(path):
+    methods = ("GET", "POST", "DELETE") if path == PATH else ("DELETE",)
+    for method in methods:
+        assert Api(key="nonsense").call(method, path, {}).status_code == 401
+
+
+def test_a_list_goes_on_behind_its_cursor(acme):
+    made = [make(acme)["id"] for _ in range(3)]
+    first = listed(acme, "?page_size=2")
+    rest = listed(acme, f"?page_size=2&cursor={first['next_cursor']}")
+    assert [item["id"] for item in first["items"] + rest["items"]] == made[::-1]
+    assert rest["next_cursor"] == ""
+    assert acme.call("GET", f"{PATH}?cursor=zz").status_code == 400
+
+
+def test_a_link_is_opened_once_however_many_press_at_once(acme):
+    made = new_link()
+    twins = [PortalLink.objects.get(pk=made.link.pk) for _ in range(3)]
+    sessions = [links.open_once(twin) for twin in twins]
+    assert [session is not None for session in sessions] == [True, False, False]
+    assert str(sessions[0]) not in str(list(PortalLink.objects.values_list()))
+    assert states(acme) == {made.link.public_id: "open"}
+
+
+def test_states_follow_the_time(acme):
+    with time_machine.travel("2030-01-01T00:00:00Z", tick=False) as clock:
+        unused, opened = new_link(), new_link(expires_in=60)
+        links.open_once(opened.link)
+        clock.shift(timedelta(seconds=3600))
+        assert list(states(acme).values()) == ["open", "expired"]
+        clock.shift(links.SESSION_FOR)
+        assert list(states(acme).values()) == ["expired", "expired"]
+        # What has ended is not revoked: the list says why a link does not open.
+        assert links.revoke(links.of_tenant("acme"), timezone.now()) == 0
+        assert links.open_once(unused.link) is None
+
+
+def test_upkeep_removes_old_links(acme):
+    with time_machine.travel("2030-01-01T00:00:00Z", tick=False) as clock:
+        old = new_link()
+        clock.shift(timedelta(days=links.KEPT_DAYS, seconds=1))
+        young = new_link()
+        assert retention.remove_old().portal_links == 1
+    assert PortalLink.objects.get() == young.link
+    assert old.link.public_id != young.link.public_id
+
+
+def test_an_operator_makes_a_link():
+    out = io.StringIO()
+    options = ["--tenant", "acme", "--actor", "Support", "--theme", "light", "--json"]
+    call_command("create_portal_link", *options, stdout=out)
+    made = json.loads(out.getvalue())
+    link = PortalLink.objects.get()
+    assert link.public_id == made["id"]
+    assert (link.principal, link.actor, link.theme) == ("system", "Support", "light")
+    assert link.capabilities == ["view", "view_payload", "manage", "send"]
+    path = made["url"].removeprefix("http://127.0.0.1:8000")
+    assert press(browser(), path).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--tenant", "a b"], "tenant: 1 to 128"),
+        (["--tenant", "a", "--capabilities", "view,root"], "root is none; known are"),
+        (["--tenant", "a", "--expires-in", "1"], "expires_in must be"),
+        (["--tenant", "a", "--return-url", "x"], "return_url must be"),
+        (["--tenant", "a", "--actor", "\t"], "actor must have"),
+    ],
+)
+def test_the_command_says_in_one_line_what_is_wrong(options, message):
+    with pytest.raises(CommandError, match=message):
+        call_command("create_portal_link", *options)
+    assert not PortalLink.objects.exists()
+
+
+def test_no_log_has_the_token(client, capfd, settings):
+    made = new_link()
+    path, token = path_of(made), made.token
+    client.get(path)
+    client.get(path, headers={"Host": "evil.example"})
+    settings.SECURE_SSL_REDIRECT = True
+    client.get(path)
+    client.get(f"{path}x/y")
+    written = capfd.readouterr().err
+    assert token not in written

@@ -1,0 +1,144 @@
+"""A link opens the portal once, in one browser, from a page of ours."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from gateway.models import PortalLink
+from gateway.portal import links
+from tests.gateway.portal.conftest import BASE, browser, new_link, path_of, press
+from tests.webhooks_core.admin.looking import nothing_changes
+
+pytestmark = pytest.mark.django_db
+BACK = "https://app.example/settings"
+
+
+def shown(response, status, text):
+    page = " ".join(response.content.decode().split())
+    assert response.status_code == status, page
+    assert text in page
+    return page
+
+
+def test_looking_uses_nothing_up(grace):
+    path = path_of(new_link())
+    with nothing_changes():
+        before = list(PortalLink.objects.values())
+        for client in (browser(), browser(), grace.browser):
+            page = shown(client.get(path), 200, "Open the webhooks of <bdi>acme</bdi>")
+            assert "Grace" in page
+            assert client.head(path).status_code == 200
+        assert list(PortalLink.objects.values()) == before
+    assert press(browser(), path).status_code == 302
+
+
+def test_pressing_opens_the_portal_of_the_tenant_and_ends_the_link():
+    path, client = path_of(new_link(return_url=BACK)), browser()
+    opened = press(client, path)
+    assert opened["Location"] == BASE
+    assert "Webhooks of <bdi>acme</bdi>" in client.get(BASE).content.decode()
+    # Loaded again where it is open, as by a page that frames it: nothing is lost.
+    assert client.get(path)["Location"] == BASE
+    # Forwarded to somebody else: used up.
+    other = browser()
+    page = shown(other.get(path), 410, "This link was used")
+    assert f'href="{BACK}" target="_top"' in page
+    assert other.get(BASE).status_code == 403
+
+
+def test_a_second_press_opens_nothing():
+    path, first, second = path_of(new_link()), browser(), browser()
+    hidden = [visitor_of(client.get(path)) for client in (first, second)]
+    assert first.post(path, {"visitor": hidden[0]}).status_code == 302
+    shown(second.post(path, {"visitor": hidden[1]}), 410, "This link was used")
+    assert "portal" not in second.cookies
+    assert PortalLink.objects.get().state(timezone.now()) == "open"
+
+
+def visitor_of(response):
+    found = re.search(r'name="visitor" value="(\w+)"', response.content.decode())
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "é" * 32, "0" * 32])
+def test_without_the_cookie_of_the_page_the_link_stays_unused(cookie):
+    path, client = path_of(new_link(return_url=BACK)), browser()
+    value = visitor_of(client.get(path))
+    client.cookies.clear()
+    if cookie:
+        client.cookies["portal_visitor"] = cookie
+    for given in (value, "", "é"):
+        page = shown(
+            client.post(path, {"visitor": given}), 403, "Your browser blocks the cookie"
+        )
+        assert BACK in page
+    assert PortalLink.objects.get().opened_at is None
+
+
+def test_a_link_that_is_over_says_so_and_leads_back():
+    with time_machine.travel("2030-01-01T00:00:00Z", tick=False) as clock:
+        expired, revoked = new_link(return_url=BACK), new_link(return_url=BACK)
+        links.revoke(
+            PortalLink.objects.filter(pk=revoked.link.pk), revoked.link.created_at
+        )
+        clock.shift(timedelta(seconds=3600))
+        for made, title in ((expired, "has expired"), (revoked, "was revoked")):
+            client, path = browser(), path_of(made)
+            page = shown(client.get(path), 410, f"This link {title}")
+            assert f'href="{BACK}" target="_top"' in page
+            client.cookies["portal_visitor"] = "0" * 32
+            shown(client.post(path, {"visitor": "0" * 32}), 410, f"This link {title}")
+    assert not PortalLink.objects.exclude(opened_at=None).exists()
+
+
+@pytest.mark.parametrize("token", ["x", "gw_portal_" + "0" * 36, "%00", "x" * 5000])
+def test_what_is_no_link_says_so_without_a_query(
+    client, token, django_assert_num_queries
+):
+    with django_assert_num_queries(0):
+        shown(client.get(f"{BASE}/open/{token}"), 404, "This link is not valid")
+        shown(client.post(f"{BASE}/open/{token}"), 404, "This link is not valid")
+
+
+def test_the_address_of_a_link_is_told_to_nobody():
+    path = path_of(new_link())
+    client = browser()
+    for response in (client.get(path), client.post(path), press(client, path)):
+        assert response["Referrer-Policy"] == "no-referrer"
+        assert "no-store" in response["Cache-Control"]
+    for method in ("put", "delete", "patch", "options"):
+        assert getattr(client, method)(path).status_code == 405
+
+
+def test_cookies_work_in_a_frame_of_another_site_in_production(settings):
+    settings.SESSION_COOKIE_SECURE = True
+    path, client = path_of(new_link()), browser()
+    opened = press(client, path)
+    cookie = opened.cookies["__Secure-portal"].OutputString()
+    assert re.fullmatch(
+        r"__Secure-portal=gw_session_\w{36}; expires=[^;]+; HttpOnly; Max-Age=43200;"
+        r" Path=/portal; SameSite=None; Secure; Partitioned",
+        cookie,
+    )
+    assert client.get(BASE).status_code == 200
+
+
+def test_cookies_are_lax_locally():
+    cookie = press(browser(), path_of(new_link())).cookies["portal"].OutputString()
+    assert cookie.endswith("HttpOnly; Max-Age=43200; Path=/portal; SameSite=Lax")
+
+
+def test_the_theme_is_that_of_the_link(grace):
+    assert "data-theme" not in grace.get()
+    client, path = browser(), path_of(new_link(theme="dark"))
+    assert '<html lang="en" data-theme="dark">' in " ".join(
+        client.get(path).content.decode().split()
+    ).replace(" >", ">")
+    press(client, path)
+    assert 'data-theme="dark"' in client.get(f"{BASE}/changes").content.decode()
