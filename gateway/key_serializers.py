@@ -136,5 +136,4 @@ class KeyCreatedSerializer(KeySerializer):
     key = serializers.CharField(help_text="The key, in this response alone.")
 
     def to_representation(self, instance: Created) -> dict[str, Any]:
-        vars(instance.key)["key"] = instance.text
-        return super().to_representation(instance.key)
+        return {**KeySerializer(instance.key).data, "key": instance.text}
