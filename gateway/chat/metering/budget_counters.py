@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gateway.configuration.shapes import BudgetEntry
 from gateway.identity import Caller
 
 NEVER = float("-inf")
+MODEL = "model"
 
 
 class CounterKey(NamedTuple):
@@ -27,16 +28,20 @@ class CounterKey(NamedTuple):
         cls, budget: BudgetEntry, caller: Caller, model: str, start: datetime
     ) -> CounterKey:
         """Return the counter of a request. It is a tenant's if no other tenant counts in it."""
-        names: dict[str, Any] = {
-            "tenant": caller.tenant,
-            "principal": f"{caller.tenant}/{caller.principal}",
-            "key": f"{caller.tenant}/{caller.principal}#{caller.key_id or ''}",
-            "model": model,
-        }
-        subject = ", ".join(f"{name} {names[name]}" for name in budget.per)
-        is_own = not {"tenant", "principal", "key"}.isdisjoint(budget.per)
-        tenant = caller.tenant if is_own or budget.only_tenant else ""
+        subject = ", ".join(
+            f"{name} {model if name == MODEL else _named(name, caller)}"
+            for name in budget.per
+        )
+        is_own = any(name != MODEL for name in budget.per) or budget.only_tenant
+        tenant = caller.tenant if is_own else ""
         return cls(budget.name, subject, int(start.timestamp()), tenant)
+
+
+def _named(kind: str, caller: Caller) -> str:
+    if kind == "tenant":
+        return caller.tenant
+    principal = f"{caller.tenant}/{caller.principal}"
+    return principal if kind == "principal" else f"{principal}#{caller.key_id or ''}"
 
 
 @dataclass(slots=True)

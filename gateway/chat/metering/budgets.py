@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -94,8 +94,9 @@ class Reservation:
     """What a request holds until it ends, and when it began."""
 
     at: datetime
+    model: str
     amounts: Amounts
-    counters: Sequence[Counter]
+    counters: Mapping[CounterKey, Counter]
 
 
 @dataclass(slots=True)
@@ -150,7 +151,7 @@ class Budgets:
             raise max(refused, key=lambda error: error.resets_at)
         for counter in counters.values():
             counter.reserved += amounts.of(counter.budget)
-        context.reservation = Reservation(now, amounts, list(counters.values()))
+        context.reservation = Reservation(now, model, amounts, counters)
 
     def settle(
         self, reservation: Reservation | None, completed: CompletedRequest
@@ -162,7 +163,8 @@ class Budgets:
         """
         if reservation is None:
             return
-        for counter in reservation.counters:
+        counters = reservation.counters
+        for counter in counters.values():
             counter.reserved -= reservation.amounts.of(counter.budget)
         usage = completed.usage
         if usage is None and completed.outcome >= 400:
@@ -172,10 +174,13 @@ class Budgets:
             tokens=usage.prompt_tokens + (usage.completion_tokens or 0) if usage else 0,
             cost=self._cost(completed.model, usage) if usage else 0,
         )
-        caller = Caller(completed.tenant, completed.principal, completed.key_id)
-        counters = self._counters_of(caller, completed.model, reservation.at)
-        for counter in counters.values():
-            counter.own += used.of(counter.budget)
+        if completed.model != reservation.model:
+            caller = Caller(completed.tenant, completed.principal, completed.key_id)
+            counters = self._counters_of(caller, completed.model, reservation.at)
+        for key, counter in counters.items():
+            # The counter of a window that has ended may be forgotten: it is needed again.
+            kept = self._counters.setdefault(key, counter)
+            kept.own += used.of(kept.budget)
 
     def _counters_of(
         self, caller: Caller, model: str, at: datetime

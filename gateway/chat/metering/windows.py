@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 
 def start_of(window: str, at: datetime) -> datetime:
     """Return when the minute, hour, day, week (from Monday) or month of a time begins."""
-    at = at.astimezone(UTC).replace(second=0, microsecond=0)
+    return _start_of(window, int(at.timestamp() // 60))
+
+
+@lru_cache(maxsize=100)  # requests ask it several times in each minute
+def _start_of(window: str, minute: int) -> datetime:
+    at = datetime.fromtimestamp(minute * 60, UTC)
     if window == "minute":
         return at
     at = at.replace(minute=0)
