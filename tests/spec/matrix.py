@@ -16,7 +16,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 TESTS = FOLDER.parent
 PAGE = TESTS.parent / "docs" / "spec-matrix.md"
-DOCUMENTS = ("recording", "gateway", "catalog", "mcp-events")
+DOCUMENTS = ("recording", "gateway", "catalog", "mcp-events", "claude-code")
 SLOW = "pytest.mark.slow"
 SLOW_FOLDERS = frozenset({"browser", "e2e", "faults"})
 HEAD = """\

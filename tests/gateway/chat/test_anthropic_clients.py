@@ -96,6 +96,22 @@ def test_the_client_counts_tokens(client, upstream, kind):
     assert counted.input_tokens == (12 if kind == "anthropic" else 6)
 
 
+@pytest.mark.spec("claude-code", "Authorization, x-api-key, or both")
+@pytest.mark.parametrize("other", ["", "sk-ant-of-another"])
+def test_a_bearer_token_decides_beside_another_key(gateway, upstream, key, other):
+    """Claude Code sends both where it has both."""
+    upstream.script = answers(COMPLETION)
+    with anthropic.Anthropic(
+        base_url=gateway.url,
+        auth_token=key,
+        default_headers={"x-api-key": other or key},
+        max_retries=0,
+    ) as client:
+        assert ask(client.messages.create).content[0].text == "Hello"
+        models = client.models.list(limit=1000)
+        assert [model.id for model in models] == ["small"]
+
+
 @STREAM_OR_NOT
 def test_the_client_raises_its_own_errors(client, upstream, kind, stream):
     upstream.script = answers(
@@ -213,6 +229,7 @@ def test_the_clients_for_node_read_all_of_it(gateway, upstream, key):
     }
 
 
+@pytest.mark.spec("claude-code", "its loop of tools works")
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_claude_code_runs_its_loop_without_a_login(gateway, upstream, key, tmp_path):

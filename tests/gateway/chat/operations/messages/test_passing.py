@@ -50,6 +50,14 @@ def with_model(name: str, *events: dict[str, Any]) -> bytes:
 # ── Requests ────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "the system array passes as received, the block of attribution first",
+    "open lists: new anthropic-* headers and new fields of the body pass",
+    "context_management together with its header",
+    "output_config",
+    "cache_control wherever it appears, also in turns of the system",
+)
 @every_way
 def test_every_byte_of_a_request_passes_but_the_name_of_the_model(claude, upstream):
     upstream.script = answers(MESSAGE)
@@ -57,7 +65,8 @@ def test_every_byte_of_a_request_passes_but_the_name_of_the_model(claude, upstre
         '{ "metadata": {"user_id":"u\\u00e9"},"temperature":1.0,\n  "system":[{"type":"text",'
         '"text":"x-anthropic-billing-header: cc_version=2.1; model"},{"type":"text","text":"é"}],'
         '"tools":[{"name":"Agent","input_schema":{"properties":{"model":{"type":"string"}}}}],'
-        '"new_field": {"model": "claude"}, "model": '
+        '"context_management":{"edits":[]},"output_config":{"effort":"low"},'
+        '"new_field": {"model": "claude", "cache_control":{"type":"ephemeral"}}, "model": '
     ).encode()
     tail = b' , "max_tokens": 1e2, "messages": [] }'
     assert claude(head + b'"claude"' + tail).status_code == 200
@@ -86,6 +95,13 @@ def test_thinking_of_other_upstreams_does_not_reach_the_api(claude, upstream):
     assert claude(messages="signpost:").status_code == 200
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "anthropic-version and anthropic-beta unchanged, without a list of values",
+    "anthropic-workspace-id is forwarded",
+    "hint headers may be consumed",
+    "context_management together with its header",
+)
 def test_headers_of_the_api_pass_and_no_others(claude, upstream):
     upstream.script = answers(MESSAGE)
     passed = {
@@ -94,7 +110,12 @@ def test_headers_of_the_api_pass_and_no_others(claude, upstream):
         "Anthropic-Something-New": "yes",
         "anthropic-workspace-id": "wrkspc_1",
     }
-    others = {"x-app": "cli", "x-claude-code-session-id": "s", "Cookie": "a=b"}
+    others = {
+        "x-app": "cli",
+        "x-claude-code-session-id": "s",
+        "x-claude-code-request-class": "main",
+        "Cookie": "a=b",
+    }
     claude(headers={**passed, **others})
     got = upstream.requests[0].headers
     assert {name: got[name.lower()] for name in passed} == passed
@@ -108,6 +129,7 @@ def test_without_a_version_the_usual_one_is_sent(claude, upstream):
     assert upstream.requests[0].headers["anthropic-version"] == "2023-06-01"
 
 
+@pytest.mark.spec("claude-code", "match on the path: requests have ?beta=true")
 @pytest.mark.parametrize(
     ("query", "passed"),
     [("", ""), ("?beta=true", "?beta=true"), ("?a=b&beta=true", "?beta=true"), ("?x=/../", "")],
@@ -129,6 +151,10 @@ def test_a_body_that_is_too_deep_to_be_written_again_is_refused(claude, upstream
 # ── Responses ───────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "anthropic-ratelimit-unified-* pass unchanged on every response",
+)
 @every_way
 def test_a_message_passes_but_for_the_name_of_its_model(claude, upstream, gateway):
     use = {
@@ -175,6 +201,11 @@ def test_what_is_no_message_is_a_failure(claude, upstream, answer):
     }
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "the full sequence of events, none dropped, duplicated or reordered",
+    "content-type: text/event-stream",
+)
 @every_way
 @pytest.mark.parametrize("events", [BLOCK_STREAM, (*TEXT_STREAM, *stopped("end_turn"))])
 def test_a_stream_passes_byte_for_byte(claude, upstream, gateway, events):
@@ -197,6 +228,7 @@ def test_events_may_be_cut_anywhere(claude, upstream):
     assert claude(stream=True).content == with_model("claude", *BLOCK_STREAM)
 
 
+@pytest.mark.spec("claude-code", "the stream is read as it arrives")
 def test_each_event_comes_when_it_arrives(claude, gateway, upstream):
     goes_on = asyncio.Event()
     first, *rest = map(named, (*TEXT_STREAM, *stopped("end_turn")))
@@ -212,6 +244,12 @@ def test_each_event_comes_when_it_arrives(claude, gateway, upstream):
 # ── Errors ──────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "bodies of upstream errors pass unmodified",
+    "x-should-retry passes unchanged",
+    "retry-after: whole seconds",
+)
 @every_way
 @pytest.mark.parametrize(
     ("status", "stream"),
@@ -232,6 +270,7 @@ def test_an_error_passes_with_status_headers_and_every_byte(
     assert response.headers["request-id"] == "req_011"
 
 
+@pytest.mark.spec("claude-code", "retry-after: whole seconds")
 def test_a_date_to_retry_after_becomes_seconds(claude, upstream):
     date = "Fri, 31 Dec 2100 23:59:59 GMT"
     upstream.script = answers(OVERLOADED, 429, retry_after=date)
@@ -272,6 +311,10 @@ def test_an_error_in_a_stream_passes_as_its_last_event(claude, upstream, gateway
     assert gateway.recorded().error_status == 500
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "a body that ends earlier is a dropped connection, never a complete one",
+)
 @pytest.mark.parametrize("cut", [None, b""])
 @pytest.mark.parametrize(
     "events",
@@ -306,6 +349,7 @@ def test_a_message_that_stopped_gets_its_last_event(claude, upstream, gateway):
     assert gateway.recorded().error_status == 0
 
 
+@pytest.mark.spec("claude-code", "pings pass, and are sent in silent gaps")
 @every_way
 def test_a_silent_stream_sends_pings_between_events(
     claude, gateway, upstream, settings
@@ -338,6 +382,7 @@ def test_a_silent_stream_sends_pings_between_events(
 # ── Usage, tokens ───────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.spec("claude-code", "/v1/messages, and /v1/messages/count_tokens")
 def test_tokens_are_counted_by_the_upstream(claude, upstream, gateway):
     upstream.script = answers(b'{"input_tokens": 2095}')
     response = claude(path="/v1/messages/count_tokens?beta=true")

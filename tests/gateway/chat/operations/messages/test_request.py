@@ -29,6 +29,11 @@ def sent(**fields: Any) -> dict[str, Any]:
     return request.translate(body, CallIds())
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "beta fields of tools: strict, defer_loading",
+    "cache_control wherever it appears, also in turns of the system",
+)
 @pytest.mark.parametrize("row", CASES)
 def test_nothing_vanishes(row):
     for fields, expected in CASES[row]:

@@ -86,6 +86,11 @@ def first(index: int, arguments: str = "") -> dict[str, Any]:
     return call(index, arguments, id=f"call_{index}", name="tide")
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "message_delta and message_stop end each response",
+    "content-type: text/event-stream",
+)
 @every_way
 def test_a_stream_is_a_message_in_the_apis_order(small, upstream, gateway):
     usage = {
@@ -122,6 +127,7 @@ def test_a_stream_is_a_message_in_the_apis_order(small, upstream, gateway):
     assert upstream.requests[0].json["stream_options"] == {"include_usage": True}
 
 
+@pytest.mark.spec("claude-code", "the stream is read as it arrives")
 def test_each_event_comes_when_its_chunk_arrives(gateway, upstream):
     goes_on = asyncio.Event()
     upstream.script = sends(STREAM[0], goes_on, *WHOLE_STREAM[1:])
@@ -144,6 +150,10 @@ def test_echo_answers_in_the_apis_shape(gateway, small):
 # ── Blocks ──────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "a block starts, goes on and stops before the next one",
+)
 @pytest.mark.parametrize(
     ("deltas", "parts"),
     [
@@ -249,6 +259,10 @@ def test_the_end_waits_for_the_usage_and_not_for_ever(small, upstream, gateway):
 # ── Failures ────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "a body that ends earlier is a dropped connection, never a complete one",
+)
 @every_way
 @pytest.mark.parametrize("end", [(None,), (), (DONE,)])
 @pytest.mark.parametrize("parts", [STREAM[:1], STREAM[:2], TOOL_STREAM[:2]])

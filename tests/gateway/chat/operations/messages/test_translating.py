@@ -87,6 +87,7 @@ def test_what_a_message_holds_becomes_blocks(small, upstream, message, blocks):
     assert small().json()["content"] == blocks
 
 
+@pytest.mark.spec("claude-code", "its loop of tools works")
 def test_a_call_and_its_result_go_back_under_the_upstreams_own_id(small, upstream):
     call = {"id": "functions.tide:0", "function": {"name": "tide", "arguments": "{}"}}
     upstream.script = answers(completion(content=None, tool_calls=[call]))
@@ -192,6 +193,11 @@ def test_openai_gets_its_own_name_of_the_limit(url, name):
 # ── Errors ──────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "what is too long is recognized by its wording",
+    "retry-after: whole seconds",
+)
 @STREAM_OR_NOT
 @pytest.mark.parametrize(
     ("answer", "status", "expected", "kind", "message"),
@@ -267,6 +273,11 @@ def test_what_is_asked_for_must_be_supported(
     assert upstream.requests == []
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "thinking of type adaptive, and an effort",
+    "output_config",
+)
 def test_an_effort_is_a_wish_and_no_demand(small, gateway, upstream):
     """Claude Code sends one with every request."""
     upstream.script = answers(COMPLETION)
@@ -344,6 +355,7 @@ def test_extra_fields_of_an_entry_reach_its_own_kind_of_upstream(
 # ── Tokens, sessions ────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.spec("claude-code", "/v1/messages, and /v1/messages/count_tokens")
 @every_way
 def test_tokens_are_estimated_and_marked(small, upstream, gateway):
     image = {"type": "image", "source": {"type": "base64", "data": "x" * 4000}}
@@ -355,6 +367,10 @@ def test_tokens_are_estimated_and_marked(small, upstream, gateway):
     assert gateway.recorded().counted() == (None, False)
 
 
+@pytest.mark.spec(
+    "claude-code",
+    "x-claude-code-session-id, -agent-id and -parent-agent-id attribute requests",
+)
 @every_way
 def test_a_session_of_claude_code_is_recorded(small, upstream, gateway):
     upstream.script = answers(COMPLETION)
