@@ -73,8 +73,8 @@ def server(application: Any) -> uvicorn.Server:
     )
 
 
-def serve(application: Any, listener: socket.socket) -> None:
-    """Serve on a socket that listens already, until SIGTERM or SIGINT."""
+def serve(application: Any, listeners: list[socket.socket]) -> None:
+    """Serve on sockets that listen already, until SIGTERM or SIGINT."""
     web_server = server(application)
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -84,11 +84,11 @@ def serve(application: Any, listener: socket.socket) -> None:
     # handlers. The default handler would make an orderly end look like a crash.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    host, port = listener.getsockname()[:2]
+    addresses = [sockets.origin(*each.getsockname()[:2]) for each in listeners]
     log.info(
         "web server starts",
         version=settings.VERSION,
         environment=settings.ENVIRONMENT,
-        address=sockets.origin(host, port),
+        address=" ".join(addresses),
     )
-    web_server.run(sockets=[listener])
+    web_server.run(sockets=listeners)

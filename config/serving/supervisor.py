@@ -1,4 +1,4 @@
-"""Runs programs together: if one ends, all end, and none is restarted. Needs no Django."""
+"""Runs programs together: if one ends, all end, or it is started again. Needs no Django."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
@@ -14,6 +15,8 @@ from types import FrameType
 POLL_S = 0.1
 # The programs themselves end within 30 s.
 GRACE_S = 35
+# So many programs may be started again in so long a time: more of them will not work either.
+RESTARTS, RESTARTS_S = 5, 60.0
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -31,7 +34,8 @@ class Supervisor:
     """Starts programs, each in its own session: Ctrl-C in a terminal reaches this process only.
 
     A stop signal is passed on to all of them as SIGTERM. After `grace_s`, or at a second
-    signal, the remaining ones are killed. A program that ends by itself ends the others too.
+    signal, the remaining ones are killed. A program that ends by itself ends the others too;
+    with `restarts` it is started again, unless too many were.
     """
 
     programs: Sequence[Program]
@@ -39,6 +43,10 @@ class Supervisor:
     ready: Callable[[], bool] = lambda: True
     on_ready: Callable[[], None] = lambda: None
     grace_s: float = GRACE_S
+    restarts: bool = False
+    _restarted_at: deque[float] = field(
+        default_factory=lambda: deque([-RESTARTS_S] * RESTARTS, RESTARTS)
+    )
     _signals: list[int] = field(default_factory=list)
     _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
@@ -71,35 +79,57 @@ class Supervisor:
     def _start(self) -> str:
         """Start every program; return a fault, or nothing."""
         for program in self.programs:
-            try:
-                self._running[program.name] = subprocess.Popen(  # noqa: S603 - our own commands
-                    program.command,
-                    pass_fds=program.keep,
-                    stdin=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                return f"{program.name} cannot be started: {error}"
-            # An open copy of a listening socket would accept connections that no process serves.
-            for number in program.keep:
-                os.close(number)
+            if fault := self._start_one(program):
+                return fault
+        if not self.restarts:
+            self._close_kept()
         return ""
+
+    def _start_one(self, program: Program) -> str:
+        try:
+            self._running[program.name] = subprocess.Popen(  # noqa: S603 - our own commands
+                program.command,
+                pass_fds=program.keep,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return f"{program.name} cannot be started: {error}"
+        return ""
+
+    def _close_kept(self) -> None:
+        """Close our copies of sockets: they would accept connections that no process serves."""
+        for number in {number for program in self.programs for number in program.keep}:
+            with contextlib.suppress(OSError):  # closed before
+                os.close(number)
 
     def _watch(self) -> str:
         """Wait for a stop signal; return a fault that came before it, or nothing."""
         is_ready = False
         while not self._signals:
-            for name, process in self._running.items():
-                if (status := process.poll()) is not None:
-                    return f"{name} ended unexpectedly ({_describe(status)})"
+            for program in self.programs:
+                status = self._running[program.name].poll()
+                if status is not None and (fault := self._replace(program, status)):
+                    return fault
             if not is_ready and self.ready():
                 is_ready = True
                 self.on_ready()
             time.sleep(POLL_S)
         return ""
 
+    def _replace(self, program: Program, status: int) -> str:
+        """Start a program that ended again, or return the fault that this is."""
+        fault = f"{program.name} ended unexpectedly ({_describe(status)})"
+        now = time.monotonic()
+        if not self.restarts or now - self._restarted_at[0] < RESTARTS_S:
+            return fault
+        self._restarted_at.append(now)
+        self.say(f"{fault}: starting it again.")
+        return self._start_one(program)
+
     def _stop(self) -> list[str]:
         """End every program; return the names of those that had to be killed."""
+        self._close_kept()
         for process in self._running.values():
             process.terminate()
         deadline = time.monotonic() + self.grace_s

@@ -31,16 +31,25 @@ programs = [
     for i, code in enumerate(sys.argv[2:], 1)
 ]
 say = lambda line: print(line, flush=True)
-it = Supervisor(programs, say, on_ready=lambda: say("ready"), grace_s=float(sys.argv[1]))
+grace, _, restarts = sys.argv[1].partition(",")
+it = Supervisor(
+    programs,
+    say,
+    on_ready=lambda: say("ready"),
+    grace_s=float(grace),
+    restarts=restarts == "True",
+)
 sys.exit(it.run())
 """
 
 
 @contextmanager
-def supervised(*programs: str, grace_s: float = 30) -> Iterator[Running]:
-    arguments = ("-c", SUPERVISE, str(grace_s), *programs)
+def supervised(
+    *programs: str, grace_s: float = 30, restarts: bool = False
+) -> Iterator[Running]:
+    arguments = ("-c", SUPERVISE, f"{grace_s},{restarts}", *programs)
     with running(*arguments, environment=environment()) as process:
-        until(lambda: process.output.count("at work") == len(programs), "all at work")
+        until(lambda: process.output.count("at work") >= len(programs), "all at work")
         yield process
 
 
@@ -69,6 +78,30 @@ def test_a_program_that_is_killed_is_named_with_the_signal():
         os.kill(process.children()[0], signal.SIGKILL)
         assert process.status() == 1
         assert "program 1 ended unexpectedly (killed by SIGKILL)" in process.output
+        assert process.family() == []
+
+
+def test_a_program_that_dies_is_started_again_where_this_is_wished():
+    with supervised(POLITE, POLITE, restarts=True) as process:
+        first, second = process.children()
+        os.kill(first, signal.SIGKILL)
+        until(lambda: process.output.count("at work") == 3, "at work again")
+        assert (
+            "ended unexpectedly (killed by SIGKILL): starting it again."
+            in process.output
+        )
+        assert second in process.children()
+        assert process.end() == 0
+        assert process.family() == []
+
+
+def test_a_program_that_dies_again_and_again_ends_all():
+    with supervised(POLITE, "print('at work', flush=True)", restarts=True) as process:
+        assert process.status() == 1
+        assert process.output.count("program 2 ended") == 6
+        assert (
+            "program 2 ended unexpectedly (exit status 0): stopping" in process.output
+        )
         assert process.family() == []
 
 
