@@ -24,9 +24,11 @@ REASONING = SIGNATURES | {
     *("reasoning_content", "reasoning", "reasoning_details", "reasoning_text"),
     *("reasoning_opaque", "reasoning_signature", "thinking"),
 }
-ASSISTANT_FIELDS = REASONING | {"refusal", "tool_calls", "thinking_blocks"}
+# OpenAI's client for Python adds them to what its helpers return: the text and the arguments again.
+PARSED, PARSED_ARGUMENTS = "parsed", "parsed_arguments"
+ASSISTANT_FIELDS = REASONING | {"refusal", "tool_calls", "thinking_blocks", PARSED}
 CALL_FIELDS = SIGNATURES | {"id", "type", "function", "index"}
-FUNCTION_FIELDS = SIGNATURES | {"name", "arguments"}
+FUNCTION_FIELDS = SIGNATURES | {"name", "arguments", PARSED_ARGUMENTS}
 # The fields of messages that are translated, or repeat what the others say.
 FIELDS: Mapping[str, frozenset[str]] = {
     "system": COMMON_FIELDS,

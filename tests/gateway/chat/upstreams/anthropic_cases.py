@@ -151,6 +151,13 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
         (assistant(content="Well", reasoning="Hm."), spoken(SAID)),
         ({"messages": [USER | {"reasoning": "Hm."}]}, "messages with the role user: reasoning"),
     ],
+    "messages: parsed, parsed_arguments in tool_calls": [
+        (assistant(content="Well", parsed={"at": 1}), spoken(SAID)),
+        (
+            assistant(tool_calls=[{**CALL, "function": {"name": "tide", "arguments": '{"at":"Brest"}', "parsed_arguments": {}}}]),
+            spoken(USE),
+        ),
+    ],
     "messages: any other field": [
         (assistant(content="x", annotations=[], audio=None), spoken({"type": "text", "text": "x"})),
         (assistant(audio={"id": "x"}), "messages with the role assistant: audio"),

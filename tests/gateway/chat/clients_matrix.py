@@ -1,0 +1,271 @@
+"""What the page docs/clients-matrix.md shows: clients, and an upstream of each kind for them.
+
+`python -m pytest tests/gateway/chat/test_clients_matrix.py --write-matrix` writes the page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import anthropic
+import openai
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from tests.gateway.chat.mock_upstream import (
+    COMPLETION,
+    DONE,
+    TOOL_STREAM,
+    USAGE_CHUNK,
+    WHOLE_STREAM,
+    Received,
+    answers,
+    event,
+    sends,
+)
+from tests.gateway.chat.operations.responses.test_passing import (
+    DELTA,
+    RESPONSE,
+    part,
+)
+from tests.gateway.chat.upstreams.anthropic_events import (
+    CALL,
+    MESSAGE,
+    USE,
+    block,
+    delta,
+    sends_events,
+    started,
+    stopped,
+)
+
+TEXT, RESULT, ARGUMENTS = "Hello", "04:12", {"at": "Brest"}
+SCHEMA = {
+    "type": "object",
+    "properties": {"at": {"type": "string"}},
+    "required": ["at"],
+    "additionalProperties": False,
+}
+FUNCTION = {"name": "tide", "description": "When?", "parameters": SCHEMA}
+
+# ── Upstreams ───────────────────────────────────────────────────────────────────────
+
+ANSWERED: dict[str, Any] = {**RESPONSE, "metadata": {}}
+BEGUN = {**ANSWERED, "status": "in_progress", "output": [], "usage": None}
+MADE = {
+    "id": "fc_1",
+    "type": "function_call",
+    "status": "completed",
+    "call_id": "call_1",
+    "name": "tide",
+    "arguments": json.dumps(ARGUMENTS),
+}
+CALLED: Any = {"index": 0, "finish_reason": "tool_calls"}
+PLACE = {"output_index": 0, "item_id": "fc_1"}
+BLOCK_END = {"type": "content_block_stop", "index": 0}
+# By path: the answers to a request, whether it wants a stream, and whether it gets a call.
+ANSWERS: dict[str, dict[tuple[bool, bool], Any]] = {
+    "/v1/chat/completions": {
+        (False, False): answers(COMPLETION),
+        (True, False): sends(*WHOLE_STREAM),
+        (False, True): answers(
+            {
+                **COMPLETION,
+                "choices": [
+                    {**CALLED, "message": {"role": "assistant", "tool_calls": [CALL]}}
+                ],
+            }
+        ),
+        (True, True): sends(*TOOL_STREAM[:-1], event(USAGE_CHUNK), DONE),
+    },
+    "/v1/messages": {
+        (False, False): answers({**MESSAGE, "content": [{"type": "text", "text": TEXT}]}),
+        (True, False): sends_events(
+            started(),
+            block(0, type="text", text=""),
+            delta(0, type="text_delta", text=TEXT),
+            BLOCK_END,
+            *stopped("end_turn"),
+        ),
+        (False, True): answers({**MESSAGE, "content": [USE], "stop_reason": "tool_use"}),
+        (True, True): sends_events(
+            started(),
+            block(0, **{**USE, "input": {}}),
+            delta(0, type="input_json_delta", partial_json=json.dumps(ARGUMENTS)),
+            BLOCK_END,
+            *stopped("tool_use"),
+        ),
+    },
+    "/v1/responses": {
+        (False, False): answers(ANSWERED),
+        (True, False): sends(
+            part("created", 0, response=BEGUN),
+            part("output_item.added", 1, output_index=0, item={**RESPONSE["output"][0], "content": []}),
+            part("content_part.added", 1, output_index=0, content_index=0, item_id="msg_1", part={"type": "output_text", "text": "", "annotations": []}),
+            DELTA.replace(b'"output_index": 0', b'"output_index": 0, "content_index": 0, "logprobs": []'),
+            part("completed", 9, response=ANSWERED),
+        ),
+        (False, True): answers({**ANSWERED, "output": [MADE]}),
+        (True, True): sends(
+            part("created", 0, response=BEGUN),
+            part("output_item.added", 1, output_index=0, item={**MADE, "arguments": ""}),
+            part("function_call_arguments.delta", 2, delta=MADE["arguments"], **PLACE),
+            part("function_call_arguments.done", 3, arguments=MADE["arguments"], name="tide", **PLACE),
+            part("output_item.done", 4, output_index=0, item=MADE),
+            part("completed", 5, response={**ANSWERED, "output": [MADE]}),
+        ),
+    },
+}  # fmt: skip
+REFUSAL = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
+
+
+async def answer(request: Received) -> None:
+    """Answer as the API of the path does: a call until its result is there, then text."""
+    body = request.json
+    if body["model"] == "refusing":
+        await answers(REFUSAL, 400)(request)
+        return
+    wants_call = bool(body.get("tools")) and RESULT.encode() not in request.body
+    await ANSWERS[request.path][body.get("stream") is True, wants_call](request)
+
+
+# ── Clients ─────────────────────────────────────────────────────────────────────────
+
+
+class OpenAIChat:
+    package, shape = "openai", "/v1/chat/completions"
+
+    def __init__(self, url: str, key: str) -> None:
+        self.client = openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
+
+    def talk(self, model: str, *, stream: bool, tools: bool) -> Iterator[Any]:
+        """Yield the arguments of each call, and the text at last."""
+        turns: list[Any] = [{"role": "user", "content": TEXT}]
+        fields: Any = {"model": model, "messages": turns}
+        if tools:
+            function = {**FUNCTION, "strict": True}
+            fields["tools"] = [{"type": "function", "function": function}]
+        while True:
+            completions = self.client.chat.completions
+            if stream:
+                with completions.stream(**fields) as opened:
+                    completion: Any = opened.get_final_completion()
+            else:
+                completion = completions.create(**fields)
+            message = completion.choices[0].message
+            if not message.tool_calls:
+                yield message.content
+                return
+            turns.append(message.to_dict())
+            for call in message.tool_calls:
+                yield json.loads(call.function.arguments)
+                turns.append({"role": "tool", "tool_call_id": call.id, "content": RESULT})  # fmt: skip
+
+
+class OpenAIResponses(OpenAIChat):
+    shape = "/v1/responses"
+
+    def talk(self, model: str, *, stream: bool, tools: bool) -> Iterator[Any]:
+        items: list[Any] = [{"role": "user", "content": TEXT}]
+        fields: Any = {"model": model, "input": items}
+        if tools:
+            fields["tools"] = [{"type": "function", **FUNCTION, "strict": True}]
+        while True:
+            if stream:
+                with self.client.responses.stream(**fields) as opened:
+                    opened.until_done()
+                    response: Any = opened.get_final_response()
+            else:
+                response = self.client.responses.create(**fields)
+            calls = [item for item in response.output if item.type == "function_call"]
+            if not calls:
+                yield response.output_text
+                return
+            items += [item.to_dict() for item in response.output]
+            for call in calls:
+                yield json.loads(call.arguments)
+                items.append({"type": "function_call_output", "call_id": call.call_id, "output": RESULT})  # fmt: skip
+
+
+class AnthropicMessages:
+    package, shape = "anthropic", "/v1/messages"
+
+    def __init__(self, url: str, key: str) -> None:
+        self.client = anthropic.Anthropic(base_url=url, api_key=key, max_retries=0)
+
+    def talk(self, model: str, *, stream: bool, tools: bool) -> Iterator[Any]:
+        turns: list[Any] = [{"role": "user", "content": TEXT}]
+        fields: Any = {"model": model, "max_tokens": 64, "messages": turns}
+        if tools:
+            tool = {"name": "tide", "description": "When?", "input_schema": SCHEMA}
+            fields["tools"] = [tool]
+        while True:
+            if stream:
+                with self.client.messages.stream(**fields) as opened:
+                    message: Any = opened.get_final_message()
+            else:
+                message = self.client.messages.create(**fields)
+            uses = [each for each in message.content if each.type == "tool_use"]
+            if not uses:
+                yield message.content[0].text
+                return
+            results = [{"type": "tool_result", "tool_use_id": use.id, "content": RESULT} for use in uses]  # fmt: skip
+            yield from (use.input for use in uses)
+            turns.append({"role": "assistant", "content": message.content})
+            turns.append({"role": "user", "content": results})
+
+
+class LangChainChat:
+    package, shape = "langchain-openai", "/v1/chat/completions"
+    uses_responses = False
+
+    def __init__(self, url: str, key: str) -> None:
+        self.url, self.key = url, key
+        self.client: Any = None
+
+    def talk(self, model: str, *, stream: bool, tools: bool) -> Iterator[Any]:
+        client: Any = ChatOpenAI(
+            base_url=f"{self.url}/v1",
+            api_key=SecretStr(self.key),
+            model=model,
+            max_retries=0,
+            use_responses_api=self.uses_responses,
+        )
+        if tools:
+            client = client.bind_tools([{"type": "function", "function": FUNCTION}])
+        turns: list[Any] = [HumanMessage(TEXT)]
+        while True:
+            if stream:
+                said, *rest = client.stream(turns)
+                for each in rest:
+                    said += each
+            else:
+                said = client.invoke(turns)
+            if not said.tool_calls:
+                yield said.text
+                return
+            turns.append(said)
+            for call in said.tool_calls:
+                yield call["args"]
+                turns.append(ToolMessage(RESULT, tool_call_id=call["id"]))
+
+
+class LangChainResponses(LangChainChat):
+    shape = "/v1/responses"
+    uses_responses = True
+
+
+CLIENTS = (
+    OpenAIChat,
+    OpenAIResponses,
+    AnthropicMessages,
+    LangChainChat,
+    LangChainResponses,
+)
+ERRORS = {
+    "refusing": (openai.BadRequestError, anthropic.BadRequestError),
+    "absent": (openai.NotFoundError, anthropic.NotFoundError),
+}
