@@ -70,6 +70,7 @@ class Response(NamedTuple):
 
 
 _VARIABLE = (
+    (re.compile(r"\bmsg_[0-9a-f]{24}\b"), "msg_ID"),
     (re.compile(r"\b(ep|dlv|evt|evt_sample|whsub|doc|prt)_[0-9a-v]{26}\b"), r"\1_ID"),
     (re.compile(r"\bgw_portal_\w{36}\b"), "gw_portal_TOKEN"),
     (re.compile(r"\bwhsec_[A-Za-z0-9+/]{43}="), "whsec_SECRET"),

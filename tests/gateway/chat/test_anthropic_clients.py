@@ -277,6 +277,9 @@ def test_claude_code_runs_its_loop_without_a_login(gateway, upstream, key, tmp_p
     )
     offered = [names_of(request.json) for request in upstream.requests]
     assert ["CronList" in names for names in offered] == [False, True, True, True]
+    # Each round is one of its own, since no two messages have the same id.
+    turns = upstream.requests[-1].json["messages"]
+    assert [turn["role"] for turn in turns][-6:] == ["assistant", "tool"] * 3
     # A refused request would be repeated without what the gateway does not know.
     assert {context.status for context in gateway.kept.ended} == {200}
     sessions = {context.session for context in gateway.kept.ended}

@@ -38,18 +38,21 @@ def message(
     blocks = list(_blocks(answers.said_in(choice), ids))
     is_call = any(block["type"] == "tool_use" for block in blocks)
     return {
-        **head(completion.get("id"), model),
+        **head(model),
         "content": blocks,
         **stop(answers.finish_reason(choice), choice, is_call=is_call),
         "usage": usage_of(usage),
     }
 
 
-def head(upstream_id: Any, model: str) -> dict[str, Any]:
-    """Return the first members of a message."""
-    has_id = isinstance(upstream_id, str) and 0 < len(upstream_id) <= 200
-    key = upstream_id if has_id else secrets.token_hex(12)
-    return {"id": f"msg_{key}", "type": "message", "role": "assistant", "model": model}
+def head(model: str) -> dict[str, Any]:
+    """Return the first members of a message.
+
+    The id is not the upstream's: Ollama has a thousand of them, and Claude Code takes messages
+    with one id for parts of the same message.
+    """
+    key = f"msg_{secrets.token_hex(12)}"
+    return {"id": key, "type": "message", "role": "assistant", "model": model}
 
 
 def stop(

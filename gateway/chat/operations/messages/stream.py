@@ -100,7 +100,7 @@ class MessageStream(ReadyEvents):
     def _begin(self, chunk: Chunk) -> None:
         usage = chunk.usage or Usage(self._prompt_tokens, 0)
         message = {
-            **response.head(chunk.value.get("id"), self._model),
+            **response.head(self._model),
             "content": [],
             "stop_reason": None,
             "stop_sequence": None,
