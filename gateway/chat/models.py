@@ -11,7 +11,10 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from gateway.chat import budget_models  # noqa: F401 - Django looks for tables here
+from gateway.chat import (  # Django looks for tables here
+    budget_models,  # noqa: F401
+    cache_models,  # noqa: F401
+)
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration.shapes import ADAPTIVE, INFERENCE_TYPES, SUPPORTS, THINKING
@@ -196,7 +199,8 @@ def _default(price: Decimal | None, default: Decimal) -> Decimal:
 class Counted(models.Model):
     """Sums that only grow. `cost_nano` is in billionths of the prices' currency.
 
-    `estimated_requests` counts those whose tokens are in part an estimate.
+    `estimated_requests` counts those whose tokens are in part an estimate, `cached_requests` those
+    that the cache answered.
     """
 
     requests = models.BigIntegerField(default=0)
@@ -205,6 +209,7 @@ class Counted(models.Model):
     completion_tokens = models.BigIntegerField(default=0)
     cost_nano = models.BigIntegerField(default=0)
     estimated_requests = models.BigIntegerField(default=0, db_default=0)
+    cached_requests = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         abstract = True
@@ -213,7 +218,8 @@ class Counted(models.Model):
 class UsageRecord(models.Model):
     """One request for an existing endpoint; tokens are null if the upstream reported none.
 
-    `estimated`: at least one of the counts is an estimate from the length of the text.
+    `estimated`: at least one of the counts is an estimate from the length of the text. `cached`:
+    the answer came from the cache, and used no tokens.
     """
 
     created_at = models.DateTimeField()
@@ -240,6 +246,7 @@ class UsageRecord(models.Model):
     cache_write_tokens = models.PositiveIntegerField(null=True)
     reasoning_tokens = models.PositiveIntegerField(null=True)
     estimated = models.BooleanField(default=False, db_default=False)
+    cached = models.BooleanField(default=False, db_default=False)
     first_chunk_ms = models.PositiveIntegerField(null=True)
     duration_ms = models.PositiveIntegerField()
     cost_nano = models.BigIntegerField(null=True)

@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema
 
 from gateway import errors
 from gateway.chat import openapi_messages, openapi_responses
+from gateway.chat.caching.openapi import cacheable
 from gateway.chat.core.errors import EndpointNotFoundError
 from gateway.chat.serializers import UsageQuery
 from gateway.serializers import response_example
@@ -36,7 +37,7 @@ GROUPS = {
     "agent": described("The agent of the session, or empty for the main one."),
 }
 SUMS = {
-    "requests": described("Requests that reached an upstream.", INTEGER),
+    "requests": described("Requests that reached an upstream or the cache.", INTEGER),
     "failures": described("Those of them that failed.", INTEGER),
     "prompt_tokens": described("Tokens of the prompts.", INTEGER),
     "completion_tokens": described("Tokens of the responses.", INTEGER),
@@ -44,6 +45,7 @@ SUMS = {
         "Requests whose tokens were estimated: the upstream named none.", INTEGER
     ),
     "cost": described("A decimal, in the currency of the prices."),
+    "cached_requests": described("Requests that the cache answered.", INTEGER),
 }
 AMOUNT = {
     "oneOf": [INTEGER, {"type": "string"}],
@@ -73,7 +75,7 @@ USAGE = object_of(
         ),
     ),
 )
-TOTAL = dict(zip(SUMS, (3, 0, 27, 6, 0, "0.000007650"), strict=True))
+TOTAL = dict(zip(SUMS, (3, 0, 27, 6, 0, "0.000007650", 0), strict=True))
 DESCRIBE_USAGE = extend_schema(
     operation_id="gateway_usage",
     tags=TAGS,
@@ -252,7 +254,7 @@ def _chat(name: str, text: str, error: str, *, last: str, end: str = "") -> Any:
     )
     content = described_chat["responses"]["200"]["content"]
     content["text/event-stream"] = {"schema": events}
-    return described_chat
+    return cacheable(described_chat)
 
 
 def _contract_chat(name: str) -> Any:
@@ -318,7 +320,7 @@ def _create_message() -> Any:
     described_message = _messages("messages", summary, ref("GatewayMessage"))
     content = described_message["responses"]["200"]["content"]
     content["text/event-stream"] = {"schema": openapi_messages.EVENTS}
-    return described_message
+    return cacheable(described_message)
 
 
 def _create_response() -> Any:
@@ -332,7 +334,7 @@ def _create_response() -> Any:
     )
     content = described_response["responses"]["200"]["content"]
     content["text/event-stream"] = {"schema": openapi_responses.EVENTS}
-    return described_response
+    return cacheable(described_response)
 
 
 OPERATIONS = {
@@ -346,11 +348,13 @@ OPERATIONS = {
         last="GatewayOpenAIError",
         end="[DONE]",
     ),
-    ("post", "/v1/embeddings"): _operation(
-        "embeddings",
-        "Embed texts",
-        EMBEDDINGS,
-        requestBody=body(EMBEDDING, {"Texts": TEXTS_TO_EMBED}, required=True),
+    ("post", "/v1/embeddings"): cacheable(
+        _operation(
+            "embeddings",
+            "Embed texts",
+            EMBEDDINGS,
+            requestBody=body(EMBEDDING, {"Texts": TEXTS_TO_EMBED}, required=True),
+        )
     ),
     ("post", "/v1/responses"): _create_response(),
     ("post", "/v1/messages"): _create_message(),

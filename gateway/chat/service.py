@@ -13,12 +13,13 @@ from gateway.authentication import (
     authenticate_cached,
     require_scope,
 )
+from gateway.chat.caching.answers import AnswerCache, replayed
+from gateway.chat.caching.slots import HEADER as CACHE_HEADER
 from gateway.chat.capabilities import require
 from gateway.chat.core import off_loop
 from gateway.chat.core.context import CLIENT_GONE, SUCCESS, ChatContext
 from gateway.chat.core.errors import (
     BEFORE_FIRST_CHUNK,
-    INTERNAL,
     SYNCHRONOUS,
     ChatError,
     EndpointNotFoundError,
@@ -49,20 +50,16 @@ from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.operations.base import Operation
 from gateway.chat.policies.checks import Checks
 from gateway.chat.policies.rules import Policies
+from gateway.chat.refusals import failure_response
 from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.routes import MODEL_PREFIXES, route_of
 from gateway.chat.streaming.body import events
 from gateway.configuration.content import RequestLogSettings
 from gateway.configuration.shapes import Allow, ModelEntry
-from gateway.errors import HANDLER, UnsupportedMediaTypeError
+from gateway.errors import UnsupportedMediaTypeError
 from gateway.identity import Caller, is_name
 from gateway.keys import MISS
 from gateway.rights import CHAT as CHAT_SCOPE
-from webhooks_core.web.errors import (
-    ApiError,
-    InternalError,
-    UnavailableError,
-)
 from webhooks_core.web.json_values import values_in
 from webhooks_core.web.parsers import EncodedBodyError, is_encoded
 from webhooks_core.web.thread_pool import InThread
@@ -95,6 +92,7 @@ class Service:
     limits: Limits
     budgets: Budgets
     in_thread: InThread
+    answers: AnswerCache
     request_log: RequestLogSettings = field(default_factory=RequestLogSettings)
     policies: Policies = field(default_factory=Policies)
 
@@ -213,6 +211,8 @@ class Service:
             value = request.headers.get(header)
             if value is not None and is_name(value):
                 setattr(context, name, value)
+        if endpoint.cache is not None:
+            context.cache_wish = request.headers.get(CACHE_HEADER, "")
         if endpoint.falls_back:
             context.fallbacks = await self._fallbacks(endpoint, caller)
         if prefix := operation.passed_headers:
@@ -264,6 +264,8 @@ class Service:
         is_stream = context.request.stream and operation.can_stream
         self.limits.enter(context.caller)
         try:
+            if context.endpoint.cache is not None:
+                context.cache = await self.answers.find(context, operation)
             if operation.is_budgeted:
                 await self.budgets.reserve(context)
         except BaseException:
@@ -284,7 +286,7 @@ class Service:
                 read = partial(context.log.answer.read, completion)
                 await off_loop.run(read, size=len(completion))
             self._end(context, SUCCESS)
-            return ChatResponse.json(SUCCESS, completion, context.response_headers)
+            return ChatResponse.json(SUCCESS, completion, context.headers())
         except asyncio.CancelledError:
             self._end(context, CLIENT_GONE)
             raise
@@ -299,24 +301,35 @@ class Service:
             return ChatResponse.json(status, body, headers)
 
     async def _complete(self, context: ChatContext, operation: Operation) -> bytes:
-        """Return a whole answer with what rules mask. Raises as the call does, PolicyDeniedError."""
+        """Return a whole answer with what rules mask. Raises as the call does, PolicyDeniedError.
+
+        Answers are kept as the rules have left them.
+        """
+        if context.cached_answer:
+            return context.cached_answer
         completion = await self.calls.complete(context, operation)
-        if context.checks is None or operation.inference_type != "chat":
-            return completion
-        passes = context.passes_through
-        apply = partial(context.checks.answer, completion, passes_through=passes)
-        return await off_loop.run(apply, size=len(completion))
+        if context.checks is not None and operation.inference_type == "chat":
+            passes = context.passes_through
+            apply = partial(context.checks.answer, completion, passes_through=passes)
+            completion = await off_loop.run(apply, size=len(completion))
+        self.answers.keep(context, completion)
+        return completion
 
     async def _stream(self, context: ChatContext, operation: Operation) -> ChatResponse:
-        opened = await self.calls.open_stream(context, operation)
+        if context.cached_answer:
+            parts = replayed(context, self._end)
+        else:
+            opened = await self.calls.open_stream(context, operation)
+            parts = events(context, opened, self._end)
         context.forget_body()
-        parts = events(context, opened, self._end)
+        if context.cache is not None:
+            parts = self.answers.watch(context, parts)
         if context.log is not None:
             parts = context.log.watch(parts)
         # The generator has begun, so that closing it ends the request.
         return ChatResponse(
             SUCCESS,
-            {**EVENT_STREAM, **context.response_headers},
+            {**EVENT_STREAM, **context.headers()},
             await anext(parts),
             parts,
             context.api_format.keep_alive,
@@ -356,31 +369,6 @@ class Service:
                 traceparent=checks.traceparent,
                 reason=checks.denied_by,
             )
-
-
-def failure_response(
-    error: Exception, request_id: str, api_format: ApiFormat
-) -> ChatResponse:
-    """Return the response to a request that failed before a call of its endpoint."""
-    headers = api_format.headers(request_id)
-    if isinstance(error, ChatError):
-        status, detail = look_up(SYNCHRONOUS, error, request_id)
-        return ChatResponse.json(status, api_format.error(status, detail), headers)
-    failure = _as_gateway_error(error, request_id)
-    body, more = api_format.refusal(failure)
-    headers.update(more)
-    return ChatResponse.json(failure.status_code, body, headers)
-
-
-def _as_gateway_error(error: Exception, request_id: str) -> ApiError:
-    if isinstance(error, TimeoutError):
-        log.error("database unavailable", request_id=request_id)
-        return UnavailableError()
-    known = HANDLER.translate(error)
-    if known is None:
-        log.error("chat failed", request_id=request_id, exc_info=error)
-        return InternalError(INTERNAL)
-    return known
 
 
 def _is_allowed(endpoint: ModelEntry, caller: Caller) -> bool:

@@ -23,9 +23,9 @@ from gateway.chat.core.http_messages import (
 )
 from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.metering import reports
+from gateway.chat.refusals import failure_response
 from gateway.chat.routes import MODELS, Route, route_of, serves
 from gateway.chat.serializers import UsageQuery
-from gateway.chat.service import failure_response
 from gateway.chat.streaming.keep_alive import with_comments
 from gateway.errors import HANDLER
 from gateway.identity import Caller

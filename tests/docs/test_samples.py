@@ -19,6 +19,7 @@ from django.urls import include, path, resolve
 from catalog.models import Book
 from gateway import configuration
 from gateway.chat.routes import ROUTES
+from gateway.configuration.shapes import CacheSettings
 from gateway.models import GatewayKey
 from gateway.webhooks import PROFILE
 from recording.accounts import personal_tokens
@@ -112,6 +113,13 @@ def test_the_document_is_taken():
     body = json.loads(sample("gateway.md", "json", "document"))
     answer = Api(tenant="acme", principal="ada").call("POST", "/v1/ingest", body)
     assert answer.status_code == 201, answer.content
+
+
+def test_the_cache_is_read_as_the_page_shows_it(tmp_path):
+    file = tmp_path / "gateway.yaml"
+    file.write_text(sample("chat.md", "yaml", "cache"))
+    [model] = configuration.load(file, environ={"TWO_KEY": "two"}).models
+    assert model.cache == CacheSettings(3600, max_entries=1000, max_bytes=262_144)
 
 
 def test_the_models_are_read_as_the_page_shows_them(tmp_path):

@@ -209,7 +209,8 @@ class Budgets:
 
     def _estimated(self, context: ChatContext, counters: Iterable[Counter]) -> Amounts:
         """Return what a request may use: its prompt, and the longest completion it allows."""
-        if all(counter.budget.counts not in {TOKENS, COST} for counter in counters):
+        counts_requests = all(c.budget.counts not in {TOKENS, COST} for c in counters)
+        if context.cached_answer or counts_requests:
             return Amounts(1, 0, 0)
         body = context.request.body
         limits = (count(body.get(name)) for name in MAX_TOKENS)

@@ -46,7 +46,8 @@ def usage(
     days: QuerySet[Any]
     if {*group_by, *only}.isdisjoint(DETAILS):
         days = UsageDay.objects.filter(tenant=tenant, day__range=(first, last), **only)
-        sums: dict[str, Any] = {name: Sum(name) for name in (*COUNTS, "cost_nano")}
+        names = (*COUNTS, "cost_nano", "cached_requests")
+        sums: dict[str, Any] = {name: Sum(name) for name in names}
     else:
         days, sums = _records(tenant, first, last).filter(**only), RECORD_SUMS
     rows: list[dict[str, Any]] = []
@@ -139,6 +140,7 @@ RECORD_SUMS: dict[str, Any] = {
     "failures": Count("pk", filter=HAS_FAILED),
     **{name: Sum(name) for name in ("prompt_tokens", "completion_tokens", "cost_nano")},
     "estimated_requests": Count("pk", filter=Q(estimated=True)),
+    "cached_requests": Count("pk", filter=Q(cached=True)),
 }
 
 
@@ -156,6 +158,7 @@ def _item(row: Mapping[str, Any], group_by: Sequence[str]) -> dict[str, Any]:
         **{name: str(row[name]) for name in group_by},
         **{name: row[name] or 0 for name in COUNTS},
         "cost": cost(row["cost_nano"] or 0),
+        "cached_requests": row["cached_requests"] or 0,
     }
 
 

@@ -16,10 +16,15 @@ from django.utils import timezone
 
 from gateway import configuration
 from gateway.chat.budget_models import BudgetCounter
+from gateway.chat.cache_models import CachedAnswer
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.metering.price_list import listed
-from gateway.chat.models import LoggedRequest, ModelPrice, UsageRecord
+from gateway.chat.models import (
+    LoggedRequest,
+    ModelPrice,
+    UsageRecord,
+)
 
 # Upper bounds in seconds; one more bucket counts what is above the last.
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -27,7 +32,7 @@ FIRST_CHUNK, DURATION = "first_chunk", "duration"
 # The columns of a record: those of a completed request, those of its usage, and others.
 COPIED = (
     *("tenant", "principal", "key_id", "model", "upstream_model", "request_id"),
-    *("status", "error_status", "streamed", "estimated", "ending"),
+    *("status", "error_status", "streamed", "estimated", "cached", "ending"),
     *("session", "agent", "parent_agent"),
 )
 TOKENS = (
@@ -41,7 +46,7 @@ COLUMNS = (
 )
 SUMS = (
     *("requests", "failures", "prompt_tokens", "completion_tokens"),
-    *("cost_nano", "estimated_requests"),
+    *("cost_nano", "estimated_requests", "cached_requests"),
 )
 # The maximum of a sum, which the database accepts.
 MAX_SUM = 10**18
@@ -72,6 +77,7 @@ class CompletedRequest:
     first_chunk_s: float | None
     duration_s: float
     estimated: bool = False
+    cached: bool = False
     ending: str = ""
     base_url: str = ""
     session: str = ""
@@ -97,6 +103,7 @@ class CompletedRequest:
             first_chunk_s=context.first_chunk_s,
             duration_s=context.duration_s,
             estimated=is_estimated,
+            cached=context.cached_answer is not None,
             ending=context.ending,
             base_url=context.target.base_url if context.target else "",
             session=context.session,
@@ -144,6 +151,7 @@ class CompletedRequest:
             usage.completion_tokens or 0,
             cost or 0,
             int(self.estimated),
+            int(self.cached),
         )
 
     def durations(self) -> Iterable[tuple[str, float]]:
@@ -175,8 +183,10 @@ def prune() -> int:
     """Delete the records that are older than CHAT_USAGE_RETENTION_DAYS; return how many.
 
     Days, totals and histograms stay. Logged requests are deleted after the days that the
-    configuration says, and counters of budgets when their windows have ended for long.
+    configuration says, counters of budgets when their windows have ended for long, and cached
+    answers when they are too old to be given.
     """
+    CachedAnswer.objects.remove_expired(timezone.now())
     ended = timezone.now() - COUNTERS_KEPT
     BudgetCounter.objects.filter(window__lt=ended.timestamp()).delete()
     days = configuration.current().request_log.retention_days

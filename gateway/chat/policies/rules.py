@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 from django.utils.module_loading import import_string
 
@@ -17,10 +18,14 @@ REMEMBERED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule; `find` is None for one that is about no text."""
+    """A rule; `find` is None for one that is about no text.
+
+    `digest` is equal for rules that do the same, wherever they apply.
+    """
 
     entry: PolicyEntry
     find: Finder | None
+    digest: str
 
     @classmethod
     def of(cls, entry: PolicyEntry) -> Rule:
@@ -34,7 +39,8 @@ class Rule:
             find = finders.PATTERNS[entry.pattern]
         elif entry.python:
             find = import_string(entry.python)
-        return cls(entry, find)
+        does = replace(entry, models=frozenset(), tenants=frozenset())
+        return cls(entry, find, sha256(repr(does).encode()).hexdigest())
 
     @property
     def name(self) -> str:

@@ -25,6 +25,7 @@ from gateway.configuration.litellm.source import (
 
 STRATEGIES = {"latency-based-routing": "latency", "simple-shuffle": "weight"}
 REDIS = "is the setting REDIS_URL"
+CACHE = "is cache of an entry, for requests of temperature 0 or that ask for it"
 TEXTS: Mapping[str, Mapping[str, str]] = {
     "general_settings": {
         "master_key": "operators use the admin and commands; callers have gateway keys",
@@ -36,6 +37,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
     ),
     "litellm_settings": {
         "request_timeout": "is total_s of the entries",
+        **dict.fromkeys(("cache", "cache_params"), CACHE),
     },
 }
 

@@ -23,6 +23,8 @@ from uvicorn.server import ServerState
 
 from config.serving.uvicorn_protocol import HttpProtocol
 from gateway.chat import asgi, runtime
+from gateway.chat.caching.answers import AnswerCache
+from gateway.chat.caching.slots import Slot
 from gateway.chat.core.context import ChatContext
 from gateway.chat.fallback import FallbackCaller
 from gateway.chat.loop_thread import LOOP_THREAD
@@ -88,6 +90,21 @@ def defined(*entries: BudgetEntry) -> Definitions:
 
 
 @dataclass
+class Answers:
+    """A store of the cache that is in memory alone."""
+
+    kept: dict[str, bytes] = field(default_factory=dict)
+    tenants: set[str] = field(default_factory=set)
+
+    async def read(self, slot: Slot) -> bytes | None:
+        return self.kept.get(slot.key)
+
+    async def write(self, slot: Slot, body: bytes) -> None:
+        self.kept[slot.key] = body
+        self.tenants.add(slot.tenant)
+
+
+@dataclass
 class Gateway:
     """Chat on a socket, with endpoints that a test declares."""
 
@@ -99,6 +116,7 @@ class Gateway:
     budgets: Budgets = field(default_factory=lambda: Budgets(defined()))
     router: Router = field(default_factory=Router)
     request_log: RequestLogSettings = field(default_factory=RequestLogSettings)
+    answers: Any = field(default_factory=Answers)
     port: int = 0
     service: Any = None
     client: Any = None
@@ -282,6 +300,7 @@ async def _open(gateway: Gateway) -> None:
         budgets=gateway.budgets,
         in_thread=asyncio.to_thread,
         request_log=gateway.request_log,
+        answers=AnswerCache(gateway.answers),
     )
 
 

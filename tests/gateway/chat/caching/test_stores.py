@@ -1,0 +1,132 @@
+"""Both stores of the cache keep, expire and bound answers in the same way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+import time_machine
+from django.conf import settings
+from django.utils import timezone
+
+from gateway.chat.cache_models import CachedAnswer
+from gateway.chat.caching import stores
+from gateway.chat.caching.slots import Slot
+from gateway.chat.caching.stores import (
+    DatabaseStore,
+    RedisStore,
+    StoreUnavailableError,
+    forget_answers,
+    store,
+)
+from gateway.chat.metering.limits import redis_client
+from gateway.chat.metering.usage import prune
+from gateway.configuration.shapes import CacheSettings
+
+pytestmark = pytest.mark.django_db
+
+
+def slot(key: str = "a", tenant: str = "acme", **settings: Any) -> Slot:
+    values = CacheSettings(**{"ttl_s": 60, "max_entries": 2} | settings)
+    return Slot(key * 64, tenant, "test model", values)
+
+
+async def in_thread(function: Callable[[], Any]) -> Any:
+    return function()
+
+
+@pytest.fixture(params=["database", "redis"])
+def use(request) -> Callable[..., Any]:
+    """Call a method of a store, each time of another process."""
+    if request.param == "redis":
+        if not settings.REDIS_URL:
+            pytest.skip("there is no Redis: REDIS_URL is empty")
+        with redis.Redis.from_url(settings.REDIS_URL) as client:
+            for name in client.scan_iter(f"{stores.NAME}*"):
+                client.delete(name)
+
+    async def call(method: str, *arguments: Any) -> Any:
+        if request.param == "database":
+            return await getattr(DatabaseStore(in_thread), method)(*arguments)
+        client = redis_client(settings.REDIS_URL)
+        try:
+            return await getattr(RedisStore(client), method)(*arguments)
+        finally:
+            await client.aclose()
+
+    def run(*arguments: Any) -> Any:
+        result: Awaitable[Any] = call(*arguments)
+        if request.param == "redis":
+            return asyncio.run(result)  # type: ignore[arg-type] # a coroutine
+        # The test's connection belongs to its thread, and the function is synchronous.
+        try:
+            result.send(None)  # type: ignore[attr-defined]
+        except StopIteration as stop:
+            return stop.value
+        raise AssertionError("it waits")
+
+    return run
+
+
+def test_an_answer_is_kept_and_replaced(use):
+    assert use("read", slot()) is None
+    use("write", slot(), b"one")
+    use("write", slot(), b"two")
+    assert use("read", slot()) == b"two"
+    assert use("read", slot("b")) is None
+
+
+def test_the_oldest_above_the_limit_of_the_model_are_removed(use):
+    for key in "abc":
+        use("write", slot(key, ttl_s=60 + ord(key)), key.encode())
+    assert [use("read", slot(key)) for key in "abc"] == [None, b"b", b"c"]
+
+
+@pytest.mark.parametrize("use", ["redis"], indirect=True)
+def test_redis_forgets_a_tenant_alone(use):
+    use("write", slot("a"), b"one")
+    use("write", slot("b", tenant="acme:x"), b"two")
+    forget_answers(settings.REDIS_URL, "acme")
+    assert use("read", slot("a")) is None
+    assert use("read", slot("b", tenant="acme:x")) == b"two"
+
+
+def test_an_expired_row_is_not_given_and_removed():
+    database = DatabaseStore(in_thread)
+    for key, ttl_s in (("a", 60), ("b", 120)):
+        _finish(database.write(slot(key, ttl_s=ttl_s), b"x"))
+    later = timezone.now() + timedelta(seconds=90)
+    with time_machine.travel(later, tick=False):
+        assert _finish(database.read(slot("a"))) is None
+        assert _finish(database.read(slot("b"))) == b"x"
+        prune()
+    assert [row.key for row in CachedAnswer.objects.all()] == ["b" * 64]
+
+
+def _finish(work: Any) -> Any:
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise AssertionError("it waits")
+
+
+def test_the_store_of_an_installation_is_redis_if_it_has_one():
+    assert isinstance(store(in_thread, ""), DatabaseStore)
+    assert isinstance(store(in_thread, "redis://127.0.0.1:1/0"), RedisStore)
+
+
+def test_a_store_that_is_away_says_so():
+    away = RedisStore(redis_client("redis://127.0.0.1:1/0"))
+
+    async def fails(_: Any) -> None:
+        raise OSError
+
+    for each in (away, DatabaseStore(fails)):
+        for work in (each.read(slot()), each.write(slot(), b"")):
+            with pytest.raises(StoreUnavailableError):
+                asyncio.run(work)
