@@ -15,10 +15,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import Model
+from django.db import models
+from graphene.utils.str_converters import to_camel_case
 from graphql import (
     FieldNode,
     FragmentDefinitionNode,
@@ -47,38 +49,37 @@ from catalog.execution.levels import (
 )
 from catalog.execution.limits import Budget
 from catalog.execution.roots import ROOTS, Root, Select
-from catalog.models import Owner, TypeName
+from catalog.models import MODELS, Owner, TypeName
 
 Fields = dict[str, list[FieldNode]]
 Fragments = dict[str, FragmentDefinitionNode]
 
-COLUMNS: dict[str, dict[str, str]] = {
-    "Book": {
-        "id": "pk",
-        "name": "name",
-        "pageCount": "page_count",
-        "externalId": "external_id",
-    },
-    "Author": {"id": "pk", "firstName": "first_name", "lastName": "last_name"},
-    "Category": {"id": "pk", "name": "name", "description": "description"},
-}
-OWNER_TYPES: dict[str, tuple[Owner, TypeName]] = {
-    "author": ("author", "Author"),
-    "category": ("category", "Category"),
-}
 BOOKS = {"books", "bookCount", "booksPage"}
 # Of an owner that is not saved.
 NO_BOOKS: Json = {"books": [], "book_count": 0, "books_page": None}
 OWNER_OF_TYPE: dict[TypeName, Owner] = {"Author": "author", "Category": "category"}
-NUMBERS = {"pageCount"}
-# Texts that may be longer than a name. An owner that answers one is loaded once, by its key.
-LONG_TEXTS = {"description"}
 # Memory of a plan, as characters of a document that take as much.
 CHARACTERS_PER_LEVEL = 30
 CHARACTERS_PER_FIELD = 3
 
 INSTANCE = ""  # the key of the model instance in an object; no response name is empty
 BY_NAME = itemgetter(0, 1)  # where the columns name and pk come first
+
+
+# Columns whose values are those of the answer.
+PLAIN = (models.IntegerField, models.CharField, models.TextField, models.ForeignKey)
+TYPE_OF_MODEL: dict[Any, TypeName] = {model: name for name, model in MODELS.items()}
+
+
+@cache
+def fields_of(type_name: TypeName) -> dict[str, models.Field[Any, Any]]:
+    """Return the columns that levels read, foreign keys too, by the names of their GraphQL fields."""
+    meta = MODELS[type_name]._meta  # noqa: SLF001 - documented by Django
+    return {
+        to_camel_case(field.name): field
+        for field in meta.concrete_fields
+        if isinstance(field, PLAIN)
+    }
 
 
 class NotPlannableError(Exception):
@@ -163,31 +164,38 @@ class Compiler:
         name = nodes[0].name.value
         if name == "__typename":
             return repr(type_name)
-        if column := COLUMNS[type_name].get(name):
-            index = level.column(prefix + column)
-            if name == "id":
-                return f"str(c{index})"
-            if name not in NUMBERS:
-                level.texts[index] += 1
-            level.has_long_text |= name in LONG_TEXTS
-            return f"c{index}"
-        if name in OWNER_TYPES:
-            return self.owner(name, nodes, level, prefix)
-        return self.books(type_name, nodes, level, prefix)
+        field = fields_of(type_name).get(name)
+        if field is None:
+            return self.books(type_name, nodes, level, prefix)
+        if isinstance(field, models.ForeignKey):
+            return self.owner(field, nodes, level, prefix)
+        index = level.column(prefix + ("pk" if field.primary_key else field.name))
+        if field.primary_key:
+            return f"str(c{index})"
+        if isinstance(field, models.CharField | models.TextField):
+            level.texts[index] += 1
+        level.has_long_text |= isinstance(field, models.TextField)
+        return f"c{index}"
 
     def owner(
-        self, name: str, nodes: list[FieldNode], level: Level, prefix: str
+        self,
+        field: models.ForeignKey[Any, Any],
+        nodes: list[FieldNode],
+        level: Level,
+        prefix: str,
     ) -> str:
-        owner, type_name = OWNER_TYPES[name]
-        if owner == "author":
-            return self.object(type_name, nodes, level, f"{prefix}{owner}__")
-        key = level.column(f"{prefix}{owner}_id")
-        fields = self.fields(type_name, nodes).values()
-        if any(field[0].name.value in LONG_TEXTS for field in fields):
+        type_name = TYPE_OF_MODEL[field.related_model]
+        joined = f"{prefix}{field.name}__"
+        if not field.null:
+            return self.object(type_name, nodes, level, joined)
+        key, columns = level.column(prefix + field.attname), fields_of(type_name)
+        names = [each[0].name.value for each in self.fields(type_name, nodes).values()]
+        # An owner that answers a text longer than a name is loaded once, by its key.
+        if any(isinstance(columns.get(name), models.TextField) for name in names):
             below = self.level(type_name, nodes, "pk", grouped=True)
             level.below.append(KeyedOwners(type_name, key, below))
             return f"(b{len(level.below) - 1}.get(c{key}) or [None])[0]"
-        source = self.object(type_name, nodes, level, f"{prefix}{owner}__")
+        source = self.object(type_name, nodes, level, joined)
         return f"(None if c{key} is None else {source})"
 
     def books(
@@ -216,7 +224,7 @@ class Compiler:
 
 def is_unsaved(row: Any) -> bool:
     """Return True for a model instance without a row, unless its row was deleted."""
-    if not isinstance(row, Model) or row.pk is not None:
+    if not isinstance(row, models.Model) or row.pk is not None:
         return False
     return row._state.adding  # noqa: SLF001 - documented by Django
 
@@ -245,8 +253,10 @@ def is_planned(object_type: GraphQLObjectType, name: str) -> bool:
     """Return True for a column or a relation of a row that a level reads itself."""
     if name == "__typename":
         return True
-    relations = OWNER_TYPES if object_type.name == "Book" else BOOKS
-    is_known = name in COLUMNS[object_type.name] or name in relations
+    type_name: Any = object_type.name
+    is_known = name in fields_of(type_name) or (
+        name in BOOKS and type_name in OWNER_OF_TYPE
+    )
     return is_known and not has_resolver(object_type.fields[name])
 
 

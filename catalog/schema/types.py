@@ -32,7 +32,7 @@ class RowType(DjangoObjectType):
     @classmethod
     def __init_subclass_with_meta__(cls, **options: Any) -> None:
         super().__init_subclass_with_meta__(
-            default_resolver=resolve_response_name, **options
+            fields=(), default_resolver=resolve_response_name, **options
         )
 
 
@@ -41,7 +41,6 @@ class Book(RowType):
 
     class Meta:
         model = models.Book
-        fields = ("id", "name", "page_count", "author", "category", "external_id")
 
     id = graphene.ID(description=KEY)
     name = graphene.String(description="The title.")
@@ -65,7 +64,6 @@ class Author(RowType):
 
     class Meta:
         model = models.Author
-        fields = ("id", "first_name", "last_name")
 
     id = graphene.ID(description=KEY)
     first_name = graphene.String(description="The first names.")
@@ -80,7 +78,6 @@ class Category(RowType):
 
     class Meta:
         model = models.Category
-        fields = ("id", "name", "description")
 
     id = graphene.ID(description=KEY)
     name = graphene.String(description="What it is called.")

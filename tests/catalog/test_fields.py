@@ -57,6 +57,7 @@ FIELDS: dict[Any, dict[str, Any]] = {
     },
     Book: {
         "name_folded": graphene.String(),
+        "pk": graphene.Int(),
         "is_long": graphene.Boolean(resolver=lambda book, _: book.page_count > 2),
     },
     Category: {"initial": graphene.String(resolver=lambda row, _: row.name[:1])},
@@ -130,8 +131,8 @@ def asked(shelf, monkeypatch):
         ),
         ("{ getAuthorById(id: 1) { lastName } }", {"getAuthorById": {"lastName": "L"}}),
         (
-            '{ searchBooks(title: "omega") { author { fullName } isLong nameFolded } }',
-            {"searchBooks": [{"author": {"fullName": "First Last"}, "isLong": True, "nameFolded": "omega"}]},
+            '{ searchBooks(title: "omega") { author { fullName } isLong nameFolded pk } }',
+            {"searchBooks": [{"author": {"fullName": "First Last"}, "isLong": True, "nameFolded": "omega", "pk": 5}]},
         ),
         (
             "{ getBookById(id: 2) { category { initial books { isLong } } } }",
