@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
-import structlog
 from django.utils import timezone
 
 from gateway.identity import NAME_RULE, Caller, is_name
@@ -27,9 +26,6 @@ CACHE_S = 5.0
 CACHE_SIZE = 10_000
 MAX_NAME = 100
 MAX_MODELS, MAX_MODEL = 100, 128
-OPERATOR = "operator"
-
-log = structlog.stdlib.get_logger(__name__)
 
 
 class Miss(Enum):
@@ -79,13 +75,6 @@ def create(
         allowed_models=_as_list(fields["models"]),
         created_by=created_by,
     )
-    log.info(
-        "gateway key created",
-        key_id=key.pk,
-        tenant=key.tenant,
-        scopes=sorted(key.rights.scopes),
-        by=created_by or OPERATOR,
-    )
     return Created(key, text)
 
 
@@ -128,11 +117,10 @@ def _as_list(names: Sequence[str] | None) -> list[str] | None:
     return None if names is None else sorted({*names})
 
 
-def revoke(pks: Sequence[int], *, by: str = OPERATOR) -> int:
+def revoke(pks: Sequence[int]) -> int:
     """Revoke keys by number; return how many were not revoked before."""
     revoked = GatewayKey.objects.filter(pk__in=pks).revoke(timezone.now())
     _cache.clear()
-    log.info("gateway keys revoked", key_ids=[*pks], count=revoked, by=by)
     return revoked
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import structlog
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -19,6 +20,8 @@ from gateway.keys import Created
 from gateway.models import GatewayKey
 from gateway.rights import KEYS, SCOPES
 from webhooks_core.web.errors import BadRequestError, NotFoundError
+
+log = structlog.stdlib.get_logger(__name__)
 
 OPERATORS_ONLY = "Operators alone give and revoke keys with the scope keys."
 
@@ -68,7 +71,7 @@ class TenantKeys:
             expires_at = expires_at or own.expires_at
             self._check_end(own.expires_at, expires_at)
         try:
-            return keys.create(
+            created = keys.create(
                 tenant=own.tenant,
                 principal=own.principal if principal is None else principal,
                 name=name,
@@ -79,6 +82,8 @@ class TenantKeys:
             )
         except keys.KeyInputError as error:
             raise BadRequestError(f"{error}.") from error
+        self._log("gateway key created", created.key)
+        return created
 
     def _own_key(self) -> GatewayKey:
         """Return the manager's key as it is now. Raises 401: it was revoked meanwhile."""
@@ -108,5 +113,16 @@ class TenantKeys:
         """Revoke a key. Raises 403 for a manager's, its own too; 404 if it was revoked first."""
         if KEYS in key.rights.scopes:
             raise ForbiddenError(OPERATORS_ONLY)
-        if not keys.revoke([key.pk], by=f"key {self.manager.key_id}"):
+        if not keys.revoke([key.pk]):
             raise NotFoundError("There is no such key.")
+        self._log("gateway key revoked", key)
+
+    def _log(self, event: str, key: GatewayKey) -> None:
+        """Log a change. What operators change, the admin keeps in its history."""
+        log.info(
+            event,
+            key_id=key.pk,
+            tenant=key.tenant,
+            scopes=sorted(key.rights.scopes),
+            by_key=self.manager.key_id,
+        )
