@@ -14,6 +14,7 @@ from playwright.sync_api import Page
 
 from tests.browser.test_every_page import OWN
 from tests.factories import UserFactory
+from tests.gateway.portal.conftest import delivery_of, endpoint_of, new_link
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import endpoints
@@ -111,3 +112,27 @@ def test_axe_finds_nothing(live_server, page, axe, scheme, width):
         found[path] = violations(page, axe)
     assert len(found) > 30
     assert {path: faults for path, faults in found.items() if faults} == {}
+
+
+def test_axe_finds_nothing_in_the_portal(live_server, page, axe):
+    endpoint = endpoint_of(filter={"type": "x"})
+    delivery_of(endpoint_of())
+    made = new_link(theme="dark", return_url="https://app.example/")
+    link = f"{live_server.url}/portal/open/{made.token}"
+    one = f"{live_server.url}/portal/endpoints/{endpoint.public_id}"
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.goto(link)
+    found = {"link": violations(page, axe)}
+    page.get_by_role("button", name="Open").click()
+    page.wait_for_url("**/portal")
+    found["start"] = violations(page, axe)
+    for path in (one, f"{one}/secret", f"{one}/delete/none"):
+        page.goto(path)
+        found[path] = violations(page, axe)
+    page.goto(one)
+    page.get_by_role("button", name="Test the filter").click()
+    found["filter"] = violations(page, axe)
+    page.context.clear_cookies()
+    page.goto(link)
+    found["used"] = violations(page, axe)
+    assert not {path: rules for path, rules in found.items() if rules}
