@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 import pytest
 from django.contrib import admin
@@ -11,6 +12,10 @@ from django.urls import reverse
 from playwright.sync_api import Page, Request
 
 from gateway import keys, policy, static_subscriptions
+from gateway.chat.budget_models import Budget
+from gateway.chat.metering.budget_counters import CounterKey
+from gateway.chat.metering.budget_stores import add_to_rows
+from gateway.chat.metering.windows import start_of
 from gateway.configuration.shapes import (
     Configuration,
     StaticSubscription,
@@ -69,6 +74,9 @@ def fill() -> None:
         resource="model:" + "x" * 200,
         reason=SCRIPT,
     )
+    Budget.objects.create(name="b" * 64, limit=10**9, per=["principal", "model"])
+    start = int(start_of("month", datetime.now(UTC)).timestamp())
+    add_to_rows({CounterKey("b" * 64, SCRIPT + "x" * 300, start, ""): 10**8})
     Api(tenant="acme", principal="ada").ingest("x" * 9000 + SCRIPT, title="x" * 255)
     tasks.sweep()
 
@@ -100,7 +108,8 @@ def details() -> list[str]:
     event, declared = delivery.event, Endpoint.objects.get(static_key__isnull=False)
     rows = [delivery, target, declared, event]
     rows += [
-        each.objects.latest("pk") for each in (GatewayKey, PolicyDecision, Document)
+        each.objects.latest("pk")
+        for each in (GatewayKey, PolicyDecision, Document, Budget)
     ]
     changes = [
         reverse(
@@ -115,6 +124,7 @@ def details() -> list[str]:
         f"{webhooks}endpoint/{target.pk}/rotate-secret/confirm/",
         f"{webhooks}dispatcherlease/dashboard/",
         f"{webhooks}event/catalogue/",
+        "/admin/gateway_chat/budget/now/",
         f"{webhooks}delivery/resend-failed/?hours=24",
     ]
 
