@@ -26,7 +26,7 @@ DEFAULT_PAGE = 50
 LARGEST_PAGE = 100
 MOST_PLACES = 200_000  # of the pages of one field
 LARGEST_NUMBER = 2**63
-TEXTS = {"name", "first_name", "last_name"}  # compared by code point
+TEXTS = {"name", "name_folded", "first_name", "last_name"}  # compared by code point
 
 SortValues = Sequence[Any]
 Rows = NamedQuerySet[Any]

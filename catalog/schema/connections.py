@@ -35,6 +35,7 @@ BookOrder = order_enum(
     ID=Order.by(),
     NAME=Order.by("name"),
     PAGE_COUNT=Order.by("page_count"),
+    NAME_IGNORING_CASE=Order.by("name_folded"),
 )
 AuthorOrder = order_enum(
     "AuthorOrder", ID=Order.by(), NAME=Order.by("last_name", "first_name")

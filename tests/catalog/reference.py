@@ -144,6 +144,7 @@ class Order:
             "ID": [],
             "NAME": ["last_name", "first_name"] if model is Author else ["name"],
             "PAGE_COUNT": ["page_count"],
+            "NAME_IGNORING_CASE": ["name_folded"],
         }
         self.parts: list[tuple[str, bool]] = []
         for name in names:

@@ -17,6 +17,7 @@ ORDERS = {
     "ID_ASC": lambda book: book.pk,
     "NAME_ASC": lambda book: (book.name, book.pk),
     "PAGE_COUNT_ASC": lambda book: (book.page_count, book.pk),
+    "NAME_IGNORING_CASE_ASC": lambda book: (book.name.casefold(), book.pk),
 }
 PAGE = """query ($first: Int, $after: String, $last: Int, $before: String,
   $filter: BookFilter, $order: BookOrder, $thenBy: [BookOrder!]) {
