@@ -1,0 +1,43 @@
+"""System checks of the tables of chat."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from django.core import checks
+
+from gateway import configuration
+from gateway.chat.budget_models import Budget
+from gateway.checks import has_table
+from gateway.configuration import EntryError
+
+
+@checks.register("budgets")
+def check_budgets(
+    databases: Sequence[str] | None = None, **_: Any
+) -> list[checks.CheckMessage]:
+    """Return a warning for each budget of the admin that has no effect."""
+    if not databases or "default" not in databases or not has_table(Budget):
+        return []
+    names = {budget.name for budget in configuration.current().budgets}
+    reasons = ((row, _why_without_effect(row, names)) for row in Budget.objects.all())
+    return [
+        checks.Warning(
+            f"The budget {row.name!r} of the admin has no effect: {reason}.",
+            hint="Change or delete it in the admin.",
+            id="gateway_chat.W001",
+        )
+        for row, reason in reasons
+        if reason
+    ]
+
+
+def _why_without_effect(row: Budget, names: Collection[str]) -> str:
+    if row.name in names:
+        return "hidden by the file"
+    try:
+        row.entry()
+    except EntryError as error:
+        return str(error)
+    return ""
