@@ -94,7 +94,11 @@ def client(monkeypatch) -> Iterator[Served]:
 
     with served(application) as url:
         host, port = url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), PATIENCE_S) as connected:
+        with socket.socket() as connected:
+            # A small buffer that does not grow: what a test has not read waits in the server.
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 100_000)
+            connected.settimeout(PATIENCE_S)
+            connected.connect((host, int(port)))
             peer = Served(connected, ends)
             until(lambda: made, "the connection")
             yield peer
