@@ -83,19 +83,19 @@ def _frozen_heap() -> Iterator[None]:
     """Exempt all objects that exist now from garbage collection, and collect less often.
 
     The collector would traverse all of Django several times a second: a tenth of a delivery's cost.
-    What an attempt creates is freed without it. A process that has frozen its heap keeps it so.
+    What an attempt creates is freed without it.
     """
-    is_first = not gc.get_freeze_count()
-    if is_first:
-        gc.freeze()
+    if not gc.isenabled():
+        yield
+        return
+    gc.freeze()
     thresholds = gc.get_threshold()
     gc.set_threshold(thresholds[0] and GARBAGE_THRESHOLD)  # 0 is for off
     try:
         yield
     finally:
         gc.set_threshold(*thresholds)
-        if is_first:
-            gc.unfreeze()
+        gc.unfreeze()
 
 
 def _has_work_within(linger: timedelta, lease: DispatcherLease) -> bool:
