@@ -10,11 +10,13 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
 
 from gateway.models import PortalLink
 from gateway.portal import links
 from gateway.rights import WEBHOOKS
 from gateway.serializers import TIME, request_example, response_example
+from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.owners import event_search
 from webhooks_core.web import owner_requests as requests
@@ -159,6 +161,9 @@ class PortalView(GatewayView):
     required_scope = WEBHOOKS
     strict_actions = ("delete",)  # no query
 
+    def get_throttles(self) -> list[BaseThrottle]:
+        return [CreateThrottle()] if self.request.method == "POST" else []
+
     @extend_schema(
         operation_id="gateway_portal_links",
         summary="List the portal links of the last 30 days, newest first",
@@ -194,6 +199,7 @@ class PortalView(GatewayView):
             )
         except links.LinkInputError as error:
             raise BadRequestError(str(error)) from error
+        CreateThrottle().count(request, self)
         return Response(NewLinkCreatedSerializer(created).data, 201)
 
     @extend_schema(
