@@ -147,9 +147,14 @@ def _verdict(
     faults = [finding.message for finding in findings.values() if not finding.is_ok]
     if faults or figures is None:
         return Verdict("error", "Not well", faults[0] if faults else health.UNKNOWN)
+    waiting = (
+        "1 delivery waits"
+        if figures.waiting == 1
+        else f"{figures.waiting} deliveries wait"
+    )
     text = (
         f"{figures.endpoints} endpoints: {figures.failing} failing, "
-        f"{figures.disabled} disabled. {figures.waiting} deliveries wait."
+        f"{figures.disabled} disabled. {waiting}."
     )
     is_calm = not (figures.failing or figures.disabled)
     return Verdict("success" if is_calm else "pending", "Works", text)

@@ -255,7 +255,7 @@ class LoggedRequestAdmin(RequestAdmin):
     )
     search_help_text = "A part of the prompt or the answer, an id, a tenant"
     indexed = (*RequestAdmin.indexed, "public_id")
-    empty_hint = "The configuration names models and tenants under `request_log`."
+    empty_hint = "The configuration names models and tenants, with the key request_log."
 
     class Media:
         css: ClassVar = {"all": ("webhooks_core/admin.css",)}

@@ -17,18 +17,25 @@ from gateway import configuration
 from gateway.chat.budget_models import Budget
 from gateway.chat.metering import budget_definitions, reports
 from gateway.configuration import EntryError
-from gateway.configuration.shapes import BudgetEntry
+from gateway.configuration.shapes import SUBJECTS, BudgetEntry
 from webhooks_core.admin.base import CappedAdmin
 from webhooks_core.admin.form_fields import LinesField
 
 # The counters of one budget that the page shows: those that have used the most.
 SHOWN_COUNTERS = 20
-LINES = ("per", "tenants", "principals", "only_models")
+LINES = ("tenants", "principals", "only_models")
 # A counter counts them: another one would begin with what it has counted.
 FIXED = ("name", "counts", "window", "per")
 
 
 class BudgetForm(forms.ModelForm[Budget]):
+    per = forms.MultipleChoiceField(
+        choices=[(name, name) for name in SUBJECTS],
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        help_text=Budget._meta.get_field("per").help_text,  # noqa: SLF001 - public by use
+    )
+
     class Meta:
         model = Budget
         fields = "__all__"  # noqa: DJ007 - operators may edit every field

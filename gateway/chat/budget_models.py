@@ -6,7 +6,7 @@ from django.db import models
 from django.utils import timezone
 
 from gateway import configuration
-from gateway.configuration.shapes import COUNTED, SUBJECTS, WINDOWS, BudgetEntry
+from gateway.configuration.shapes import COUNTED, WINDOWS, BudgetEntry
 
 
 class Budget(models.Model):
@@ -30,10 +30,7 @@ class Budget(models.Model):
     per = models.JSONField(
         default=list,
         blank=True,
-        help_text=(
-            f"What has a counter of its own: {', '.join(SUBJECTS)}, one a line. "
-            "Empty means one counter for all."
-        ),
+        help_text="What has a counter of its own. None means one counter for all.",
     )
     tenants = models.JSONField(
         default=list, blank=True, help_text="Whose requests count, one a line."

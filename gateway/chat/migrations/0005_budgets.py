@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=list,
-                        help_text="What has a counter of its own: key, principal, tenant, model, one a line. Empty means one counter for all.",
+                        help_text="What has a counter of its own. None means one counter for all.",
                     ),
                 ),
                 (
