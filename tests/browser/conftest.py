@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 from django.db import connections
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 from tests.running import PATIENCE_S
 from tests.tools import require
+
+expect.set_options(timeout=1000 * PATIENCE_S)
 
 ARGUMENTS = [
     "--no-sandbox",

@@ -44,6 +44,7 @@ PATH_PARAMETERS = {
     "replay_id": ("replay", "rpl_"),
     "key_id": ("key", ""),
     "link_id": ("portal link", "prt_"),
+    "request_id": ("entry in the log, or of the request: its newest entry", "req_"),
 }
 # Actions whose operations have another name.
 OPERATIONS = {

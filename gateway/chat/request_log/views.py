@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.chat.openapi import TAGS
 from gateway.chat.request_log import store
 from gateway.chat.request_log.serializers import (
-    ITEM,
     REQUEST_PAGE,
     LoggedRequestDetailsSerializer,
     LoggedRequestSerializer,
@@ -50,19 +49,11 @@ class RequestView(GatewayView):
 
     required_scope = REQUESTS
     detail = True  # it may be absent
-    example_id = ITEM["id"]
 
     @extend_schema(
         operation_id="gateway_request",
         tags=TAGS,
         summary="Show a logged request with its prompt and its answer",
-        parameters=[
-            OpenApiParameter(
-                "request_id",
-                location="path",
-                description="The `id` of an entry, or the id of a request: its newest entry.",
-            )
-        ],
         responses=LoggedRequestDetailsSerializer,
     )
     def get(self, request: Request, request_id: str) -> Response:

@@ -22,7 +22,7 @@ from webhooks_core.web import openapi
 OURS = DESCRIBED.include(path_regex=r"^/(healthz|readyz|metrics|openapi.json)")
 # Pages for people, GraphQL, which describes itself, and what only `doctor` requests.
 NOT_DESCRIBED = (
-    *("accounts", "admin/", "docs", "graphql", "guides/", "healthz/stream"),
+    *("accounts", "admin/", "docs", "graphql", "guides/", "healthz/stream", "portal"),
 )
 
 
