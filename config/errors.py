@@ -28,6 +28,7 @@ OWNERS: dict[str, Responder] = {
     "/v1/events": gateway.HANDLER.response_for,
     "/v1/keys": gateway.HANDLER.response_for,
     "/v1/portal": gateway.HANDLER.response_for,
+    "/v1/requests": gateway.HANDLER.response_for,
     "/v1/usage": gateway.HANDLER.response_for,
     "/v1/chat": chat.response_for,
     "/v1/models": chat.response_for,

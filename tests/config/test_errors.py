@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import UserDict
 
 import pytest
@@ -10,6 +11,8 @@ from catalog import views as catalog
 from config import errors
 from gateway import errors as gateway
 from gateway.chat import views as chat
+from gateway.chat.urls import urlpatterns as chat_urls
+from gateway.urls import urlpatterns as gateway_urls
 from recording import errors as recording
 
 
@@ -30,6 +33,15 @@ from recording import errors as recording
 )
 def test_the_longest_prefix_decides(path, responder):
     assert errors.owner(path) == responder
+
+
+@pytest.mark.parametrize(
+    "address", [str(each.pattern) for each in (*chat_urls, *gateway_urls)]
+)
+def test_an_error_below_an_address_of_the_gateway_has_its_format(address):
+    start = re.split(r"[<(?\\$]", address.removeprefix("^"))[0]
+    responders = (gateway.HANDLER.response_for, chat.response_for, None)
+    assert errors.owner(f"/{start.rstrip('/')}/nothing") in responders
 
 
 def test_the_length_of_a_path_adds_no_look_ups(monkeypatch):
