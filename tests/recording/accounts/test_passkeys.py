@@ -227,8 +227,8 @@ def test_of_two_last_passkeys_removed_at_once_the_second_takes_all(
 
     together(*map(partial(partial, remove), clients, addresses))
     assert not Authenticator.objects.exists()
-    kinds = SecurityEvent.objects.order_by("-pk").values_list("kind", flat=True)
-    assert kinds[0] == "second_step_removed"
+    # The first of both may record its event after the second.
+    assert SecurityEvent.objects.filter(kind="second_step_removed").exists()
 
 
 def test_a_passkey_is_added_once_and_only_after_a_login(visitor, device):
