@@ -140,5 +140,7 @@ def search(
 
 def find(caller: Caller, name: str) -> LoggedRequest | None:
     """Return a request that a caller may see by its id, or the newest by its request id."""
+    if not name.isprintable():  # as every id is; PostgreSQL refuses a NUL
+        return None
     named = _of(caller).filter(Q(public_id=name) | Q(request_id=name))
     return named.order_by("-pk").first()

@@ -107,6 +107,8 @@ def test_pages_go_on_behind_their_cursor(acme: Api):
         *("cursor=x-y", "limit=5", "since=yesterday", "status=x", "key=-1", "text=%00"),
         *("model=%00", "text=", f"text={'x' * 201}", "page_size=0"),
         "since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z",
+        "model=a%00",
+        "text=a%00",
     ],
 )
 def test_a_malformed_query_is_refused(acme: Api, query: str):
