@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.core import checks
-from django.db import connections
 from django.db.models import Model
 
 from gateway import configuration, static_subscriptions
 from webhooks_core.models import Endpoint
+from webhooks_core.upkeep import bootstrap
 
 
 @checks.register("static_subscriptions")
@@ -18,7 +18,7 @@ def check_static_subscriptions(
     databases: Sequence[str] | None = None, **_: Any
 ) -> list[checks.CheckMessage]:
     """Return a warning if the tables differ from the configuration's static subscriptions."""
-    if not databases or "default" not in databases or not has_table(Endpoint):
+    if not may_read(Endpoint, databases):
         return []
     if static_subscriptions.is_synchronised(configuration.current()):
         return []
@@ -31,7 +31,6 @@ def check_static_subscriptions(
     ]
 
 
-def has_table(model: type[Model]) -> bool:
-    """Return False before the first migration."""
-    tables = connections["default"].introspection.table_names()
-    return model._meta.db_table in tables  # noqa: SLF001 - public by use
+def may_read(model: type[Model], databases: Sequence[str] | None) -> bool:
+    """Return True if a check may read a model's rows; before the first migration it may not."""
+    return "default" in (databases or ()) and bootstrap.has_table(model)

@@ -9,7 +9,7 @@ from django.core import checks
 
 from gateway import configuration
 from gateway.chat.budget_models import Budget
-from gateway.checks import has_table
+from gateway.checks import may_read
 from gateway.configuration import EntryError
 
 
@@ -18,7 +18,7 @@ def check_budgets(
     databases: Sequence[str] | None = None, **_: Any
 ) -> list[checks.CheckMessage]:
     """Return a warning for each budget of the admin that has no effect."""
-    if not databases or "default" not in databases or not has_table(Budget):
+    if not may_read(Budget, databases):
         return []
     names = {budget.name for budget in configuration.current().budgets}
     reasons = ((row, _why_without_effect(row, names)) for row in Budget.objects.all())

@@ -8,6 +8,7 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.contrib.auth.management import create_permissions
 from django.db import connections
+from django.db.models import Model
 from django.db.models.signals import post_migrate  # noqa: TID251 - Django offers nothing else
 
 from webhooks_core.conf import webhook_settings
@@ -69,5 +70,9 @@ def _rows(model_name: str, using: str) -> Any:
         model = apps.get_model(model_name)
     except LookupError:
         return None
-    has_table = model._meta.db_table in connections[using].introspection.table_names()  # noqa: SLF001 - public by use
-    return model._default_manager.using(using) if has_table else None  # noqa: SLF001 - public by use
+    return model._default_manager.using(using) if has_table(model, using) else None  # noqa: SLF001 - public by use
+
+
+def has_table(model: type[Model], using: str = "default") -> bool:
+    """Return False before the migration that creates a model's table."""
+    return model._meta.db_table in connections[using].introspection.table_names()  # noqa: SLF001 - public by use
