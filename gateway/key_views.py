@@ -17,10 +17,9 @@ from gateway.rights import KEYS
 from gateway.tenant_keys import TenantKeys
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
-from webhooks_core.owners import event_search
 from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.owner_requests import CursorQuery, NoQuery, read_query
-from webhooks_core.web.owner_views import page_of, position
+from webhooks_core.web.owner_views import newest, page_of
 from webhooks_core.web.views import ProductViewSet
 
 
@@ -58,12 +57,8 @@ class KeyViewSet(GatewayView, ProductViewSet):
 
     def list(self, request: Request) -> Response:
         query = read_query(CursorQuery(), request)
-        rows, before, size = self.keys.all(), position(query), query["page_size"]
-        if before is not None:
-            rows = rows.filter(pk__lt=before)
-        found = list(rows[: size + 1])
-        cursor = event_search.next_cursor([row.pk for row in found], size)
-        return page_of(KeySerializer(found[:size], many=True), cursor)
+        found, cursor = newest(self.keys.all(), query)
+        return page_of(KeySerializer(found, many=True), cursor)
 
     def create(self, request: Request) -> Response:
         read_query(NoQuery(), request)

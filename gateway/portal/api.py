@@ -18,7 +18,6 @@ from gateway.rights import WEBHOOKS
 from gateway.serializers import TIME, request_example, response_example
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
-from webhooks_core.owners import event_search
 from webhooks_core.web import owner_requests as requests
 from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.errors import BadRequestError, NotFoundError
@@ -28,7 +27,7 @@ from webhooks_core.web.fields import (
     StrictListField,
     TimeField,
 )
-from webhooks_core.web.owner_views import page_of, position
+from webhooks_core.web.owner_views import newest, page_of
 
 LINK_ID = "prt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
 EXPIRES_IN = (
@@ -172,15 +171,9 @@ class PortalView(GatewayView):
     )
     def get(self, request: Request) -> Response:
         query = requests.read_query(requests.CursorQuery(), request)
-        rows, size = links.of_tenant(self.caller.tenant), query["page_size"]
-        if (before := position(query)) is not None:
-            rows = rows.filter(pk__lt=before)
-        found = list(rows[: size + 1])
-        cursor = event_search.next_cursor([row.pk for row in found], size)
+        found, cursor = newest(links.of_tenant(self.caller.tenant), query)
         context = {"now": timezone.now()}
-        return page_of(
-            PortalLinkSerializer(found[:size], many=True, context=context), cursor
-        )
+        return page_of(PortalLinkSerializer(found, many=True, context=context), cursor)
 
     @extend_schema(
         operation_id="gateway_portal_create",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
+from django.db.models import Model, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -36,6 +37,8 @@ CONFLICTING = (
     *("resend", "retry_now", "cancel", "replay", "cancel_replay", "rotate"),
     *("endpoint_settings", "change_settings"),
 )
+Row = TypeVar("Row", bound=Model)
+
 ONE_DELIVERY = "deliveries/<str:delivery_id>"
 ONE_REPLAY = "replays/<str:replay_id>"
 
@@ -265,6 +268,15 @@ def position(query: Mapping[str, Any]) -> int | None:
         return event_search.position(query.get("cursor", ""))
     except ValueError as error:
         raise BadRequestError(f"{error}") from error
+
+
+def newest(rows: QuerySet[Row], query: Mapping[str, Any]) -> tuple[list[Row], str]:
+    """Return a page of rows, which have their newest first, and the cursor behind it. Raises 400."""
+    if (before := position(query)) is not None:
+        rows = rows.filter(pk__lt=before)
+    size = query["page_size"]
+    found = list(rows[: size + 1])
+    return found[:size], event_search.next_cursor([row.pk for row in found], size)
 
 
 def accepted(delivery: Delivery) -> Response:
