@@ -38,6 +38,8 @@ ADDRESSES = {
     "docs/api/graphql.md": "/graphql",
 }
 FOLDERS = re.compile("^docs/(guides/)?")
+# A picture for light and for dark, as GitHub shows it. A guide shows the light one.
+PICTURE = re.compile(r'<picture>\n<source .+>\n<img alt="(.+)" src="(.+)">\n</picture>')
 NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
 
 
@@ -82,7 +84,8 @@ def _paths() -> Mapping[str, str]:
 @cache
 def read(path: str) -> Guide:
     """Return a guide as HTML; its files do not change while a process runs."""
-    tokens = MARKDOWN.parse((ROOT / path).read_text("utf-8"))
+    text = PICTURE.sub(r"![\1](\2)", (ROOT / path).read_text("utf-8"))
+    tokens = MARKDOWN.parse(text)
     title = next(
         following.content
         for token, following in pairwise(tokens)

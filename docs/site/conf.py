@@ -46,6 +46,8 @@ LINK = re.compile(r"\]\(([^)#\s]+)\.md\)")
 FILE_LINK = re.compile(
     r"\[[\w./-]+\.md\]\((?P<path>[\w./-]+\.md)(?P<anchor>#[\w-]+)?\)"
 )
+# A picture for light and for dark, as GitHub shows it. The site shows the light one.
+PICTURE = re.compile(r'<picture>\n<source .+>\n<img alt="(.+)" src="(.+)">\n</picture>')
 
 
 def navigation(index: str) -> str:
@@ -68,6 +70,7 @@ def titled(link: re.Match[str], folder: Path) -> str:
 def extend(_app: Any, name: str, source: list[str]) -> None:
     """Let links show titles of pages, and append what is generated to the text of a page."""
     folder = (ROOT / name).parent
+    source[0] = PICTURE.sub(r"![\1](\2)", source[0])
     source[0] = FILE_LINK.sub(lambda link: titled(link, folder), source[0])
     if name in INDEXES:
         source[0] += "\n" + navigation(source[0])

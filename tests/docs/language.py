@@ -58,9 +58,9 @@ BY_AGENT = re.compile(
 )
 QUESTION = re.compile(r"(?:The|An?|What|How|Who|Why|When|Where|If|It|Is|Are) ")
 
-# What is not prose: code, targets of links, HTML comments, addresses.
+# What is not prose: code, targets of links, HTML comments and pictures, addresses.
 NOT_PROSE = (
-    (re.compile(r"<!--.*?-->"), ""),
+    (re.compile(r"<!--.*?-->|</?(?:picture|source|img)\b[^>]*>"), ""),
     (re.compile(r"!?\[([^\]]*)\]\([^)]*\)"), r"\1"),
     (re.compile(r"``[^`]+``|`[^`]*`"), "CODE"),
     (re.compile(r"https?://\S+"), "URL"),

@@ -24,7 +24,7 @@ from tests.tools import require
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 # Drawings, and what a command printed: no code.
-PLAIN = {"README.md": 1, "docs/delivery-lifecycle.md": 1, "docs/gateway.md": 1}
+PLAIN = {"docs/delivery-lifecycle.md": 1, "docs/gateway.md": 1}
 PLAIN |= {"docs/recording.md": 1, "docs/architecture.md": 1}
 ADDRESS = re.compile(r"(?:http://127\.0\.0\.1:8000|\$BASE)(/[\w./-]*)")
 FILE = re.compile(

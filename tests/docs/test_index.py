@@ -15,7 +15,7 @@ DECISION = re.compile(
     r"# (?P<title>.+)\n\n- Number: (?P<number>\d{4})\n- Date: (?P<date>\d{4}-\d\d-\d\d)\n"
     r"- Status: (?P<status>Accepted|Proposed: not built|Superseded by \d{4})\n\n"
 )
-LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
+LINK = re.compile(r"(?:\]\(|\bsrc(?:set)?=\")(?!https?://|#)([^)#\s\"]+)")
 ROOT_PAGES = [
     DOCS.parent / name
     for name in ("README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md")
