@@ -68,6 +68,9 @@ def serves(path: str) -> bool:
 
 
 def route_of(path: str) -> Route:
-    """Return the route of a path that chat serves."""
-    is_contract = path.startswith("/v2/")
-    return ROUTES.get(path, CONTRACT_MODELS if is_contract else MODELS)
+    """Return the route of a path; of one that is not served, the route that it is below."""
+    known = path
+    while known and known not in ROUTES:
+        known = known.rpartition("/")[0]
+    is_contract = path.startswith(("/v2/", "/chat/"))
+    return ROUTES.get(known, CONTRACT_CHAT if is_contract else MODELS)

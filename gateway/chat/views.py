@@ -24,7 +24,7 @@ from gateway.chat.core.http_messages import (
 from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.metering import reports
 from gateway.chat.refusals import failure_response
-from gateway.chat.routes import MODELS, Route, route_of, serves
+from gateway.chat.routes import MODELS, Route, route_of
 from gateway.chat.serializers import UsageQuery
 from gateway.chat.streaming.keep_alive import with_comments
 from gateway.errors import HANDLER
@@ -171,13 +171,13 @@ async def _close(*generators: AsyncGenerator[bytes]) -> None:
 def response_for(
     request: HttpRequest, status: int, error: BaseException | None
 ) -> HttpResponse:
-    """Answer what failed outside the views; at an address of chat, in its format."""
-    if not serves(request.path):
-        return HANDLER.response_for(request, status, error)
+    """Answer what failed outside the views, in the format of the address."""
     failure = HANDLER.translate(error) or HANDLER.kinds[status]()
-    api_format = route_of(request.path).format_for(request.headers)
+    path = "/" + request.path.lstrip("/")
+    api_format = route_of(path).format_for(request.headers)
     body = api_format.error(failure.status_code, failure.detail)
-    return JsonResponse(body, status=failure.status_code, headers=failure.headers)
+    headers = failure.headers | {"Cache-Control": "no-store"}
+    return JsonResponse(body, status=failure.status_code, headers=headers)
 
 
 class UsageView(GatewayView):

@@ -9,6 +9,7 @@ from typing import Any
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
 from gateway.chat.core.failures import is_failure, replaces_answer
+from gateway.chat.core.whole_answers import blocks_of
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 MAX_ERROR_BYTES = 256 * 1024
@@ -31,15 +32,23 @@ def frame(payload: bytes) -> bytes:
 class EventReader:
     """Turns reads of any size into the `data` of whole events (WHATWG HTML, sections 9.2.5 and 6).
 
-    An event that its stream does not complete is discarded, as the standard says.
+    An event that its stream does not complete is discarded, as the standard says. A whole
+    answer in place of a stream becomes its events.
     """
 
     __slots__ = ("_has_begun", "_rest", "_skip_line_feed")
+
+    ERROR = b""  # what stands before the data of a failure
 
     def __init__(self) -> None:
         self._rest = bytearray()
         self._skip_line_feed = False
         self._has_begun = False
+
+    @property
+    def size(self) -> int:
+        """The bytes that no event has had yet."""
+        return len(self._rest)
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return what the read completed. Raises UpstreamServiceError: an event is too large."""
@@ -52,25 +61,27 @@ class EventReader:
             return []
         if self._rest:
             data = bytes(self._rest) + data
-        if not self._has_begun:
-            self._has_begun = True
-            data = data.removeprefix(BYTE_ORDER_MARK)
+        has_begun, self._has_begun = self._has_begun, True
         *blocks, rest = data.split(b"\n\n")
         # No check of its size here, which would lose the events before it.
         self._rest = bytearray(rest)
+        if not has_begun:
+            blocks[:1] = blocks_of(blocks[0].removeprefix(BYTE_ORDER_MARK))
         return self._of_interest(blocks)
 
     def _of_interest(self, blocks: Iterable[bytes]) -> list[bytes]:
         return [payload for block in blocks if (payload := data_of(block)) is not None]
 
     def end(self) -> list[bytes]:
-        """Return the failure that ends the stream without completing an event, if any."""
+        """Return a whole answer, or the failure that ends the stream in the middle of an event."""
         rest = bytes(self._rest)
-        payload = data_of(
-            rest if self._has_begun else rest.removeprefix(BYTE_ORDER_MARK)
-        )
+        if not self._has_begun:
+            rest = rest.removeprefix(BYTE_ORDER_MARK)
+            if (blocks := blocks_of(rest)) != [rest]:
+                return self._of_interest(blocks)
+        payload = data_of(rest)
         is_error = payload is not None and replaces_answer(_parsed(payload))
-        return [payload] if payload is not None and is_error else []
+        return [self.ERROR + payload] if payload is not None and is_error else []
 
     def _with_line_feeds(self, data: bytes) -> bytes:
         if self._skip_line_feed and data.startswith(b"\n"):
@@ -84,11 +95,10 @@ class BlockReader(EventReader):
 
     __slots__ = ()
 
+    ERROR = b"event: error\ndata: "
+
     def _of_interest(self, blocks: Iterable[bytes]) -> list[bytes]:
         return [block for block in blocks if block]
-
-    def end(self) -> list[bytes]:
-        return [b"event: error\ndata: " + payload for payload in super().end()]
 
 
 def data_of(block: bytes) -> bytes | None:

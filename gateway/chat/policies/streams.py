@@ -126,19 +126,26 @@ class ChunkGuard(StreamGuard):
         texts: list[tuple[Any, str, Write]] = []
         rest = [_without_texts(choice, head, texts) for choice in choices]
         is_end = bool(value.get("usage")) or any(map(_is_end, rest))
-        is_new = any(map(_has_calls, rest))
-        if is_new and not is_end:
+        if is_end and texts:  # calls begin before their texts, and end behind them
+            yield from self._pass(
+                chunks.dump({**head, "choices": _each(choices, finish_reason=None)})
+            )
+            yield from self._pass(
+                chunks.dump({**value, "choices": _each(choices, delta={})})
+            )
+            return
+        if is_end or any(map(_has_calls, rest)):
             yield from self._flush()
-        left = (
-            chunks.dump(self._whole({**value, "choices": rest})) if texts else payload
-        )
-        if not is_end and (not texts or any(map(_says_more, rest))):
-            yield left
+        if not texts:
+            yield payload
+        elif any(map(_says_more, rest)):
+            yield chunks.dump(self._whole({**value, "choices": rest}))
         for channel, text, write in texts:
             yield from self._text(channel, text, write)
-        if is_end:
-            yield from self._flush()
-            yield left
+
+
+def _each(choices: list[Any], **fields: Any) -> list[Any]:
+    return [c | fields if isinstance(c, dict) else c for c in choices]
 
 
 class MessageGuard(StreamGuard):

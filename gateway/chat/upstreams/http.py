@@ -265,7 +265,7 @@ async def events(
     try:
         while data := await content.readany():
             yield reader.feed(data)
-        yield reader.end()
+        yield await off_loop.run(reader.end, size=reader.size)
     except aiohttp.ClientError:
         # aiohttp buffers what arrived before the connection broke; no public method reads it.
         if rest := content._read_nowait(-1):  # noqa: SLF001
