@@ -8,6 +8,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from benchmarks.deliveries.filling import EVENT_TYPE, OWNER, PROFILE, make_endpoints
+from webhooks_core import ids
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -39,8 +40,8 @@ def fill_endpoints(count: int) -> None:
 def fill_deliveries(count: int) -> None:
     """Add deliveries, two of each event, with their attempts.
 
-    A tenth is pending, nineteen of twenty of these for the paused endpoint; every hundredth
-    has failed.
+    A tenth is pending, nineteen of twenty of these for the paused endpoint. A tenth is for the
+    second endpoint, which fails every tenth; of the others, every ninetieth has failed.
     """
     # PostgreSQL would check foreign keys by plans that it made for empty tables.
     connection.close()
@@ -94,24 +95,32 @@ def _fill(start: int, count: int, *, of: int) -> None:
 _OWNERS = """
 UPDATE webhooks_core_endpoint SET owner = %(owner)s || (id - %(first)s) / %(each)s"""
 _TIME = f"now() - interval '{DAYS} days' * (1 - (%(start)s + i) / %(of)s::float)"
+# As `ids.public_id`: the first 55 of 56 bits of the microseconds, and a number in place of chance.
+_DIGITS = " || ".join(
+    f"substr('{ids.ALPHABET}', (micros >> {shift} & 31)::int + 1, 1)"
+    for shift in range(51, 0, -5)
+)
+_ID = f"{_DIGITS} || lpad(to_hex({{number}}), {ids.LENGTH - 11}, '0')"
+_MICROS = "(extract(epoch FROM at) * 1000000)::bigint AS micros"
 _EVENTS = f"""
 INSERT INTO webhooks_core_event (id, public_id, profile, owner, type, size, created_at, body)
-SELECT %(event)s + i / 2, 'evt_' || lpad(to_hex(%(event)s + i / 2), 26, '0'), %(profile)s,
- %(owner)s || i %% %(endpoints)s / %(each)s, %(type)s, length(%(body)s), {_TIME}, %(body)s
-FROM generate_series(2, %(count)s + 1, 2) i"""  # noqa: S608 - our own text
+SELECT id, 'evt_' || {_ID.format(number="id")}, %(profile)s,
+ %(owner)s || i %% %(endpoints)s / %(each)s, %(type)s, length(%(body)s), at, %(body)s
+FROM (SELECT i, at, %(event)s + i / 2 AS id, {_MICROS}
+ FROM (SELECT i, {_TIME} AS at FROM generate_series(2, %(count)s + 1, 2) i) times) rows"""  # noqa: S608 - our own text
 _DELIVERIES = f"""
 INSERT INTO webhooks_core_delivery (id, public_id, event_id, endpoint_id, status, attempts,
  interruptions, lone_interruptions, next_attempt_at, last_error, delivered_at, created_at, "trigger",
  replay_number)
-SELECT %(delivery)s + i, 'dlv_' || lpad(to_hex(%(delivery)s + i), 26, '0'), event,
- %(first)s + CASE WHEN status > 0 THEN i %% %(endpoints)s WHEN i %% 200 > 0 THEN 0
-  ELSE i / 200 %% %(endpoints)s END, status,
+SELECT %(delivery)s + i, 'dlv_' || {_ID.format(number="%(delivery)s + i")}, event,
+ %(first)s + CASE WHEN status = 0 THEN CASE WHEN i %% 200 > 0 THEN 0 ELSE i / 200 %% %(endpoints)s END
+  WHEN i %% 10 = 5 THEN 1 ELSE i %% %(endpoints)s END, status,
  CASE status WHEN 0 THEN 0 WHEN 1 THEN 1 ELSE 5 END, 0, 0,
  CASE status WHEN 0 THEN at END, CASE status WHEN 2 THEN 'HTTP 500' ELSE '' END,
  CASE status WHEN 1 THEN at END, at, 'event', 0
-FROM (SELECT i, {_TIME} AS at, %(event)s + (i + 1) / 2 AS event,
-  CASE WHEN i %% 10 = 0 THEN 0 WHEN i %% 100 = 1 THEN 2 ELSE 1 END AS status
-  FROM generate_series(1, %(count)s) i) rows
+FROM (SELECT i, at, {_MICROS}, %(event)s + (i + 1) / 2 AS event,
+  CASE WHEN i %% 10 = 0 THEN 0 WHEN i %% 100 IN (1, 5) THEN 2 ELSE 1 END AS status
+  FROM (SELECT i, {_TIME} AS at FROM generate_series(1, %(count)s) i) times) rows
 ON CONFLICT DO NOTHING"""  # noqa: S608 - our own text
 _ATTEMPTS = """
 INSERT INTO webhooks_core_attempt (delivery_id, number, started_at, duration_ms, outcome,

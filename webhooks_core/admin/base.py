@@ -27,6 +27,7 @@ from django.urls import URLPattern, path
 from webhooks_core.models.lookups import among
 from webhooks_core.owners import changes
 from webhooks_core.owners.changes import Actor
+from webhooks_core.owners.id_ranges import IdRange
 
 # The maximum of rows that a list shows; an id or a filter finds older ones.
 LISTED_AT_MOST = 10_000
@@ -38,7 +39,6 @@ BEFORE = "before"
 ID = re.compile("[0-9]{1,18}")
 
 M = TypeVar("M", bound=Model)
-Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
 class Matches(NamedTuple):
@@ -78,20 +78,6 @@ class CappedPaginator(Paginator[Any]):
         return Page(self.matches.rows.filter(among(ids)), number, self)
 
 
-class Bounds(NamedTuple):
-    """The ids that a list shows: from `first`, and below `before`; without one, all."""
-
-    first: int | None = None
-    before: int | None = None
-
-    def of(self, rows: Rows, field: str = "pk") -> Rows:
-        if self.first is not None:
-            rows = rows.filter(**{f"{field}__gte": self.first})
-        if self.before is not None:
-            rows = rows.filter(**{f"{field}__lt": self.before})
-        return rows
-
-
 class Chip(NamedTuple):
     """A filter or search that a list has, and the address without it."""
 
@@ -108,7 +94,7 @@ class NewestChangeList(ChangeList):
     model_admin: CappedAdmin[Any]
     is_cut = False  # older rows may match too
     next_before: int | None = None  # where older ones begin, if a filter found these
-    bounds = Bounds()
+    bounds = IdRange()
 
     def __init__(self, request: HttpRequest, *args: Any) -> None:
         super().__init__(request, *args)
@@ -201,10 +187,10 @@ class CappedAdmin(admin.ModelAdmin[M]):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return NewestChangeList
 
-    def bounds(self, request: HttpRequest) -> Bounds:
+    def bounds(self, request: HttpRequest) -> IdRange:
         """Return the ids that the address of a list asks for."""
         before = request.GET.get(BEFORE, "")
-        return Bounds(before=int(before) if ID.fullmatch(before) else None)
+        return IdRange(before=int(before) if ID.fullmatch(before) else None)
 
     def searched_at_most(self) -> int:
         """Return how many of the newest ids a filter or a search without an index examines."""

@@ -17,7 +17,6 @@ from django.utils.safestring import SafeString
 from webhooks_core import profiles, replays
 from webhooks_core.admin import base, display
 from webhooks_core.admin.base import (
-    Bounds,
     NewestChangeList,
     RefusedError,
 )
@@ -29,13 +28,14 @@ from webhooks_core.admin.filters import (
     ErrorFilter,
     StatusFilter,
     TriggerFilter,
-    created_bounds,
+    created_range,
 )
 from webhooks_core.admin.resending import ResendFailedAdmin
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.lookups import among
 from webhooks_core.owners import attempts, payloads
 from webhooks_core.owners.endpoint_state import Health
+from webhooks_core.owners.id_ranges import IdRange
 
 RESENT_AT_ONCE = 500
 NOT_SUBSCRIBED = (
@@ -91,8 +91,8 @@ class DeliveryAdmin(ResendFailedAdmin):
             return sorted(set(fewest), reverse=True)
         return base.newest_ids(rows.filter(among(set(fewest))))
 
-    def bounds(self, request: HttpRequest) -> Bounds:
-        return created_bounds(Delivery, request, super().bounds(request))
+    def bounds(self, request: HttpRequest) -> IdRange:
+        return created_range(Delivery, request, super().bounds(request))
 
     def list_title(self, changelist: NewestChangeList) -> str:
         """Return for example `Failed deliveries to hooks.example.com/acme, created: the last hour`."""

@@ -15,14 +15,14 @@ from django.utils.safestring import SafeString
 from webhooks_core import profiles
 from webhooks_core.admin import base, display, owners
 from webhooks_core.admin.base import (
-    Bounds,
     HistoryAdmin,
     NewestChangeList,
     newest_ids,
 )
-from webhooks_core.admin.filters import CreatedFilter, TypeFilter, created_bounds
+from webhooks_core.admin.filters import CreatedFilter, TypeFilter, created_range
 from webhooks_core.models import Event
 from webhooks_core.owners import payloads
+from webhooks_core.owners.id_ranges import IdRange
 from webhooks_core.profiles import EventType
 
 
@@ -55,8 +55,8 @@ class EventAdmin(HistoryAdmin[Event]):
             changelist.next_before = pks[-1]
         return pks
 
-    def bounds(self, request: HttpRequest) -> Bounds:
-        return created_bounds(Event, request, super().bounds(request))
+    def bounds(self, request: HttpRequest) -> IdRange:
+        return created_range(Event, request, super().bounds(request))
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from heapq import nlargest
 from typing import Any
 
@@ -14,17 +14,15 @@ from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest
 from django.utils import timezone
 
-from webhooks_core import ids, profiles
+from webhooks_core import profiles
 from webhooks_core.admin import base
-from webhooks_core.admin.base import Bounds
 from webhooks_core.models import Attempt, Delivery, Event
 from webhooks_core.models.endpoints import EndpointQuerySet
 from webhooks_core.network.outcomes import Outcome
-from webhooks_core.owners import charts
+from webhooks_core.owners import charts, cursors
 from webhooks_core.owners.endpoint_state import Health
+from webhooks_core.owners.id_ranges import IdRange, created_between
 
-# How much later than its neighbours a row can be committed.
-LATE = timedelta(hours=1)
 CODE = re.compile("[1-5]([0-9]{2})?")
 
 
@@ -50,7 +48,7 @@ class DeliveryFilter(ChoiceFilter):
     """A filter of the list of deliveries, which can find the newest ids itself."""
 
     def newest(
-        self, endpoints: EndpointQuerySet, bounds: Bounds
+        self, endpoints: EndpointQuerySet, bounds: IdRange
     ) -> Sequence[int] | None:
         """Return the newest ids within bounds that match; None if too many match.
 
@@ -77,7 +75,7 @@ class TypeFilter(ChoiceFilter):
 
 
 class DeliveryTypeFilter(TypeFilter, DeliveryFilter):
-    def newest(self, endpoints: EndpointQuerySet, bounds: Bounds) -> Sequence[int]:
+    def newest(self, endpoints: EndpointQuerySet, bounds: IdRange) -> Sequence[int]:
         rows = bounds.of(Delivery.objects.filter(event__type=self.value()))
         return _first(rows.order_by("-event", "-pk").values_list("pk", flat=True))
 
@@ -110,12 +108,10 @@ class CreatedFilter(DeliveryFilter):
 
     def narrow(self, rows: Any, value: str) -> Any:
         since, until = time_range(value) or (None, None)
-        if since:
-            rows = rows.filter(created_at__gte=since)
-        return rows.filter(created_at__lt=until) if until else rows
+        return cursors.created(rows, since, until)
 
     def newest(
-        self, endpoints: EndpointQuerySet, bounds: Bounds
+        self, endpoints: EndpointQuerySet, bounds: IdRange
     ) -> Sequence[int] | None:
         """Return nothing: the bounds of the list have this range already."""
         return None
@@ -146,37 +142,14 @@ def _time(text: str) -> datetime | None:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def created_bounds(
-    model: type[Delivery | Event], request: HttpRequest, bounds: Bounds
-) -> Bounds:
-    """Return the bounds of a list narrowed to its range of time: ids ascend with time.
-
-    A transaction takes its ids before its commit, so the bounds are wider by a while.
-    """
+def created_range(
+    model: type[Delivery | Event], request: HttpRequest, listed: IdRange
+) -> IdRange:
+    """Return the ids that a list shows, narrowed to its range of time."""
     since, until = time_range(request.GET.get("created", "")) or (None, None)
-    first = _id_at(model, since - LATE) if since else None
-    last = _id_at(model, until + LATE) if until else None
-    befores = [at for at in (bounds.before, last) if at is not None]
-    return Bounds(first, min(befores, default=None))
-
-
-def _id_at(model: type[Delivery | Event], at: datetime) -> int | None:
-    """Return the id of the first row from a time on; None if there is none.
-
-    A public id begins with its time; each prefix costs one look-up in its index.
-    """
-    names = {Delivery: "delivery_prefix", Event: "event_prefix"}
-    prefixes = {getattr(profile, names[model]) for profile in profiles.registered()}
-    rows: Any = model._default_manager.order_by("public_id")  # noqa: SLF001 - public by use
-    firsts = [
-        rows.filter(
-            public_id__gte=ids.first_at(prefix, at), public_id__startswith=prefix
-        )
-        .values_list("pk", flat=True)
-        .first()
-        for prefix in sorted(prefixes)
-    ]
-    return min((pk for pk in firsts if pk is not None), default=None)
+    first, last = created_between(model, since, until)
+    befores = [pk for pk in (listed.before, last) if pk is not None]
+    return IdRange(first, min(befores, default=None))
 
 
 class StatusFilter(DeliveryFilter):
@@ -201,7 +174,7 @@ class StatusFilter(DeliveryFilter):
         return rows.filter(status=value)
 
     def newest(
-        self, endpoints: EndpointQuerySet, bounds: Bounds
+        self, endpoints: EndpointQuerySet, bounds: IdRange
     ) -> Sequence[int] | None:
         rows, most = bounds.of(Delivery.objects.all()), base.LISTED_AT_MOST
         if self.value() == self.SUSPENDED:
@@ -226,7 +199,7 @@ class TriggerFilter(DeliveryFilter):
         return rows.filter(trigger=value)
 
     def newest(
-        self, endpoints: EndpointQuerySet, bounds: Bounds
+        self, endpoints: EndpointQuerySet, bounds: IdRange
     ) -> Sequence[int] | None:
         if self.value() == Delivery.Trigger.EVENT:
             return None
@@ -247,7 +220,7 @@ class ErrorFilter(DeliveryFilter):
         attempts = Attempt.objects.filter(delivery=OuterRef("pk"), outcome=value)
         return rows.filter(Exists(attempts))
 
-    def newest(self, endpoints: EndpointQuerySet, bounds: Bounds) -> Sequence[int]:
+    def newest(self, endpoints: EndpointQuerySet, bounds: IdRange) -> Sequence[int]:
         # An id comes once for each of its attempts; the caller removes duplicates.
         failed = Attempt.objects.exclude(outcome=Outcome.OK)
         rows = bounds.of(failed.filter(outcome=self.value()), "delivery")
@@ -274,7 +247,7 @@ class CodeFilter(DeliveryFilter):
             status=Delivery.Status.DELIVERED
         )
 
-    def newest(self, endpoints: EndpointQuerySet, bounds: Bounds) -> Sequence[int]:
+    def newest(self, endpoints: EndpointQuerySet, bounds: IdRange) -> Sequence[int]:
         code = self.value() or ""
         first, most = int(code.ljust(3, "0")), 10 ** (3 - len(code))
         codes = Q(status_code__gte=first, status_code__lt=first + most)

@@ -4,6 +4,7 @@
 |---|---|
 | which endpoint fails, since when, why | `endpoint_state`, `remedies` (what to do about it) |
 | deliveries and events, searched | `delivery_search`, `event_search`; one delivery: `delivery_details` |
+| pages of lists, and the ids of a range of time | `cursors`, `id_ranges` |
 | why an event did or did not arrive | `why` |
 | send again: one, many, what is missing | `front` (before all that waits), `replay_jobs` |
 | who changed what | `changes` |

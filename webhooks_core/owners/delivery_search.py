@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from heapq import nlargest
 from itertools import chain
@@ -18,16 +18,13 @@ from django.db.models import OuterRef, Q, QuerySet
 from webhooks_core import ids, profiles, replays
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.lookups import IdList, among
-from webhooks_core.owners.event_search import next_cursor, position
+from webhooks_core.owners import cursors
+from webhooks_core.owners.id_ranges import created_between
 from webhooks_core.replays import Resent
 
 MAX_PAGE = 100
 # Of a rarer type, the events are read first; of a more frequent one, the deliveries.
 RARE = 10_000
-# A delivery is created within this time of its event, except those by hand.
-LATE = timedelta(hours=1)
-# Transactions of one moment get their ids in any order.
-CONCURRENT = 10_000
 
 
 class State(StrEnum):
@@ -89,7 +86,7 @@ def search(
 
     `cursor` is that of the page before. Raises ValueError for any other text.
     """
-    before = position(cursor)
+    before = cursors.position(cursor)
     owner = endpoints.order_by().values_list("profile", "owner").first()
     if owner is None:
         return FoundPage([], "")
@@ -102,7 +99,7 @@ def search(
     found = list(shown.select_related("event", "endpoint").defer("event__body"))
     marks = replays.resent(found)
     items = [Found(row, marks.get(row.pk)) for row in found]
-    return FoundPage(items, next_cursor(pks, size))
+    return FoundPage(items, cursors.behind(pks, size))
 
 
 def _newest(
@@ -119,12 +116,11 @@ def _ranges(
     rows: QuerySet[Delivery], until: datetime | None, profile: str
 ) -> list[QuerySet[Delivery]]:
     """Return the rows in parts that an index finds: what is by hand may be long after its event."""
-    last = _first_id(profile, until + LATE) if until else None
-    if last is None:
+    before = created_between(Delivery, until=until, profile=profile).before
+    if before is None:
         return [rows]
     by_hand = rows.filter(~Q(trigger=Delivery.Trigger.EVENT))
-    last += CONCURRENT
-    return [rows.filter(pk__lt=last), by_hand.filter(pk__gte=last)]
+    return [rows.filter(pk__lt=before), by_hand.filter(pk__gte=before)]
 
 
 def _narrowed(profile: str, owner: str, wanted: DeliveryFilter) -> QuerySet[Delivery]:
@@ -184,25 +180,11 @@ def _answered(status_class: StatusClass) -> Q:
 
 
 def _created(wanted: DeliveryFilter, profile: str) -> Q:
-    """Return the condition on the event's time, with a bound on the delivery's id.
-
-    Ids ascend with time: without this bound and that of `_ranges`, everything else would be read.
-    """
+    """Return the condition on the event's time, with a bound on the delivery's id."""
     condition = Q()
     if wanted.since:
-        condition &= Q(event__created_at__gte=wanted.since)
-        if (first := _first_id(profile, wanted.since - LATE)) is not None:
-            condition &= Q(pk__gte=first - CONCURRENT)
+        first = created_between(Delivery, wanted.since, profile=profile).first
+        condition &= Q(event__created_at__gte=wanted.since, pk__gte=first)
     if wanted.until:
         condition &= Q(event__created_at__lt=wanted.until)
     return condition
-
-
-def _first_id(profile: str, at: datetime) -> int | None:
-    """Return the id of the first delivery that was created after a time; None if there is none.
-
-    Its public id begins with its time.
-    """
-    prefix = profiles.get(profile).delivery_prefix
-    rows = Delivery.objects.filter(public_id__gte=ids.first_at(prefix, at))
-    return rows.order_by("public_id").values_list("pk", flat=True).first()

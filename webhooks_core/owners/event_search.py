@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from enum import StrEnum
 
 from webhooks_core.models import Delivery, Event, SkippedEvent
 from webhooks_core.models.lookups import among
+from webhooks_core.owners import cursors, id_ranges
 
 MAX_PAGE = 100
 MAX_FATES = 10_000  # of a page
@@ -40,28 +40,6 @@ class StoredEvent:
     endpoints: Sequence[EndpointFate]
 
 
-@dataclass(frozen=True, slots=True)
-class EventPage:
-    """Events, newest first; `cursor` continues behind them, "" after the last."""
-
-    items: Sequence[StoredEvent]
-    cursor: str
-
-
-def position(cursor: str) -> int | None:
-    """Return the id behind which a page begins; None for the first. Raises ValueError."""
-    if not cursor:
-        return None
-    if not re.fullmatch("[0-9a-f]{1,15}", cursor):
-        raise ValueError("cursor is not one of an answer.")
-    return int(cursor, 16)
-
-
-def next_cursor(pks: Sequence[int], size: int) -> str:
-    """Return what continues behind a page of ids, of which one more than `size` were read."""
-    return f"{pks[size - 1]:x}" if len(pks) > size else ""
-
-
 def search(
     *,
     profile: str,
@@ -69,23 +47,18 @@ def search(
     event_types: Sequence[str] = (),
     since: datetime | None = None,
     until: datetime | None = None,
-    cursor: str = "",
+    before: int | None = None,
     size: int = 20,
-) -> EventPage:
-    """Return a page of an owner's events, by three queries. Raises ValueError for the cursor."""
+) -> tuple[list[StoredEvent], str]:
+    """Return a page of an owner's events, newest first, and the cursor behind it."""
     rows = Event.objects.filter(profile=profile, owner=owner).defer("body")
     if event_types:
         rows = rows.filter(type__in=event_types)
-    if since:
-        rows = rows.filter(created_at__gte=since)
-    if until:
-        rows = rows.filter(created_at__lt=until)
-    if (before := position(cursor)) is not None:
-        rows = rows.filter(pk__lt=before)
-    events = list(rows.order_by("-pk")[: size + 1])
-    fates = _fates([event.pk for event in events[:size]])
-    items = [StoredEvent(event, fates[event.pk]) for event in events[:size]]
-    return EventPage(items, next_cursor([event.pk for event in events], size))
+    rows = id_ranges.created_between(Event, since, until, profile=profile).of(rows)
+    rows = cursors.created(rows, since, until)
+    events, cursor = cursors.page(rows, before=before, size=size)
+    fates = _fates([event.pk for event in events])
+    return [StoredEvent(event, fates[event.pk]) for event in events], cursor
 
 
 _BEST = {

@@ -12,6 +12,7 @@ from webhooks_core import replays
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.deliveries import DeliveryQuerySet
 from webhooks_core.owners.changes import Actor
+from webhooks_core.owners.id_ranges import created_between
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ def arrived(since: datetime) -> QuerySet[Delivery]:
 
 
 def _failed(since: datetime) -> DeliveryQuerySet:
-    return Delivery.objects.filter(status=Delivery.Status.FAILED, created_at__gte=since)
+    rows = Delivery.objects.filter(status=Delivery.Status.FAILED, created_at__gte=since)
+    return created_between(Delivery, since).of(rows)
 
 
 def send_again(

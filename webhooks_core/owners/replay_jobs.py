@@ -23,6 +23,7 @@ from webhooks_core.models import Delivery, Endpoint, Event, ReplayJob, SkippedEv
 from webhooks_core.models.lookups import among
 from webhooks_core.owners import changes
 from webhooks_core.owners.changes import Action, Actor
+from webhooks_core.owners.id_ranges import created_between
 from webhooks_core.replays import NotSubscribedError
 from webhooks_core.worker import notify
 
@@ -66,7 +67,7 @@ class Preview:
 
 
 def preview(endpoint: Endpoint, selection: Selection) -> Preview:
-    """Count what a replay would send, by one query."""
+    """Count what a replay would send, by two queries."""
     rows = _candidates(endpoint, selection)
     is_failed = selection.kind == Kind.FAILED
     error = "last_error" if is_failed else "reason"
@@ -214,10 +215,14 @@ def _candidates(endpoint: Endpoint, selection: Selection) -> QuerySet[Any]:
         conditions &= Q(event__type__in=selection.event_types)
     if selection.kind == Kind.FAILED:
         rows = Delivery.objects.undelivered().filter(conditions, endpoint=endpoint)
-        return rows.order_by("pk")
+        bounds = created_between(Delivery, selection.since, profile=endpoint.profile)
+        return bounds.of(rows).order_by("pk")
     conditions &= Q(event__type__in=received_types(endpoint))
     skipped = SkippedEvent.objects.filter(conditions, endpoint=endpoint)
-    return skipped.order_by("event")
+    bounds = created_between(
+        Event, selection.since, selection.until, profile=endpoint.profile
+    )
+    return bounds.of(skipped, "event").order_by("event")
 
 
 def received_types(endpoint: Endpoint) -> list[str]:

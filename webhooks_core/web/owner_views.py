@@ -15,7 +15,7 @@ from rest_framework.serializers import BaseSerializer, Serializer
 
 from webhooks_core import profiles
 from webhooks_core.models import Delivery
-from webhooks_core.owners import event_search
+from webhooks_core.owners import cursors, event_search
 from webhooks_core.owners.delivery_details import details_of, row_of
 from webhooks_core.owners.delivery_search import State
 from webhooks_core.web import owner_requests as requests
@@ -224,11 +224,8 @@ class OwnerViewSet(SubscriptionViewSet):
     )
     @action(detail=True)
     def changes(self, request: Request, **_: str) -> Response:
-        repairs = self.repairs
-        size = self.query["page_size"]
-        rows = repairs.changes(before=position(self.query), size=size)
-        cursor = event_search.next_cursor([row.pk for row in rows], size)
-        return page_of(shapes.ChangeSerializer(rows[:size], many=True), cursor)
+        rows, cursor = newest(self.repairs.changes(), self.query)
+        return page_of(shapes.ChangeSerializer(rows, many=True), cursor)
 
     def check_types(self, names: Sequence[str]) -> None:
         """Raise 400 for an event type that the product does not have."""
@@ -249,34 +246,29 @@ def event_types(profile: str, request: Request) -> Response:
 def stored_events(service: SubscriptionService, request: Request) -> Response:
     """Answer with a page of an owner's events, as `shapes.STORED_EVENTS` describes it."""
     query = read_query(requests.StoredEventQuery(), request)
-    position(query)
-    found = event_search.search(
+    found, cursor = event_search.search(
         profile=service.profile,
         owner=service.owner,
         event_types=query.get("event_type", ()),
         since=query.get("since"),
         until=query.get("until"),
-        cursor=query.get("cursor", ""),
+        before=position(query),
         size=query["page_size"],
     )
-    return page_of(shapes.StoredEventSerializer(found.items, many=True), found.cursor)
+    return page_of(shapes.StoredEventSerializer(found, many=True), cursor)
 
 
 def position(query: Mapping[str, Any]) -> int | None:
     """Return the id behind which a page begins. Raises 400."""
     try:
-        return event_search.position(query.get("cursor", ""))
+        return cursors.position(query.get("cursor", ""))
     except ValueError as error:
         raise BadRequestError(f"{error}") from error
 
 
 def newest(rows: QuerySet[Row], query: Mapping[str, Any]) -> tuple[list[Row], str]:
-    """Return a page of rows, which have their newest first, and the cursor behind it. Raises 400."""
-    if (before := position(query)) is not None:
-        rows = rows.filter(pk__lt=before)
-    size = query["page_size"]
-    found = list(rows[: size + 1])
-    return found[:size], event_search.next_cursor([row.pk for row in found], size)
+    """Return a page of rows, newest first, and the cursor behind it. Raises 400."""
+    return cursors.page(rows, before=position(query), size=query["page_size"])
 
 
 def accepted(delivery: Delivery) -> Response:

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from webhooks_core import endpoints, profiles, replays
@@ -197,12 +198,8 @@ class Repairs:
             raise BadRequestError(f"standard_headers: {error}.") from error
         return self.settings()
 
-    def changes(self, *, before: int | None, size: int) -> list[EndpointChange]:
-        """Return the newest changes, one more than `size` if there are more."""
-        rows = changes.of(self.subscription)
-        if before is not None:
-            rows = rows.filter(pk__lt=before)
-        return list(rows[: size + 1])
+    def changes(self) -> QuerySet[EndpointChange]:
+        return changes.of(self.subscription)
 
     def _check_own(self) -> None:
         if self.subscription.static_key is not None:

@@ -16,7 +16,8 @@ from gateway.chat.request_log.entry import EndedRequest, last_text
 from gateway.identity import Caller
 from gateway.policy import storable
 from webhooks_core.ids import public_id
-from webhooks_core.owners.event_search import next_cursor
+from webhooks_core.models.lookups import among
+from webhooks_core.owners import cursors
 
 PREFIX = "req_"
 # In the table of counters that metrics read.
@@ -83,10 +84,7 @@ class LogFilter:
 
     def narrow(self, rows: QuerySet[LoggedRequest]) -> QuerySet[LoggedRequest]:
         """Return the rows that match, but for the text."""
-        if self.since:
-            rows = rows.filter(created_at__gte=self.since)
-        if self.until:
-            rows = rows.filter(created_at__lt=self.until)
+        rows = cursors.created(rows, self.since, self.until)
         if self.model is not None:
             rows = rows.filter(model=self.model)
         if self.key is not None:
@@ -124,18 +122,13 @@ def search(
     With a text, one page searches SEARCHED requests, and may be empty although others follow.
     """
     rows = wanted.narrow(_of(caller))
-    if before is not None:
-        rows = rows.filter(pk__lt=before)
-    rows = rows.order_by("-pk").defer("prompt", "answer", "tools")
+    rows = rows.defer("prompt", "answer", "tools")
     if not wanted.text:
-        found = list(rows[: size + 1])
-        return found[:size], next_cursor([row.pk for row in found], size)
-    pks = list(rows.values_list("pk", flat=True)[: SEARCHED + 1])
-    among = rows.filter(pk__in=pks[:SEARCHED]).filter(has_text(wanted.text))
-    found = list(among[: size + 1])
-    if len(found) > size:
-        return found[:size], next_cursor([row.pk for row in found], size)
-    return found, next_cursor(pks, SEARCHED)
+        return cursors.page(rows, before=before, size=size)
+    searched, behind = cursors.page(rows.only("pk"), before=before, size=SEARCHED)
+    matching = rows.filter(among([row.pk for row in searched]), has_text(wanted.text))
+    found, cursor = cursors.page(matching, before=None, size=size)
+    return found, cursor or behind
 
 
 def find(caller: Caller, name: str) -> LoggedRequest | None:

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import replays
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.owners import changes, delivery_search
+from webhooks_core.owners import changes, id_ranges
 from webhooks_core.owners.delivery_search import (
     DeliveryFilter,
     State,
@@ -84,8 +84,8 @@ def test_each_part_of_the_filter_narrows(rows):
 
 def test_times_are_those_of_the_event(rows, monkeypatch):
     pks = [row.pk for row in rows]
-    monkeypatch.setattr(delivery_search, "LATE", timedelta(minutes=1))
-    monkeypatch.setattr(delivery_search, "CONCURRENT", 2)
+    monkeypatch.setattr(id_ranges, "LATE", timedelta(minutes=1))
+    monkeypatch.setattr(id_ranges, "CONCURRENT", 2)
     middle = NOON + timedelta(hours=2)
     assert found(since=middle) == pks[:1:-1]
     assert found(until=middle) == [pks[1], pks[0]]
