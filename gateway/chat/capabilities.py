@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gateway.chat.core.errors import (
@@ -32,21 +32,31 @@ def require(
             raise UnsupportedRequestError(name)
 
 
-def _has_part(body: Mapping[str, Any], part_type: str) -> bool:
-    messages = body.get("messages")
-    return isinstance(messages, list) and any(
-        isinstance(part, dict) and part.get("type") == part_type
-        for message in messages
-        if isinstance(message, dict) and isinstance(message.get("content"), list)
-        for part in message["content"]
-    )
+def _parts(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the messages or items of a body, and the parts of their contents at every depth."""
+    left = [body.get("messages"), body.get("input")]
+    while left:
+        item = left.pop()
+        if isinstance(item, list):
+            left += item
+        elif isinstance(item, dict):
+            yield item
+            left += (item.get("content"), item.get("output"))
+
+
+def _has_part(body: Mapping[str, Any], *types: str) -> bool:
+    return any(part.get("type") in types for part in _parts(body))
+
+
+def member(value: Any, *names: str) -> Any:
+    """Return a member at a path; None where there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _has_format(body: Mapping[str, Any], format_type: str) -> bool:
-    response_format = body.get("response_format")
-    return (
-        isinstance(response_format, dict) and response_format.get("type") == format_type
-    )
+    return any(member(body, *path, "type") == format_type for path in FORMATS)
 
 
 def _needs_audio(body: Mapping[str, Any]) -> bool:
@@ -62,11 +72,18 @@ def _needs_reasoning(body: Mapping[str, Any]) -> bool:
     return is_thinking or wants_effort or bool(body.get("reasoning"))
 
 
-# The values of `supports`, and whether a body of OpenAI's shape needs them.
-CAPABILITIES: Mapping[str, Need] = {
+# Where the three shapes have the format of an answer: OpenAI's two, and Anthropic's two.
+FORMATS = (
+    ("response_format",),
+    ("text", "format"),
+    ("output_config", "format"),
+    ("output_format",),
+)
+# The values of `supports`, and whether a body needs them. `reasoning` is that of a chat request.
+CAPABILITIES: dict[str, Need] = {
     "streaming": lambda body: body.get("stream") is True,
     "tools": lambda body: bool(body.get("tools") or body.get("functions")),
-    "vision": lambda body: _has_part(body, "image_url"),
+    "vision": lambda body: _has_part(body, "image_url", "image", "input_image"),
     "audio": _needs_audio,
     "json_object": lambda body: _has_format(body, "json_object"),
     "json_schema": lambda body: _has_format(body, "json_schema"),

@@ -83,14 +83,20 @@ def _chunks(completion: Mapping[str, Any]) -> Iterator[Event]:
 
 def _said(choice: Mapping[str, Any]) -> Event:
     rest = {**choice, "finish_reason": None}
-    delta = rest.pop("message", None)
-    if isinstance(delta, dict) and isinstance(delta.get("tool_calls"), list):
-        calls = [
-            {"index": number, **call} if isinstance(call, dict) else call
-            for number, call in enumerate(delta["tool_calls"])
-        ]
-        delta = {**delta, "tool_calls": calls}
-    return {**rest, "delta": delta or {}}
+    message = rest.pop("message", None)
+    return {**rest, "delta": with_numbers(message) if isinstance(message, dict) else {}}
+
+
+def with_numbers(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a whole message whose calls say which they are, as those of a stream do."""
+    calls = message.get("tool_calls")
+    if not calls or not isinstance(calls, list):
+        return message
+    numbered = [
+        {**call, "index": number} if isinstance(call, dict) else call
+        for number, call in enumerate(calls)
+    ]
+    return {**message, "tool_calls": numbered}
 
 
 # ── A message of Anthropic's API ────────────────────────────────────────────────────

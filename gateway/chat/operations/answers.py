@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
+from gateway.chat.core.whole_answers import with_numbers
 
 # What some servers write in place of OpenAI's finish reasons: Mistral, Gemini, GLM.
 FINISH_REASONS = {
@@ -37,9 +38,11 @@ def finish_reason(choice: Mapping[str, Any]) -> str | None:
 
 
 def said_in(choice: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the message of a choice, or its delta; some streams hold a whole message."""
-    values = (choice.get(name) for name in ("delta", "message"))
-    return next((value for value in values if value and isinstance(value, dict)), {})
+    """Return the delta of a choice, or its message; some streams hold a whole message."""
+    delta, message = choice.get("delta"), choice.get("message")
+    if delta and isinstance(delta, dict):
+        return delta
+    return with_numbers(message) if isinstance(message, dict) else {}
 
 
 def texts_of(content: Any) -> Iterator[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from gateway.chat.capabilities import CAPABILITIES, member
 from gateway.chat.core import json_numbers
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.usage_tokens import estimate, prompt_length
 from gateway.chat.operations.base import Operation
 from gateway.chat.operations.messages import passing, translating
-from gateway.chat.operations.messages.needs import NEEDS
 from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.upstreams.anthropic import Anthropic
 from gateway.chat.upstreams.base import Job, Upstream
@@ -19,7 +19,10 @@ class Messages(Operation):
     action = "messages"
     keeps_raw = True
     passed_headers = "anthropic-"
-    capabilities = NEEDS
+    # Adaptive thinking and an effort leave to the model whether it thinks.
+    capabilities = CAPABILITIES | {
+        "reasoning": lambda body: member(body, "thinking", "type") == "enabled"
+    }
 
     async def complete(
         self, upstream: Upstream, job: Job, context: ChatContext

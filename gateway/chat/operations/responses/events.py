@@ -30,7 +30,10 @@ TEXT, REFUSAL = "output_text", "refusal"
 
 
 class ResponseEvents:
-    """A Transformer of the events of a chat completion, as gateway.chat.streaming describes it."""
+    """A Transformer of the events of a chat completion, as gateway.chat.streaming describes it.
+
+    Without `is_stream` it puts a response together, and has no events.
+    """
 
     def __init__(
         self,
@@ -38,8 +41,11 @@ class ResponseEvents:
         known: Tools,
         carrier: Carrier,
         prompt_tokens: Callable[[], int],
+        *,
+        is_stream: bool = True,
     ) -> None:
-        self._skeleton = skeleton.for_stream()
+        self._is_stream = is_stream
+        self._skeleton = skeleton.for_stream() if is_stream else skeleton
         self._prompt_tokens = prompt_tokens  # estimates them
         self._tools = known
         self._carrier = carrier
@@ -68,7 +74,7 @@ class ResponseEvents:
             if payload == DONE:
                 self.is_done = True
                 return
-            self._read(chunks.understand(chunks.parse(payload, json_numbers.read)))
+            self.read(chunks.parse(payload, json_numbers.read))
 
     @property
     def has_finished(self) -> bool:
@@ -91,6 +97,12 @@ class ResponseEvents:
 
     def end(self) -> bytes:
         """Return the events that complete the items and the response."""
+        response = self.ended()
+        self._emit(f"response.{response['status']}", response=response)
+        return self.flush()
+
+    def ended(self) -> dict[str, Any]:
+        """Complete the items, and return the response."""
         self._begin()
         self._end_reasoning()
         self._end_message()
@@ -98,11 +110,7 @@ class ResponseEvents:
             self._start_call(index, self._waiting.pop(index))
         for call in self._calls.values():
             self._end_call(call)
-        response = self._skeleton.ended(
-            self._finish_reason, self._output, self._usage()
-        )
-        self._emit(f"response.{response['status']}", response=response)
-        return self.flush()
+        return self._skeleton.ended(self._finish_reason, self._output, self._usage())
 
     def failed(self, error: Mapping[str, Any]) -> bytes:
         """Return the event that ends a response that has failed."""
@@ -119,7 +127,9 @@ class ResponseEvents:
 
     # ── Chunks ──────────────────────────────────────────────────────────────────────
 
-    def _read(self, chunk: chunks.Chunk) -> None:
+    def read(self, value: dict[str, Any]) -> None:
+        """Read a chunk, or a whole completion. Raises as chunks.understand() does."""
+        chunk = chunks.understand(value)
         self.chunks += chunk.is_known
         if chunk.usage is not None:
             self.usage = chunk.usage.at_least(self.usage)
@@ -162,13 +172,15 @@ class ResponseEvents:
     # ── Events ──────────────────────────────────────────────────────────────────────
 
     def _emit(self, kind: str, **fields: Any) -> None:
+        if not self._is_stream:
+            return
         value = {"type": kind, **fields, "sequence_number": self._number}
         self._number += 1
         data = json_numbers.dumps(value)
         self._ready.append(b"event: " + kind.encode() + b"\ndata: " + data + b"\n\n")
 
     def _begin(self) -> None:
-        if self._number == 0:
+        if self._number == 0 and self._is_stream:
             response = self._skeleton.response("in_progress", [])
             self._emit("response.created", response=response)
             self._emit("response.in_progress", response=response)
@@ -221,7 +233,9 @@ class ResponseEvents:
             part = {"type": "summary_text", "text": text}
             self._summary("response.reasoning_summary_part.done", part=part)
         self._reasoning = None
-        fields = {name: _joined(name, value) for name, value in item.fields.items()}
+        fields = {name: _joined(value) for name, value in item.fields.items()}
+        if self._is_stream and (details := fields.get(carried.DETAILS)):
+            fields[carried.DETAILS] = carried.joined(details)
         encrypted = self._carrier.encrypted_content(fields)
         self._done(item.place, result.reasoning_item(item.key, text, encrypted))
 
@@ -383,9 +397,7 @@ def _add(fields: dict[str, Any], name: str, value: Any) -> None:
         parts.append(value)
 
 
-def _joined(name: str, parts: list[Any]) -> Any:
-    if name == carried.DETAILS:
-        return carried.joined(parts)
+def _joined(parts: list[Any]) -> Any:
     return "".join(parts) if all(isinstance(part, str) for part in parts) else parts
 
 

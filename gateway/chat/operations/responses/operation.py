@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
-from gateway.chat.capabilities import Need
+from gateway.chat.capabilities import CAPABILITIES, member
 from gateway.chat.core import chunks, off_loop
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import UnsupportedRequestError
-from gateway.chat.core.usage_tokens import (
-    Usage,
-    estimate,
-    prompt_length,
-    text_length,
-)
-from gateway.chat.operations import answers
+from gateway.chat.core.usage_tokens import estimate, prompt_length
 from gateway.chat.operations.base import Operation
 from gateway.chat.operations.chat import checked, renamed
-from gateway.chat.operations.responses import result
 from gateway.chat.operations.responses.events import ResponseEvents
 from gateway.chat.operations.responses.format import (
     RESPONSES,
@@ -35,49 +27,15 @@ from gateway.chat.upstreams.base import Job, Upstream
 from gateway.chat.upstreams.openai import OpenAI
 
 
-def _parts(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    items = body.get("input")
-    for item in items if isinstance(items, list) else ():
-        for name in ("content", "output") if isinstance(item, dict) else ():
-            content = item.get(name)
-            for part in content if isinstance(content, list) else ():
-                if isinstance(part, dict):
-                    yield part
-
-
-def _has_part(body: Mapping[str, Any], kind: str) -> bool:
-    return any(part.get("type") == kind for part in _parts(body))
-
-
-def _has_format(body: Mapping[str, Any], kind: str) -> bool:
-    text = body.get("text")
-    text_format = text.get("format") if isinstance(text, dict) else None
-    return isinstance(text_format, dict) and text_format.get("type") == kind
-
-
-def _needs_reasoning(body: Mapping[str, Any]) -> bool:
-    reasoning = body.get("reasoning")
-    effort = reasoning.get("effort") if isinstance(reasoning, dict) else None
-    return effort not in (None, "none")
-
-
-# The values of `supports`, and whether a body of this shape needs them.
-NEEDS: Mapping[str, Need] = {
-    "streaming": lambda body: body.get("stream") is True,
-    "tools": lambda body: bool(body.get("tools")),
-    "vision": lambda body: _has_part(body, "input_image"),
-    "audio": lambda body: _has_part(body, "input_audio"),
-    "json_object": lambda body: _has_format(body, "json_object"),
-    "json_schema": lambda body: _has_format(body, "json_schema"),
-    "reasoning": _needs_reasoning,
-}
-
-
 class Responses(Operation):
     """Responses, at once or as a stream."""
 
     action = "responses"
-    capabilities = NEEDS
+    capabilities = CAPABILITIES | {
+        "reasoning": lambda body: (
+            member(body, "reasoning", "effort") not in (None, "none")
+        )
+    }
 
     async def complete(
         self, upstream: Upstream, job: Job, context: ChatContext
@@ -100,12 +58,7 @@ class Responses(Operation):
             parts = upstream.respond_in_parts(_foreground(job))
             return OpenedStream(passed, parts, shape="responses")
         chat = await _translated(job)
-        skeleton = Skeleton(context.request.body, context.request.model)
-
-        def prompt_tokens() -> int:
-            return estimate(context.prompt_characters)
-
-        events = ResponseEvents(skeleton, chat.tools, chat.carrier, prompt_tokens)
+        events = _events(context, chat, is_stream=True)
         _bind(context, events)
         return OpenedStream(events, upstream.stream(_with_body(job, chat)))
 
@@ -141,12 +94,19 @@ def _bind(context: ChatContext, stream: FailingStream) -> None:
 
 def _response(context: ChatContext, body: bytes, chat: ChatRequest) -> bytes:
     """Return a chat completion as a response, and note its usage. Raises as checked() does."""
-    completion = checked(context, body, "choices")
-    choices = completion["choices"]
-    choice = choices[0] if choices and isinstance(choices[0], dict) else {}
+    answer = _events(context, chat, is_stream=False)
+    answer.read(checked(context, body, "choices"))
+    return chunks.dump(answer.ended())
+
+
+def _events(
+    context: ChatContext, chat: ChatRequest, *, is_stream: bool
+) -> ResponseEvents:
     skeleton = Skeleton(context.request.body, context.request.model)
-    output = result.output_of(choice, skeleton, chat.tools, chat.carrier)
-    reason = answers.finish_reason(choice)
-    tokens = context.usage or Usage(estimate(prompt_length(context.request.body)), None)
-    usage = result.usage_of(tokens, text_length(answers.said_in(choice)))
-    return chunks.dump(skeleton.ended(reason, output, usage))
+
+    def prompt_tokens() -> int:
+        length = context.prompt_characters or prompt_length(context.request.body)
+        return estimate(length)
+
+    tools, carrier = chat.tools, chat.carrier
+    return ResponseEvents(skeleton, tools, carrier, prompt_tokens, is_stream=is_stream)

@@ -11,9 +11,7 @@ import orjson
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.usage_tokens import Usage, estimate
-from gateway.chat.operations import answers, carried
-from gateway.chat.operations.carried import Carrier
-from gateway.chat.operations.responses.tools import Tool, Tools, input_of
+from gateway.chat.operations.responses.tools import Tool, input_of
 
 Item = dict[str, Any]
 
@@ -147,13 +145,8 @@ def message_item(key: str, content: list[Item], status: str = "completed") -> It
     }
 
 
-def text_part(text: str, logprobs: Any = None, annotations: Any = None) -> Item:
-    return {
-        "type": "output_text",
-        "text": text,
-        "annotations": citations(annotations),
-        "logprobs": token_logprobs(logprobs),
-    }
+def text_part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
 def refusal_part(text: str) -> Item:
@@ -219,43 +212,3 @@ def _logprob(token: Mapping[str, Any], *, with_top: bool) -> Item:
 def _objects(value: Any) -> Iterable[Mapping[str, Any]]:
     items = value if isinstance(value, list) else []
     return (item for item in items if isinstance(item, dict))
-
-
-def output_of(
-    choice: Mapping[str, Any], skeleton: Skeleton, known: Tools, carrier: Carrier
-) -> list[Item]:
-    """Return the items of a choice of a chat completion."""
-    message = answers.said_in(choice)
-    items: list[Item] = []
-    fields = {name: message[name] for name in carried.REASONING if message.get(name)}
-    thought, _ = answers.thought_in(message)
-    if fields or thought:
-        encrypted = carrier.encrypted_content(fields)
-        key = skeleton.item_id("rs", 0)
-        items.append(reasoning_item(key, thought, encrypted))
-    if content := _content(choice, message):
-        key = skeleton.item_id("msg", len(items))
-        items.append(message_item(key, content))
-    used: set[str] = set()
-    for call in answers.calls_in(message):
-        name, arguments = answers.function_of(call)
-        tool = known.tool(name)
-        key = skeleton.item_id("ctc" if tool.is_custom else "fc", len(items))
-        own = answers.key_of(call)
-        if not own or own in used:  # clients find results by the id
-            own = f"call_{key}"
-        used.add(own)
-        call_id = carrier.call_id(own, call.get(carried.CALL))
-        items.append(call_item(key, call_id, tool, arguments or NO_ARGUMENTS))
-    return items
-
-
-def _content(choice: Mapping[str, Any], message: Mapping[str, Any]) -> list[Item]:
-    refusal = message.get("refusal")
-    parts: list[Item] = []
-    if text := "".join(answers.texts_of(message.get("content"))):
-        annotations = message.get("annotations")
-        parts.append(text_part(text, choice.get("logprobs"), annotations))
-    if isinstance(refusal, str) and refusal:
-        parts.append(refusal_part(refusal))
-    return parts

@@ -129,12 +129,14 @@ def test_an_answer_at_once_has_the_items_of_its_stream(steps, reason):
             calls.append({"id": f"call_{len(calls)}", "function": function})
     skeleton = Skeleton(REQUEST, "small")
     choice = {"message": message, "finish_reason": reason}
-    output = result.output_of(
-        choice, skeleton, read(REQUEST["tools"]), Carrier("small")
-    )
-    Response.model_validate(skeleton.ended(reason, output, None))
+    tools, carrier = read(REQUEST["tools"]), Carrier("small")
+    answer = ResponseEvents(skeleton, tools, carrier, lambda: 1, is_stream=False)
+    answer.read({"choices": [choice]})
+    response = answer.ended()
+    Response.model_validate(response)
+    assert answer.flush() == b""
     last = streamed(deltas(steps, 3), reason)[-1]
-    assert without_ids(output) == without_ids(last["response"]["output"])
+    assert without_ids(response["output"]) == without_ids(last["response"]["output"])
 
 
 # ── Requests ────────────────────────────────────────────────────────────────────────
