@@ -9,17 +9,21 @@ from gateway.chat.core.chunks import Chunk, Template
 from gateway.chat.core.formats import ApiFormat
 from gateway.chat.core.model_request import ModelRequest
 from gateway.chat.core.sse import DONE, frame
-from gateway.chat.core.usage_tokens import Usage, text_length
+from gateway.chat.core.usage_tokens import text_length
+from gateway.chat.streaming.transformer import Transformer
 
 
-class ChunkTransformer:
+class ChunkTransformer(Transformer):
     """The state of one stream: feed() takes the upstream's events, flush() returns the client's.
 
     The contract's final chunk carries the usage. So a chunk that finishes all choices is
     held back until the next event, and usage that follows is merged into it.
     """
 
+    START = b"data: "
+
     def __init__(self, api_format: ApiFormat, request: ModelRequest) -> None:
+        super().__init__()
         self._api_format = api_format
         self._model = request.model
         self._wants_usage = request.wants_usage
@@ -28,22 +32,13 @@ class ChunkTransformer:
         self._loads = (
             json_numbers.read if api_format.is_openai else json_numbers.loads_any
         )
-        self._ready: list[bytes] = []
         self._held: Chunk | None = None
         self._template: Template | None = None
         self._unfinished_choices: set[int] = set()
         self._finished_choices: set[int] = set()
         self._resumed_choices: set[int] = set()
-        self.usage: Usage | None = None
-        self.characters = 0
-        self.is_done = False
-        self.chunks = 0
 
     def feed(self, payloads: list[bytes]) -> None:
-        """Transform events; those before a fault can still be flushed.
-
-        Raises InvalidRequestError, UpstreamServiceError.
-        """
         for payload in payloads:
             if self.is_done:
                 return
@@ -133,24 +128,9 @@ class ChunkTransformer:
         """True if text is to be expected: not finished, or text followed a finish reason."""
         return bool(self._resumed_choices) or not self.has_finished
 
-    @property
-    def is_complete(self) -> bool:
-        """True if the upstream has declared the end of the stream."""
-        return self.is_done or self.has_finished
-
-    def flush(self) -> bytes:
-        """Return the events that are ready to be sent, framed."""
-        if not self._ready:
-            return b""
-        events = b"data: " + b"\n\ndata: ".join(self._ready) + b"\n\n"
-        self._ready.clear()
-        return events
-
     def flush_all(self) -> bytes:
-        """Return the events that are ready, and the chunk that was held back."""
         self._release()
         return self.flush()
 
     def end(self) -> bytes:
-        """Return the events that end a complete stream."""
         return self.flush_all() + (frame(DONE) if self._api_format.is_openai else b"")

@@ -20,7 +20,7 @@ from gateway.chat.core.model_request import dump
 from gateway.chat.core.sse import BlockReader, data_of
 from gateway.chat.core.usage_tokens import Usage, text_length
 from gateway.chat.operations.carried import PREFIX
-from gateway.chat.operations.messages.stream import ReadyEvents
+from gateway.chat.operations.messages.stream import MessageEvents
 from gateway.chat.operations.messages.turns import OWN_PREFIX
 from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.upstreams import http
@@ -152,7 +152,7 @@ async def _events(
             yield blocks
 
 
-class PassedStream(ReadyEvents):
+class PassedStream(MessageEvents):
     """A Transformer that changes the model's name in the first event, and nothing else."""
 
     def __init__(self, model: str) -> None:
@@ -160,10 +160,6 @@ class PassedStream(ReadyEvents):
         self._model = model
         self._counts = MessageUsage()
         self._template: Template | None = None
-        self.usage: Usage | None = None
-        self.characters = 0
-        self.chunks = 0
-        self.is_done = False
 
     def feed(self, payloads: list[bytes]) -> None:
         for block in payloads:
@@ -221,7 +217,7 @@ class PassedStream(ReadyEvents):
         self._note_usage()
         delta = event.get("delta")
         if isinstance(delta, dict) and delta.get("stop_reason"):
-            self.has_finished = True
+            self._has_finished = True
 
     def _note_usage(self) -> None:
         value = self._counts.as_openai()
@@ -229,9 +225,6 @@ class PassedStream(ReadyEvents):
         if usage is not None and "completion_tokens" not in value:
             usage = replace(usage, completion_tokens=None)
         self.usage = usage
-
-    def flush_all(self) -> bytes:
-        return self.flush()
 
     def end(self) -> bytes:
         """Return the last event if the upstream has left it out."""

@@ -8,43 +8,27 @@ from typing import Any
 from gateway.chat.core import chunks
 from gateway.chat.core.chunks import Chunk, Template
 from gateway.chat.core.messages_format import frame
-from gateway.chat.core.sse import DONE
 from gateway.chat.core.usage_tokens import Usage, estimate
 from gateway.chat.operations import answers
 from gateway.chat.operations.carried import CALL, DETAILS
 from gateway.chat.operations.messages import response
 from gateway.chat.operations.messages.blocks import Block, Blocks
 from gateway.chat.operations.messages.call_ids import CallIds
+from gateway.chat.streaming.transformer import EVENT_END, Transformer
 
 TEXT_MARK = b'"text":"'
-FRAME_END = b"\n\n"
 
 
-class ReadyEvents:
-    """The events of a stream in Anthropic's shape that can be sent, each without its end."""
-
-    def __init__(self) -> None:
-        self._ready: list[bytes] = []
-        self.has_finished = False
-
-    @property
-    def goes_on(self) -> bool:
-        return not self.has_finished
+class MessageEvents(Transformer):
+    """The events of a stream in Anthropic's shape."""
 
     @property
     def is_complete(self) -> bool:
         """A message without a reason why it stopped was cut off, `[DONE]` or not."""
         return self.has_finished
 
-    def flush(self) -> bytes:
-        if not self._ready:
-            return b""
-        events = FRAME_END.join(self._ready) + FRAME_END
-        self._ready.clear()
-        return events
 
-
-class MessageStream(ReadyEvents):
+class MessageStream(MessageEvents):
     """A Transformer. The reason why the message stopped waits for the usage, as the API has it."""
 
     def __init__(self, *, model: str, prompt_tokens: int, ids: CallIds) -> None:
@@ -57,25 +41,19 @@ class MessageStream(ReadyEvents):
         self._calls: dict[int, Block] = {}
         self._finish_reason: str | None = None
         self._last_choice: Mapping[str, Any] = {}
-        self.usage: Usage | None = None
-        self.characters = 0
-        self.chunks = 0
-        self.is_done = False
 
     def feed(self, payloads: list[bytes]) -> None:
         for payload in payloads:
             if self.is_done:
                 return
             match = self._template.apply(payload) if self._template else None
-            if match is not None:
-                event, length = match
-                self._ready.append(event)
-                self.characters += length
-                self.chunks += 1
-            elif payload == DONE:
-                self.is_done = True
-            else:
-                self._transform(payload)
+            if match is None:
+                super().feed([payload])
+                continue
+            event, length = match
+            self._ready.append(event)
+            self.characters += length
+            self.chunks += 1
 
     def _transform(self, payload: bytes) -> None:
         chunk = chunks.understand(chunks.parse(payload))
@@ -109,7 +87,7 @@ class MessageStream(ReadyEvents):
         self._send({"type": "message_start", "message": message})
 
     def _send(self, event: Mapping[str, Any]) -> None:
-        self._ready.append(frame(event).removesuffix(FRAME_END))
+        self._ready.append(frame(event).removesuffix(EVENT_END))
 
     def _add_choice(self, choice: Mapping[str, Any]) -> None:
         delta = answers.said_in(choice)
@@ -123,7 +101,7 @@ class MessageStream(ReadyEvents):
             self._finish_reason = reason
             self._last_choice = {"stop_reason": choice.get("stop_reason")}
             self._blocks.close_all()
-            self.has_finished = True
+            self._has_finished = True
 
     def _add_text(self, kind: str, text: str, signature: str = "") -> Block:
         self.characters += len(text)
@@ -157,9 +135,6 @@ class MessageStream(ReadyEvents):
             self.characters += len(name)
         self.characters += len(text)
         self._blocks.add(block, text)
-
-    def flush_all(self) -> bytes:
-        return self.flush()
 
     def end(self) -> bytes:
         """Return the reason why the message stopped, with its usage, and the last event."""

@@ -13,7 +13,7 @@ import orjson
 
 from gateway.chat.core import chunks, json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
-from gateway.chat.core.sse import DONE, MAX_EVENT_BYTES
+from gateway.chat.core.sse import MAX_EVENT_BYTES
 from gateway.chat.core.usage_tokens import Usage, text_length
 from gateway.chat.operations import answers, carried
 from gateway.chat.operations.carried import Carrier
@@ -25,11 +25,12 @@ from gateway.chat.operations.responses.open_items import (
 )
 from gateway.chat.operations.responses.result import Item, Skeleton
 from gateway.chat.operations.responses.tools import Tools
+from gateway.chat.streaming.transformer import Transformer
 
 TEXT, REFUSAL = "output_text", "refusal"
 
 
-class ResponseEvents:
+class ResponseEvents(Transformer):
     """A Transformer of the events of a chat completion, as gateway.chat.streaming describes it.
 
     Without `is_stream` it puts a response together, and has no events.
@@ -44,12 +45,12 @@ class ResponseEvents:
         *,
         is_stream: bool = True,
     ) -> None:
+        super().__init__()
         self._is_stream = is_stream
         self._skeleton = skeleton.for_stream() if is_stream else skeleton
         self._prompt_tokens = prompt_tokens  # estimates them
         self._tools = known
         self._carrier = carrier
-        self._ready: list[bytes] = []
         self._number = 0
         self._output: list[Item] = []  # in their places, also those that are not done
         self._reasoning: OpenReasoning | None = None
@@ -60,40 +61,15 @@ class ResponseEvents:
         self._waiting: dict[int, dict[str, Any]] = {}  # calls without a name
         self._size = 0
         self._finish_reason: str | None = None
-        self.usage: Usage | None = None
-        self.characters = 0
-        self.is_done = False
-        self.chunks = 0
 
     # ── What the transformer's users call ───────────────────────────────────────────
 
-    def feed(self, payloads: list[bytes]) -> None:
-        for payload in payloads:
-            if self.is_done:
-                return
-            if payload == DONE:
-                self.is_done = True
-                return
-            self.read(chunks.parse(payload, json_numbers.read))
+    def _transform(self, payload: bytes) -> None:
+        self.read(chunks.parse(payload, json_numbers.read))
 
     @property
     def has_finished(self) -> bool:
         return self._finish_reason is not None
-
-    @property
-    def goes_on(self) -> bool:
-        return not self.has_finished
-
-    @property
-    def is_complete(self) -> bool:
-        return self.is_done or self.has_finished
-
-    def flush(self) -> bytes:
-        events = b"".join(self._ready)
-        self._ready.clear()
-        return events
-
-    flush_all = flush
 
     def end(self) -> bytes:
         """Return the events that complete the items and the response."""
@@ -177,7 +153,7 @@ class ResponseEvents:
         value = {"type": kind, **fields, "sequence_number": self._number}
         self._number += 1
         data = json_numbers.dumps(value)
-        self._ready.append(b"event: " + kind.encode() + b"\ndata: " + data + b"\n\n")
+        self._ready.append(b"event: " + kind.encode() + b"\ndata: " + data)
 
     def _begin(self) -> None:
         if self._number == 0 and self._is_stream:

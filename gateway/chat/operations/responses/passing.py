@@ -12,8 +12,8 @@ from gateway.chat.core.errors import (
     UpstreamError,
     UpstreamServiceError,
 )
-from gateway.chat.core.sse import DONE
 from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.streaming.transformer import Transformer
 
 # Events before any part of the answer: until it comes, another target can answer.
 OPENING = frozenset({"response.created", "response.queued", "response.in_progress"})
@@ -25,30 +25,16 @@ LIMIT = "rate_limit_exceeded"
 TOO_MANY_REQUESTS = 429
 
 
-class PassedEvents:
+class PassedEvents(Transformer):
     """A Transformer of the events of a response, as gateway.chat.streaming describes it."""
 
     def __init__(self, model: str) -> None:
+        super().__init__()
         self._model = model
-        self._ready: list[bytes] = []
         self._number = -1
         self._response: Mapping[str, Any] = {}
-        self.usage: Usage | None = None
-        self.characters = 0
-        self.is_done = False
-        self.has_finished = False
-        self.chunks = 0
 
-    def feed(self, payloads: list[bytes]) -> None:
-        for payload in payloads:
-            if self.is_done:
-                return
-            if payload == DONE:
-                self.is_done = True
-            else:
-                self._pass(payload)
-
-    def _pass(self, payload: bytes) -> None:
+    def _transform(self, payload: bytes) -> None:
         event = chunks.parse(payload, json_numbers.read)
         kind, response = event.get("type"), event.get("response")
         if kind in FAILED or failures.is_failure(event):
@@ -64,7 +50,7 @@ class PassedEvents:
             self._response = response
             payload = self._renamed(payload, response)
             self.usage = Usage.read(response.get("usage")) or self.usage
-            self.has_finished = self.is_done = kind in FINAL
+            self._has_finished = self.is_done = kind in FINAL
         self._add(kind, payload)
 
     def _renamed(self, payload: bytes, response: Mapping[str, Any]) -> bytes:
@@ -79,22 +65,11 @@ class PassedEvents:
     def _add(self, kind: str, payload: bytes) -> None:
         # An event is one line; JSON has line breaks only between its parts.
         data = payload.replace(b"\n", b" ")
-        self._ready.append(b"event: " + kind.encode() + b"\ndata: " + data + b"\n\n")
-
-    @property
-    def goes_on(self) -> bool:
-        return not self.has_finished
+        self._ready.append(b"event: " + kind.encode() + b"\ndata: " + data)
 
     @property
     def is_complete(self) -> bool:
         return self.has_finished
-
-    def flush(self) -> bytes:
-        events = b"".join(self._ready)
-        self._ready.clear()
-        return events
-
-    flush_all = end = flush
 
     def failed(self, error: Mapping[str, Any]) -> bytes:
         """Return the event that ends a response that has failed."""
