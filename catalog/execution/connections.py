@@ -50,6 +50,8 @@ class Connections:
     edge_values: int = 0
     cursors: int = 0  # of an edge
     has_places: bool = False
+    uses_instances: bool = False
+    is_single = False
 
     def compile(self, compiler: Compiler) -> Connections:
         self.parts = {

@@ -15,7 +15,6 @@ from graphql import (
     GraphQLSchema,
     InlineFragmentNode,
     OperationDefinitionNode,
-    OperationType,
     SelectionNode,
     Source,
     ValidationRule,
@@ -30,7 +29,7 @@ from graphql.execution.values import get_variable_values
 from catalog.conf import option
 from catalog.errors import QueryTooComplexError
 from catalog.execution.limits import INTROSPECTION, LIMITS, Measurement, check
-from catalog.execution.plans import Fragments, NotPlannableError, Plan
+from catalog.execution.plans import Fragments, Plan
 
 MOST_ERRORS = 20
 NULL_CONDITION = "Argument 'if' of non-null type 'Boolean!' must not be null."
@@ -63,7 +62,7 @@ class ParsedDocument:
     ) -> None:
         self.schema, self.ast, self.cost = schema, ast, measurement.cost
         self.fragments = measurement.fragments
-        self.plans: dict[tuple[Any, ...], Plan | None] = {}
+        self.plans: dict[tuple[Any, ...], Plan] = {}
         self.is_listed = False  # by the operator
         self._conditions: dict[str | None, dict[str, VariableNode]] = {}
 
@@ -114,42 +113,20 @@ class ParsedDocument:
     @property
     def plan_characters(self) -> int:
         """Return how many characters of a document take as much memory as the plans."""
-        return sum(plan.characters for plan in self.plans.values() if plan)
-
-    def root_field(self, operation: OperationDefinitionNode, key: object) -> str | None:
-        """Return the name of the operation's field with this response name."""
-        remaining, seen = [operation.selection_set], set[FragmentSpreadNode]()
-        while remaining:
-            for node in remaining.pop().selections:
-                if isinstance(node, FieldNode):
-                    if (node.alias or node.name).value == key:
-                        return node.name.value
-                elif isinstance(node, InlineFragmentNode):
-                    remaining.append(node.selection_set)
-                elif isinstance(node, FragmentSpreadNode) and node not in seen:
-                    seen.add(node)
-                    remaining.append(self.fragments[node.name.value].selection_set)
-        return None
+        return sum(plan.characters for plan in self.plans.values())
 
     def plan(
         self, operation: OperationDefinitionNode, variables: dict[str, Any]
-    ) -> Plan | None:
-        """Return the plan of an operation, or None if graphql-core has to execute it."""
-        if operation.operation is not OperationType.QUERY:
-            return None
+    ) -> Plan:
+        """Return the plan of an operation and of the values of its conditions."""
         name = operation.name.value if operation.name else None
-        key = (
-            name,
-            *(variables[condition] for condition in self.conditions(operation)),
-        )
-        if key in (plans := self.plans):
-            return plans[key]
-        try:
-            plan = Plan(self.schema, operation, self.fragments, variables)
-        except NotPlannableError:
-            plan = None  # graphql-core executes it
-        # A new dict, because another thread may be reading the old one.
-        self.plans = {**(plans if len(plans) < MOST_PLANS else {}), key: plan}
+        conditions = (variables[each] for each in self.conditions(operation))
+        key = (name, *conditions)
+        if (plan := self.plans.get(key)) is None:
+            plan = Plan(self.schema, self.fragments)
+            # A new dict, because another thread may be reading the old one.
+            kept = self.plans if len(self.plans) < MOST_PLANS else {}
+            self.plans = {**kept, key: plan}
         return plan
 
 
@@ -218,29 +195,16 @@ class Documents:
         document = prepare(self.schema, text)
         with self.lock:
             self.kept[text] = document
-            self.trim()
+        self.trim()
         return document
-
-    def plan(
-        self,
-        document: ParsedDocument,
-        operation: OperationDefinitionNode,
-        variables: dict[str, Any],
-    ) -> Plan | None:
-        """Return the plan of an operation; a new one takes the place of older documents."""
-        before = document.plan_characters
-        plan = document.plan(operation, variables)
-        if document.plan_characters > before:
-            with self.lock:
-                self.trim()
-        return plan
 
     def trim(self) -> None:
         """Drop the documents that were not used for longest."""
-        characters = self.characters
-        while characters > self.most_characters:
-            text, document = self.kept.popitem(last=False)
-            characters -= len(text) + document.plan_characters
+        with self.lock:
+            characters = self.characters
+            while characters > self.most_characters:
+                text, document = self.kept.popitem(last=False)
+                characters -= len(text) + document.plan_characters
 
 
 def prepare(schema: GraphQLSchema, text: str) -> ParsedDocument:

@@ -112,7 +112,13 @@ class Level:
     has_long_text: bool = False
     below: list[Below] = field(default_factory=list)
     statements: dict[Hashable, Statement] = field(default_factory=dict)  # by shape
+    uses_instances: bool = False
     build: Callable[..., Items] = field(init=False)
+
+    @property
+    def is_single(self) -> bool:
+        """True if one statement reads everything."""
+        return not self.below
 
     def column(self, path: str) -> int:
         """Return the index of a column; add the column if it is missing."""

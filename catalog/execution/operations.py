@@ -1,4 +1,4 @@
-"""Execute one GraphQL request: by its plan if there is one, otherwise by graphql-core."""
+"""Execute one GraphQL request, and say in the log and the metrics how it went."""
 
 from __future__ import annotations
 
@@ -7,28 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from django.db import Error, transaction
+from django.db import Error
 from graphql import (
-    DocumentNode,
     GraphQLError,
     GraphQLSchema,
-    MiddlewareManager,
-    OperationDefinitionNode,
     OperationType,
-    SelectionSetNode,
-    execute_sync,
     located_error,
 )
-from graphql.execution.collect_fields import collect_fields
 
 from catalog import persisted
 from catalog.conf import option
 from catalog.errors import CatalogError
-from catalog.execution.completion import Completion
 from catalog.execution.context import Context
 from catalog.execution.documents import Documents, ParsedDocument, RequestRefusedError
-from catalog.execution.instances import with_instances
-from catalog.execution.plans import Fields, Fragments
+from catalog.execution.fields import Execution
+from catalog.execution.plans import Fields
 from catalog.operation_counts import (
     MASKED,
     NO_OPERATION,
@@ -74,17 +67,12 @@ class MutationNotAllowedError(Exception):
     """A mutation by a method that must not change anything."""
 
 
-class UncertainCommitError(Exception):
-    """A commit that failed: the change may be stored, and the client must not repeat it."""
-
-
 class Executor:
     """Answers requests against one schema, from a cache of documents and their plans."""
 
-    def __init__(self, schema: GraphQLSchema, *, plans: bool = True) -> None:
-        self.schema, self.plans = schema, plans
+    def __init__(self, schema: GraphQLSchema) -> None:
+        self.schema = schema
         self.documents = Documents(schema)
-        self.middleware = MiddlewareManager(with_instances)
 
     def answer(
         self, request: GraphQLRequest, context: Context, *, read_only: bool = False
@@ -93,11 +81,11 @@ class Executor:
 
         Raise MutationNotAllowedError for a mutation in a read-only request.
         """
-        return Execution(self, request, context, read_only=read_only).answer()
+        return Exchange(self, request, context, read_only=read_only).answer()
 
 
-class Execution:
-    """The execution of one request, and what the log says of it."""
+class Exchange:
+    """One request and its answer, and what the log says of them."""
 
     def __init__(
         self,
@@ -112,9 +100,8 @@ class Execution:
         self.text = ""
         self.name: str | None = None
         self.cost: int | None = None
-        self.is_planned = False
         self.document: ParsedDocument | None = None
-        self.operation: OperationDefinitionNode | None = None
+        self.fields: Fields = {}  # of Query or Mutation, by response name
 
     def answer(self) -> Answer:
         started = time.perf_counter()
@@ -136,23 +123,20 @@ class Execution:
 
     def label(self, data: Json | None) -> str:
         """Return the name of the operation for monitoring, of which there is a limited number."""
-        if self.name and self.document and self.document.is_listed and self.operation:
+        if self.name and self.document and self.document.is_listed:
             return self.name
         return self.field(next(iter(data))) if data else NO_OPERATION
 
     def field(self, key: object) -> str:
         """Return the name of the field of Query or Mutation with this response name."""
-        name = None
-        if self.document and self.operation:
-            name = self.document.root_field(self.operation, key)
-        return name or NO_OPERATION
+        nodes = self.fields.get(str(key))
+        return nodes[0].name.value if nodes else NO_OPERATION
 
     def log(self, errors: int, ms: float) -> None:
         """Log the operation; a slow one as a warning, with the hash of its document."""
         fields: Json = {
             "operation": (self.name or "")[:LONGEST_NAME],
             "cost": self.cost,
-            "planned": self.is_planned,
             "errors": errors,
             "ms": ms,
         }
@@ -200,117 +184,21 @@ class Execution:
             raise unresolved(ambiguous(self.request.operation_name))
         if self.executor.schema.get_root_type(operation.operation) is None:
             raise unresolved("The schema has no subscriptions.")
-        self.document, self.operation = document, operation
         if operation.name:
             self.name = operation.name.value
-        is_query = operation.operation is OperationType.QUERY
-        if self.read_only and not is_query:
+        if self.read_only and operation.operation is not OperationType.QUERY:
             raise MutationNotAllowedError
+        self.document = document
         variables = document.variables(operation, self.request.variables or {})
-        if not is_query:
-            return self.run_mutation(document, operation, variables)
-        return self.run_query(document, operation, variables)
-
-    def run_query(
-        self,
-        document: ParsedDocument,
-        operation: OperationDefinitionNode,
-        variables: Json,
-    ) -> Result:
-        """Execute a query; several statements read one snapshot."""
-        plan, budget = None, self.context.budget
-        if self.executor.plans:
-            plan = self.executor.documents.plan(document, operation, variables)
-        self.is_planned = plan is not None
-        if plan is None and not self.reads_rows(document, operation, variables):
-            return self.run_graphql(operation, document.fragments)
+        plan = document.plan(operation, variables)
+        characters = plan.characters
+        execution = Execution.of(operation, plan, self.context, variables)
         try:
-            is_single = plan is not None and plan.is_single
-            with self.context.deadline.reading(is_single=is_single):
-                if plan is None:
-                    return self.run_graphql(operation, document.fragments)
-                return plan.run(variables, budget)
-        except Error as error:  # of the transaction
-            fields = self.root_fields(document, operation, variables)
-            errors = [located_error(error, fields[key], [key]) for key in fields]
-            return dict.fromkeys(fields), errors
-
-    def reads_rows(self, *of_operation: Any) -> bool:
-        """Return False for an operation that asks for the schema alone."""
-        fields = self.root_fields(*of_operation).values()
-        return not all(nodes[0].name.value.startswith("__") for nodes in fields)
-
-    def root_fields(
-        self,
-        document: ParsedDocument,
-        operation: OperationDefinitionNode,
-        variables: Json,
-    ) -> Fields:
-        """Return the fields of Query or Mutation, by response name."""
-        schema = self.executor.schema
-        root = schema.get_root_type(operation.operation)
-        assert root is not None  # noqa: S101 - an operation without one was refused
-        return collect_fields(
-            schema, document.fragments, variables, root, operation.selection_set
-        )
-
-    def run_mutation(
-        self,
-        document: ParsedDocument,
-        operation: OperationDefinitionNode,
-        variables: Json,
-    ) -> Result:
-        """Execute one field after another, each in a transaction of its own."""
-        schema, fragments = self.executor.schema, document.fragments
-        assert schema.mutation_type is not None  # noqa: S101 - the operation is a mutation
-        fields = self.root_fields(document, operation, variables)
-        data: Json = {}
-        errors: list[GraphQLError] = []
-        for key, nodes in fields.items():
-            part = OperationDefinitionNode(
-                operation=operation.operation,
-                variable_definitions=operation.variable_definitions,
-                selection_set=SelectionSetNode(selections=tuple(nodes)),
-            )
-            try:
-                if nodes[0].name.value in schema.mutation_type.fields:
-                    self.context.authorize_change()
-                changed, refusals = self.change(part, fragments)
-            except Exception as error:  # noqa: BLE001 - a failed field is null, as in graphql-core
-                changed, refusals = None, [located_error(error, nodes, [key])]
-            data[key] = changed[key] if changed and not refusals else None
-            errors += refusals[:1]
-        return data, errors
-
-    def change(
-        self, operation: OperationDefinitionNode, fragments: Fragments
-    ) -> Result:
-        """Execute a mutation; roll it back if anything in its answer fails."""
-        is_kept = False
-        try:
-            with self.context.deadline.changing():
-                data, errors = self.run_graphql(operation, fragments)
-                is_kept = not errors
-                if errors:
-                    transaction.set_rollback(True)
-        except Error as error:
-            if is_kept:
-                raise UncertainCommitError from error
-            raise
-        return data, errors
-
-    def run_graphql(
-        self, operation: OperationDefinitionNode, fragments: Fragments
-    ) -> Result:
-        result = execute_sync(
-            self.executor.schema,
-            DocumentNode(definitions=(operation, *fragments.values())),
-            context_value=self.context,
-            variable_values=self.request.variables,
-            middleware=self.executor.middleware,
-            execution_context_class=Completion,
-        )
-        return result.data, result.errors or []
+            return execution.run()
+        finally:
+            self.fields = execution.fields
+            if plan.characters > characters:
+                self.executor.documents.trim()
 
 
 def unresolved(message: str) -> RequestRefusedError:

@@ -1,22 +1,16 @@
-"""Answer an operation with one query and one compiled loop per list level, not field by field.
+"""Answer a field with one query and one compiled loop per list level, not field by field.
 
-A plan is compiled once per operation (and per value of the variables of @skip and
+What a field selects is compiled once per document (and per value of the variables of @skip and
 @include). Each list level becomes one `values_list` and one generated function that builds
-the answer's objects from its rows. graphql-core executes what no plan covers. Its resolvers
-load the rows by levels too, and it takes their objects as they are. So both give the same bytes,
-count the same rows, and take about the same time for a row.
+the answer's objects from its rows.
 
-A field that no plan knows is an ordinary field of graphene: its resolver, or the attribute of
-its name, gets the model instance of its row (`instances.py`), and can return instances.
+A field that no level knows is an ordinary field of graphene: its resolver, or the attribute of
+its name, gets the model instance of its row (`fields.py`), and can return instances.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
-from operator import itemgetter
 from typing import Any
 
 from django.db import models
@@ -24,18 +18,13 @@ from graphene.utils.str_converters import to_camel_case
 from graphql import (
     FieldNode,
     FragmentDefinitionNode,
-    GraphQLError,
     GraphQLField,
     GraphQLObjectType,
     GraphQLResolveInfo,
     GraphQLSchema,
-    OperationDefinitionNode,
-    located_error,
 )
-from graphql.execution.collect_fields import collect_fields, collect_sub_fields
-from graphql.execution.values import get_argument_values
+from graphql.execution.collect_fields import collect_sub_fields
 
-from catalog.execution.completion import Built
 from catalog.execution.connections import Connections
 from catalog.execution.levels import (
     Instances,
@@ -43,12 +32,8 @@ from catalog.execution.levels import (
     KeyedOwners,
     Level,
     OwnedBooks,
-    Run,
     compile_loop,
-    keyed,
 )
-from catalog.execution.limits import Budget
-from catalog.execution.roots import ROOTS, Root, Select
 from catalog.models import MODELS, Owner, TypeName
 
 Fields = dict[str, list[FieldNode]]
@@ -63,8 +48,6 @@ CHARACTERS_PER_LEVEL = 30
 CHARACTERS_PER_FIELD = 3
 
 INSTANCE = ""  # the key of the model instance in an object; no response name is empty
-BY_NAME = itemgetter(0, 1)  # where the columns name and pk come first
-
 
 # Columns whose values are those of the answer.
 PLAIN = (models.IntegerField, models.CharField, models.TextField, models.ForeignKey)
@@ -82,10 +65,6 @@ def fields_of(type_name: TypeName) -> dict[str, models.Field[Any, Any]]:
     }
 
 
-class NotPlannableError(Exception):
-    """A selection that graphql-core has to execute."""
-
-
 class Compiler:
     """Compiles the selections of one operation into levels.
 
@@ -98,15 +77,6 @@ class Compiler:
         self.schema, self.fragments, self.variables = schema, fragments, variables
         self.characters = 0  # of all levels
         self.uses_instances = False
-
-    @classmethod
-    def of(cls, info: GraphQLResolveInfo) -> Compiler:
-        """Return the compiler of the operation that graphql-core executes."""
-        return cls(info.schema, info.fragments, info.variable_values)
-
-    def built(self, value: Any) -> Any:
-        """Mark what a level has built as complete, unless resolvers have to see it."""
-        return value if self.uses_instances or value is None else Built(value)
 
     def object_type(self, name: str) -> GraphQLObjectType:
         object_type = self.schema.get_type(name)
@@ -260,124 +230,14 @@ def is_planned(object_type: GraphQLObjectType, name: str) -> bool:
     return is_known and not has_resolver(object_type.fields[name])
 
 
-@dataclass(frozen=True, slots=True)
-class RootRows:
-    """The rows of one field of Query, ready to run."""
-
-    root: Root
-    select: Select
-    level: Level
-
-    def run(self, arguments: Mapping[str, Any], run: Run) -> Any:
-        selection, many = self.select(arguments), self.root.many
-        items: list[Json] = []
-        if selection is not None:
-            limit = None if many else 1
-            sort_key = BY_NAME if self.root.by_name else None
-            items = self.level.load(selection, run, sort_key=sort_key, limit=limit)
-        return items if many else next(iter(items), None)
-
-
-def compile_root(
-    compiler: Compiler, name: str, nodes: list[FieldNode]
-) -> RootRows | Connections:
-    """Compile a field of Query that ROOTS lists."""
-    root = ROOTS[name]
-    if root.select is None:
-        definition = compiler.object_type("Query").fields[name]
-        return Connections(root.type_name, definition, nodes).compile(compiler)
-    first = ("name", "pk") if root.by_name else ()
-    level = compiler.level(root.type_name, nodes, *first, grouped=False)
-    return RootRows(root, root.select, level)
-
-
-def resolve_root(info: GraphQLResolveInfo, arguments: Mapping[str, Any]) -> Any:
-    """Resolve a field of Query that graphql-core executes."""
-    compiler = Compiler.of(info)
-    rows = compile_root(compiler, info.field_name, info.field_nodes)
-    return compiler.built(rows.run(arguments, run_of(info)))
-
-
-def run_of(info: GraphQLResolveInfo) -> Run:
-    return Run(info.variable_values, info.context.budget)
-
-
-def objects_by_key(
-    info: GraphQLResolveInfo,
-    type_name: TypeName,
-    nodes: list[FieldNode],
-    keys: Iterable[int],
-) -> dict[int, Any]:
-    """Return the objects that these nodes select, by key; deleted rows are left out.
-
-    A key that comes several times counts as often.
-    """
-    appearances = Counter(keys)
-    compiler = Compiler.of(info)
-    level = compiler.level(type_name, nodes, "pk", grouped=True)
-    selection, limit = keyed(type_name, appearances), len(appearances)
-    groups = level.load(selection, run_of(info), appearances, limit=limit)
-    return {key: compiler.built(item) for key, [item] in groups.items()}
-
-
 class Plan:
-    """A query that selects only rows and their relations."""
+    """What the fields of one operation select, each compiled when it is first read."""
 
-    def __init__(
-        self,
-        schema: GraphQLSchema,
-        operation: OperationDefinitionNode,
-        fragments: Fragments,
-        variables: Json,
-    ) -> None:
-        """Compile the query, or raise NotPlannableError."""
-        assert schema.query_type is not None  # noqa: S101 - the contract has queries
-        self.query = schema.query_type
-        self.roots: dict[str, tuple[list[FieldNode], RootRows | Connections | None]]
-        self.roots = {}
-        compiler = Compiler(schema, fragments, variables)
-        fields = collect_fields(
-            schema, fragments, variables, self.query, operation.selection_set
-        )
-        for key, nodes in fields.items():
-            name, rows = nodes[0].name.value, None
-            if name in ROOTS:
-                rows = compile_root(compiler, name, nodes)
-            elif name != "__typename":
-                raise NotPlannableError(name)
-            self.roots[key] = nodes, rows
-        if compiler.uses_instances:
-            raise NotPlannableError
-        self.characters = compiler.characters
+    def __init__(self, schema: GraphQLSchema, fragments: Fragments) -> None:
+        self.schema, self.fragments = schema, fragments
+        self.levels: dict[Any, Any] = {}  # by the response names that lead to a field
+        self.characters = 0
 
-    @property
-    def is_single(self) -> bool:
-        """True if at most one statement answers the query."""
-        rows = [rows for _, rows in self.roots.values() if rows is not None]
-        return not rows or (
-            len(rows) == 1 and isinstance(rows[0], RootRows) and not rows[0].level.below
-        )
-
-    def run(
-        self, variables: dict[str, Any], budget: Budget
-    ) -> tuple[Json, list[GraphQLError]]:
-        """Return the answer's data and the errors of its null fields."""
-        data: Json = {}
-        errors: list[GraphQLError] = []
-        for key, (nodes, rows) in self.roots.items():
-            if rows is None:
-                data[key] = "Query"
-                continue
-            try:
-                arguments = self.arguments(nodes[0], variables)
-                data[key] = rows.run(arguments, Run(variables, budget))
-            except Exception as error:  # noqa: BLE001 - a failed field is null, as in graphql-core
-                data[key] = None
-                errors.append(located_error(error, nodes, [key]))
-        return data, errors
-
-    def arguments(self, node: FieldNode, variables: dict[str, Any]) -> dict[str, Any]:
-        if not node.arguments:
-            return {}
-        definition = self.query.fields[node.name.value]
-        return get_argument_values(definition, node, variables)
+    def add(self, key: Any, level: Any, characters: int) -> None:
+        self.levels[key] = level
+        self.characters += characters

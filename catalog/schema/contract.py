@@ -16,10 +16,9 @@ from graphql import (
 
 from catalog.execution.connections import CONNECTION_FIELDS
 from catalog.execution.plans import has_resolver, is_planned
-from catalog.execution.roots import ROOTS
 from catalog.models import MODELS
 from catalog.schema.mutations import Mutation
-from catalog.schema.queries import Query, resolve_rows
+from catalog.schema.queries import Query
 
 
 def check_resolvers(schema: GraphQLSchema) -> None:
@@ -57,12 +56,9 @@ def check_connections(schema: GraphQLSchema) -> None:
 
 def check_root(root: GraphQLObjectType) -> None:
     for name, field in root.fields.items():
-        resolver = getattr(field.resolve, "func", None)
-        is_root = resolver is resolve_rows and name in ROOTS
-        if resolver in (resolve_rows, get_default_resolver()) and not is_root:
+        if getattr(field.resolve, "func", None) is get_default_resolver():
             raise ImproperlyConfigured(
-                f"{root.name}.{name} cannot be answered: declare a resolver, "
-                "or list a field of Query in catalog.execution.roots.ROOTS."
+                f"{root.name}.{name} cannot be answered: declare a resolver."
             )
 
 

@@ -1,4 +1,8 @@
-"""The fields of Mutation. The executor runs each in a transaction and keeps it if nothing failed."""
+"""The fields of Mutation.
+
+The executor checks the right to change rows, and runs each field in a transaction, which it keeps
+if nothing failed.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import graphene
-from graphql import GraphQLResolveInfo
 
 from catalog import authors, book_lists, books, categories
 from catalog.book_lists import MOST_ITEMS, ItemsRefusedError
-from catalog.execution.plans import objects_by_key
-from catalog.models import TypeName
+from catalog.execution.readings import RowsByKey
 from catalog.schema.inputs import (
     AuthorInput,
     BookInput,
@@ -20,39 +22,101 @@ from catalog.schema.inputs import (
 )
 from catalog.schema.types import Author, Book, Category
 
+Fields = dict[str, Any]
+
 ID = graphene.Argument(
     graphene.ID, name="id", required=True, description="The id of the record."
 )
-
-
-def answer(info: GraphQLResolveInfo, type_name: TypeName, key: int) -> Any:
-    """Read a changed row with everything that is selected."""
-    return objects_by_key(info, type_name, info.field_nodes, [key])[key]
-
-
-def change(
-    output: Any,
-    run: Callable[..., Any],
-    description: str,
-    **arguments: Any,
-) -> graphene.Field:
-    """Return a field of Mutation; `run` returns the changed row's key, or the Boolean."""
-
-    def resolve(_: None, info: GraphQLResolveInfo, **values: Any) -> Any:
-        info.context.authorize_change()
-        result = run(**values)
-        if output is graphene.Boolean:
-            return result
-        return answer(info, output.__name__, result)
-
-    return graphene.Field(
-        output, resolver=resolve, description=description, **arguments
-    )
-
-
 BOOK = BookInput(required=True, description="Its fields.")
 AUTHOR = AuthorInput(required=True, description="Its fields.")
-CATEGORY = CategoryInput(required=True, description="Its fields.")
+MOST = f"At most {MOST_ITEMS:,}."
+
+
+class AddBook(graphene.Mutation):
+    """Add a book."""
+
+    Output = Book
+
+    class Arguments:
+        book = BOOK
+
+    def mutate(_root, _info: object, book: Fields) -> RowsByKey:
+        return RowsByKey("Book", [books.add(**book)])
+
+
+class UpdateBook(graphene.Mutation):
+    """Replace every field of a book."""
+
+    Output = Book
+
+    class Meta:
+        arguments = {"book_id": ID, "book": BOOK}  # `Arguments` would sort them by name
+
+    def mutate(_root, _info: object, book_id: str, book: Fields) -> RowsByKey:
+        return RowsByKey("Book", [books.update(book_id, **book)])
+
+
+class DeleteBook(graphene.Mutation):
+    """Delete a book. False when there is no such book."""
+
+    Output = graphene.Boolean
+
+    class Arguments:
+        book_id = ID
+
+    def mutate(_root, _info: object, book_id: str) -> bool:
+        return books.delete(book_id)
+
+
+class AddAuthor(graphene.Mutation):
+    """Add an author."""
+
+    Output = Author
+
+    class Arguments:
+        author = AUTHOR
+
+    def mutate(_root, _info: object, author: Fields) -> RowsByKey:
+        return RowsByKey("Author", [authors.add(**author)])
+
+
+class UpdateAuthor(graphene.Mutation):
+    """Replace both names of an author."""
+
+    Output = Author
+
+    class Meta:
+        arguments = {
+            "author_id": ID,
+            "author": AUTHOR,
+        }  # `Arguments` would sort them by name
+
+    def mutate(_root, _info: object, author_id: str, author: Fields) -> RowsByKey:
+        return RowsByKey("Author", [authors.update(author_id, **author)])
+
+
+class DeleteAuthor(graphene.Mutation):
+    """Delete an author. False when there is none; an error while there are books."""
+
+    Output = graphene.Boolean
+
+    class Arguments:
+        author_id = ID
+
+    def mutate(_root, _info: object, author_id: str) -> bool:
+        return authors.delete(author_id)
+
+
+class AddCategory(graphene.Mutation):
+    """Add a category."""
+
+    Output = Category
+
+    class Arguments:
+        category = CategoryInput(required=True, description="Its fields.")
+
+    def mutate(_root, _info: object, category: Fields) -> RowsByKey:
+        return RowsByKey("Category", [categories.add(**category)])
 
 
 class BookFault(graphene.ObjectType):
@@ -76,100 +140,76 @@ class BooksPayload(graphene.ObjectType):
         description="The items that are not accepted; nothing is stored if there are any.",
     )
 
-    def resolve_books(keys_and_faults: Any, info: GraphQLResolveInfo) -> Any:  # noqa: N805 - graphene's form
-        keys, faults = keys_and_faults
-        if faults:
-            return None
-        objects = objects_by_key(info, "Book", info.field_nodes, keys)
-        return [objects[key] for key in keys]
 
-    def resolve_errors(keys_and_faults: Any, _info: GraphQLResolveInfo) -> Any:  # noqa: N805
-        return [
+def payload(change: Callable[[Any], list[int]], items: Any) -> BooksPayload:
+    """Change a list of books; return those that are stored, or what is wrong with the items."""
+    try:
+        return BooksPayload(books=RowsByKey("Book", change(items)), errors=[])
+    except ItemsRefusedError as refusal:
+        faults = [
             BookFault(
                 index=fault.index,
                 code=fault.error.code,
                 message=str(fault.error),
                 field=fault.error.extensions.get("field"),
             )
-            for fault in keys_and_faults[1]
+            for fault in refusal.faults
         ]
+        return BooksPayload(errors=faults)
 
 
-def change_books(run: Callable[[Any], list[int]], items: Any, text: str) -> Any:
-    """Return a field of Mutation that changes a list of books."""
+class AddBooks(graphene.Mutation):
+    """Add books: all of them, or none."""
 
-    def resolve(_: None, info: GraphQLResolveInfo, books: list[Any]) -> Any:
-        info.context.authorize_change()
-        try:
-            return run(books), []
-        except ItemsRefusedError as refusal:
-            return [], refusal.faults
+    Output = BooksPayload
 
-    books = graphene.List(
-        graphene.NonNull(items), required=True, description=f"At most {MOST_ITEMS:,}."
-    )
-    return graphene.Field(BooksPayload, books=books, resolver=resolve, description=text)
+    class Arguments:
+        books = graphene.List(
+            graphene.NonNull(BookInput), required=True, description=MOST
+        )
+
+    def mutate(_root, _info: object, books: list[Fields]) -> BooksPayload:
+        return payload(book_lists.add, books)
 
 
-def delete_books(_: None, info: GraphQLResolveInfo, book_ids: list[str]) -> list[bool]:
-    info.context.authorize_change()
-    return book_lists.delete(book_ids)
+class UpsertBooks(graphene.Mutation):
+    """Add books, or replace those with the same external ids: all of them, or none."""
+
+    Output = BooksPayload
+
+    class Arguments:
+        books = graphene.List(
+            graphene.NonNull(BookUpsertInput), required=True, description=MOST
+        )
+
+    def mutate(_root, _info: object, books: list[Fields]) -> BooksPayload:
+        return payload(book_lists.upsert, books)
+
+
+class DeleteBooks(graphene.Mutation):
+    """Delete books. For each id, false when there is no such book."""
+
+    Output = graphene.List(graphene.NonNull(graphene.Boolean))
+
+    class Arguments:
+        book_ids = graphene.List(
+            graphene.NonNull(graphene.ID), required=True, description=MOST
+        )
+
+    def mutate(_root, _info: object, book_ids: list[str]) -> list[bool]:
+        return book_lists.delete(book_ids)
 
 
 class Mutation(graphene.ObjectType):
     """What can be changed."""
 
-    add_book = change(Book, lambda book: books.add(**book), "Add a book.", book=BOOK)
-    update_book = change(
-        Book,
-        lambda book_id, book: books.update(book_id, **book),
-        "Replace every field of a book.",
-        book_id=ID,
-        book=BOOK,
-    )
-    delete_book = change(
-        graphene.Boolean,
-        books.delete,
-        "Delete a book. False when there is no such book.",
-        book_id=ID,
-    )
-    add_author = change(
-        Author, lambda author: authors.add(**author), "Add an author.", author=AUTHOR
-    )
-    update_author = change(
-        Author,
-        lambda author_id, author: authors.update(author_id, **author),
-        "Replace both names of an author.",
-        author_id=ID,
-        author=AUTHOR,
-    )
-    delete_author = change(
-        graphene.Boolean,
-        authors.delete,
-        "Delete an author. False when there is none; an error while there are books.",
-        author_id=ID,
-    )
-    add_category = change(
-        Category,
-        lambda category: categories.add(**category),
-        "Add a category.",
-        category=CATEGORY,
-    )
-    add_books = change_books(
-        book_lists.add, BookInput, "Add books: all of them, or none."
-    )
-    upsert_books = change_books(
-        book_lists.upsert,
-        BookUpsertInput,
-        "Add books, or replace those with the same external ids: all of them, or none.",
-    )
-    delete_books = graphene.Field(
-        graphene.List(graphene.NonNull(graphene.Boolean)),
-        book_ids=graphene.List(
-            graphene.NonNull(graphene.ID),
-            required=True,
-            description=f"At most {MOST_ITEMS:,}.",
-        ),
-        resolver=delete_books,
-        description="Delete books. For each id, false when there is no such book.",
-    )
+    add_book = AddBook.Field()
+    update_book = UpdateBook.Field()
+    delete_book = DeleteBook.Field()
+    add_author = AddAuthor.Field()
+    update_author = UpdateAuthor.Field()
+    delete_author = DeleteAuthor.Field()
+    add_category = AddCategory.Field()
+    add_books = AddBooks.Field()
+    upsert_books = UpsertBooks.Field()
+    delete_books = DeleteBooks.Field()

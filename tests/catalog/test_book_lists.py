@@ -4,7 +4,12 @@ import pytest
 
 from catalog.book_lists import MOST_ITEMS
 from catalog.models import Book
-from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
+from tests.catalog.factories import (
+    AuthorFactory,
+    BookFactory,
+    CategoryFactory,
+    number_on,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +23,8 @@ DELETE = "mutation ($ids: [ID!]!) { deleteBooks(bookIds: $ids) }"
 
 @pytest.fixture(autouse=True)
 def author(db):
-    return AuthorFactory.create(id=1)
+    AuthorFactory.create(id=1)
+    number_on()
 
 
 def draft(name="Emma", **fields):

@@ -12,8 +12,8 @@ from django.test import Client
 
 from catalog.execution.context import Context
 from catalog.execution.operations import GraphQLRequest
+from catalog.execution.readings import RowsByKey
 from catalog.models import Book, Category
-from catalog.schema import mutations
 from catalog.views import executor
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
 from tests.factories import UserFactory
@@ -73,15 +73,15 @@ def remove_many(category):
 @pytest.fixture
 def before_the_answer(monkeypatch):
     """Start a call between a change and the reading of its answer; return the list of its task."""
-    answer, tasks = mutations.answer, []
+    run, tasks = RowsByKey.run, []
 
     def prepare(call, subject):
-        def patched(info, type_name, key):
-            monkeypatch.setattr(mutations, "answer", answer)
+        def patched(reading, level, level_run, *, is_list):
+            monkeypatch.setattr(RowsByKey, "run", run)
             tasks.append(started(call, subject))
-            return answer(info, type_name, key)
+            return run(reading, level, level_run, is_list=is_list)
 
-        monkeypatch.setattr(mutations, "answer", patched)
+        monkeypatch.setattr(RowsByKey, "run", patched)
         return tasks
 
     return prepare
