@@ -11,14 +11,17 @@ import zipfile
 from typing import Any, NotRequired, get_args, get_origin, get_type_hints
 
 import pytest
+import yaml
 from django.conf import settings
 from signpost_receiver import events
 
 import gateway.webhooks
 import recording.webhooks
 from tests.clients.verifying import CLIENTS
+from tests.running import ROOT
 from tests.tools import needs, pip
 
+PYTHON = "Programming Language :: Python :: 3."
 PRODUCTS = (recording.webhooks, gateway.webhooks)
 TYPES: dict[str, Any] = {
     name: kind for product in PRODUCTS for name, kind in product.EVENT_TYPES.items()
@@ -72,6 +75,21 @@ def test_the_packages_have_the_version_of_the_release():
     node = json.loads((CLIENTS / "typescript" / "package.json").read_text())
     versions = python["project"]["version"], node["version"]
     assert versions == (settings.VERSION, settings.VERSION)
+
+
+def test_the_workflow_runs_each_python_that_the_packages_name():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    strategies = [job.get("strategy") for job in workflow["jobs"].values()]
+    [pythons, again] = [chosen["matrix"]["python"] for chosen in strategies if chosen]
+    assert pythons == again == ["3.11", "3.12", "3.13", "3.14"]
+    for folder in (ROOT, CLIENTS / "python"):
+        project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        named = [
+            "3." + text.removeprefix(PYTHON)
+            for text in project["classifiers"]
+            if text.startswith(PYTHON)
+        ]
+        assert (named, project["requires-python"]) == (pythons, f">={pythons[0]}")
 
 
 def test_the_sample_of_the_readme_runs():

@@ -36,6 +36,12 @@ def test_publishing_replaces_a_task():
     assert Event.objects.get(owner="7").type == "summary.completed"
 
 
+@pytest.mark.django_db
+def test_a_task_of_another_queue_publishes():
+    run("tasks.md", "task-publish")["close_month"]("7")
+    assert Event.objects.get(owner="7").type == "summary.completed"
+
+
 def test_the_models_of_litellm_are_declared(tmp_path):
     text = sample("guides/from-litellm.md", "yaml", "move-litellm")
     file = tmp_path / "gateway.yaml"
