@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.chat.core.formats import CONTRACT, ApiFormat
@@ -79,10 +79,7 @@ class ChatContext:
 
     def report(self, value: Mapping[str, Any]) -> None:
         """Record the usage that an upstream reports before the stream ends."""
-        usage = Usage.read(value)
-        if usage is not None and "completion_tokens" not in value:
-            usage = replace(usage, completion_tokens=None)
-        self.usage = usage
+        self.usage = Usage.reported(value)
 
     def forget_body(self) -> None:
         """Release the request's body, which may be large; the length of its text stays."""

@@ -100,6 +100,14 @@ class Usage:
             is_sum,
         )
 
+    @classmethod
+    def reported(cls, value: Mapping[str, Any]) -> Usage | None:
+        """Return usage that is reported before the end: without a completion it is not known."""
+        usage = cls.read(value)
+        if usage is not None and "completion_tokens" not in value:
+            return replace(usage, completion_tokens=None)
+        return usage
+
     def with_completion(self, tokens: int) -> Usage:
         """Return the usage with an estimate of the completion, which is a part of a sum."""
         prompt, tokens = self.prompt_tokens, max(tokens, self.reasoning_tokens)

@@ -33,29 +33,11 @@ class ChunkTransformer(Transformer):
             json_numbers.read if api_format.is_openai else json_numbers.loads_any
         )
         self._held: Chunk | None = None
-        self._template: Template | None = None
         self._unfinished_choices: set[int] = set()
         self._finished_choices: set[int] = set()
         self._resumed_choices: set[int] = set()
 
-    def feed(self, payloads: list[bytes]) -> None:
-        for payload in payloads:
-            if self.is_done:
-                return
-            if self._held is None and self._template is not None:
-                match = self._template.apply(payload)
-                if match is not None:
-                    rewritten, length = match
-                    self._ready.append(rewritten)
-                    self.characters += length
-                    self.chunks += 1
-                    continue
-            self._transform(payload)
-
     def _transform(self, payload: bytes) -> None:
-        if payload == DONE:
-            self.is_done = True
-            return
         chunk = chunks.understand(chunks.parse(payload, self._loads))
         self.chunks += chunk.is_known
         if chunk.usage is not None:

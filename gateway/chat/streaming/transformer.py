@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from gateway.chat.core.chunks import Template
 from gateway.chat.core.sse import DONE
 from gateway.chat.core.usage_tokens import Usage
 
@@ -23,6 +24,8 @@ class Transformer:
     chunks = 0
     is_done = False  # the upstream has declared the end of the stream, and nothing counts any more
     _has_finished = False
+    # Of most of the events, which need not be parsed.
+    _template: Template | None = None
 
     def __init__(self) -> None:
         self._ready: list[bytes] = []  # events without their ends
@@ -35,7 +38,13 @@ class Transformer:
         for payload in payloads:
             if self.is_done:
                 return
-            if payload == DONE:
+            match = self._template.apply(payload) if self._template else None
+            if match is not None:
+                event, length = match
+                self._ready.append(event)
+                self.characters += length
+                self.chunks += 1
+            elif payload == DONE:
                 self.is_done = True
             else:
                 self._transform(payload)

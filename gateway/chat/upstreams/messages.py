@@ -40,10 +40,14 @@ WITHOUT_EFFECT: Mapping[str, tuple[Any, ...]] = {
     "top_logprobs": (0,),
     "store": (False,),
     "functions": ([],),
+    "function_call": ("auto", "none"),
     "modalities": (["text"],),
     "verbosity": ("medium",),
 }
-ALTERNATIVES = {"functions": "functions; use tools"}
+ALTERNATIVES = {
+    "functions": "functions; use tools",
+    "function_call": "function_call; use tool_choice",
+}
 TOOL_FIELDS = frozenset(
     {"name", "description", "parameters", "strict", "cache_control"}
 )
@@ -106,7 +110,9 @@ def _refuse_untranslatable(body: Mapping[str, Any]) -> None:
     ]
     if others:
         text = ", ".join(ALTERNATIVES.get(name, name) for name in others)
-        raise UnsupportedRequestError(text[:500], fields=others)
+        # Tools are never left out.
+        fields = [name for name in others if name not in ALTERNATIVES]
+        raise UnsupportedRequestError(text[:500], fields=fields)
     options = _object(body, "stream_options")
     if options.get("include_obfuscation") is False:
         options = {**options, "include_obfuscation": None}

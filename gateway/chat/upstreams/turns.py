@@ -77,7 +77,8 @@ def _role(message: Any) -> str:
         raise InvalidValueError("messages: each must be an object with a role.")
     role: str = message["role"]
     if role not in FIELDS:
-        raise UnsupportedRequestError(f"messages with the role {role}"[:500])
+        other = "; use tool" if role == "function" else ""
+        raise UnsupportedRequestError(f"messages with the role {role}{other}"[:500])
     refuse_others(message, FIELDS[role], f"messages with the role {role}")
     return role
 

@@ -159,20 +159,9 @@ class PassedStream(MessageEvents):
         super().__init__()
         self._model = model
         self._counts = MessageUsage()
-        self._template: Template | None = None
 
-    def feed(self, payloads: list[bytes]) -> None:
-        for block in payloads:
-            if self.is_done:
-                return
-            if self._template is not None:
-                match = self._template.apply(block)
-                if match is not None:
-                    self._ready.append(block)
-                    self.characters += match[1]
-                    self.chunks += 1
-                    continue
-            self._ready.append(self._transformed(block))
+    def _transform(self, payload: bytes) -> None:
+        self._ready.append(self._transformed(payload))
 
     def _transformed(self, block: bytes) -> bytes:
         payload = data_of(block)
@@ -202,7 +191,7 @@ class PassedStream(MessageEvents):
         if not isinstance(message, dict):
             return block
         self._counts.begin(message.get("usage"))
-        self._note_usage()
+        self.usage = Usage.reported(self._counts.as_openai())
         if message.get("model", self._model) == self._model:
             return block
         match = chunks.MODEL.search(block)
@@ -214,17 +203,10 @@ class PassedStream(MessageEvents):
 
     def _end(self, event: Mapping[str, Any]) -> None:
         self._counts.add(event.get("usage"))
-        self._note_usage()
+        self.usage = Usage.reported(self._counts.as_openai())
         delta = event.get("delta")
         if isinstance(delta, dict) and delta.get("stop_reason"):
             self._has_finished = True
-
-    def _note_usage(self) -> None:
-        value = self._counts.as_openai()
-        usage = Usage.read(value)
-        if usage is not None and "completion_tokens" not in value:
-            usage = replace(usage, completion_tokens=None)
-        self.usage = usage
 
     def end(self) -> bytes:
         """Return the last event if the upstream has left it out."""

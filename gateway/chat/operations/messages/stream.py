@@ -35,25 +35,11 @@ class MessageStream(MessageEvents):
         super().__init__()
         self._model = model
         self._prompt_tokens = prompt_tokens  # an estimate
-        self._template: Template | None = None
         self._blocks = Blocks(ids, self._send)
         self._numbers = answers.CallNumbers()
         self._calls: dict[int, Block] = {}
         self._finish_reason: str | None = None
         self._last_choice: Mapping[str, Any] = {}
-
-    def feed(self, payloads: list[bytes]) -> None:
-        for payload in payloads:
-            if self.is_done:
-                return
-            match = self._template.apply(payload) if self._template else None
-            if match is None:
-                super().feed([payload])
-                continue
-            event, length = match
-            self._ready.append(event)
-            self.characters += length
-            self.chunks += 1
 
     def _transform(self, payload: bytes) -> None:
         chunk = chunks.understand(chunks.parse(payload))

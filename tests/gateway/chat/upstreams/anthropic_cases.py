@@ -161,7 +161,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
     "messages: any other field": [
         (assistant(content="x", annotations=[], audio=None), spoken({"type": "text", "text": "x"})),
         (assistant(audio={"id": "x"}), "messages with the role assistant: audio"),
-        ({"messages": [{"role": "function"}]}, "messages with the role function"),
+        ({"messages": [{"role": "function"}]}, "messages with the role function; use tool"),
         (assistant(function_call={"name": "f"}), "messages with the role assistant: function_call"),
     ],
     "content: text": [
@@ -375,7 +375,9 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
     ],
     "functions, function_call": [
         ({"functions": []}, NOTHING),
-        ({"functions": [{"name": "f"}], "function_call": "auto"}, "functions; use tools, function_call"),
+        ({"function_call": "auto"}, NOTHING),
+        ({"functions": [{"name": "f"}], "function_call": "auto"}, "functions; use tools"),
+        ({"function_call": {"name": "f"}}, "function_call; use tool_choice"),
     ],
     "store, verbosity": [
         ({"store": False, "verbosity": "medium"}, NOTHING),
