@@ -26,6 +26,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from benchmarks import login_flood
 from recording.accounts import personal_tokens
 from recording.oauth import clients
 from recording.oauth.authorization import Authorization
@@ -175,9 +176,19 @@ class Command(BaseCommand):
             default=200,
             help="per round",
         )
+        parser.add_argument(
+            "--flood",
+            action="store_true",
+            help="measure instead what a flood of logins costs other requests",
+        )
 
     @override_settings(OAUTH_RATES={"token": ""})
-    def handle(self, *args: Any, requests: int, **options: Any) -> None:
+    def handle(
+        self, *args: Any, requests: int, flood: bool = False, **options: Any
+    ) -> None:
+        if flood:
+            self.stdout.write(login_flood.run())
+            return
         logging.disable(logging.INFO)
         bench = Bench()
         try:

@@ -71,8 +71,7 @@ class Command(BaseCommand):
             database = options["database_url"] or f"sqlite:///{folder}/bench.sqlite3"
             prepare(database)
             variables = environment(database) | {"CATALOG_WRITES": "open"}
-            filling = (*BENCHMARKS, "hostile", "--fill")
-            token = subprocess.check_output(filling, env=variables, text=True).strip()  # noqa: S603
+            token = token_of_an_account(variables)
             with web(variables, Path(folder) / "web.log") as server:
                 faults = self.measure(server, token, options)
         if faults:
@@ -269,6 +268,12 @@ def _status(server: Server, field: str) -> float:
     lines = Path(f"/proc/{server.pid}/status").read_text().splitlines()
     [line] = [line for line in lines if line.startswith(field)]
     return int(line.split()[1]) / 1024
+
+
+def token_of_an_account(variables: dict[str, str]) -> str:
+    """Fill the database of these variables in a process of its own; return a token."""
+    filling = (*BENCHMARKS, "hostile", "--fill")
+    return subprocess.check_output(filling, env=variables, text=True).strip()  # noqa: S603
 
 
 def fill() -> str:

@@ -10,6 +10,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from oauth2_provider.models import AccessToken
 
+from benchmarks import login_flood
 from benchmarks.__main__ import command
 from benchmarks.auth import Bench, BenchError
 from recording.models import PersonalToken
@@ -32,3 +33,9 @@ def test_the_benchmark_stops_at_an_answer_that_is_not_the_expected_one():
     bench = Bench()
     with pytest.raises(BenchError, match="GET /v1/webhooks: 401"):
         bench.get("rec_at_nonsense")
+
+
+def test_a_flood_is_told_by_the_ratio_of_each_round():
+    rounds = [([0.004], [0.008]), ([0.002], [0.010]), ([0.004], [0.012])]
+    assert "4.0 ms alone, 10.0 ms beside" in login_flood.summary(rounds)
+    assert "ratio 3.00 (2.00 to 5.00)" in login_flood.summary(rounds)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from threading import BoundedSemaphore
 
 import structlog
@@ -14,12 +15,14 @@ from redis.exceptions import RedisError
 
 from recording.oauth import throttles
 from recording.oauth.errors import OAuthError, error_page
+from webhooks_core.web import event_loop
 
 log = structlog.stdlib.get_logger("signpost.oauth")
 
 HASHES_AT_ONCE = 2
 WAITING = 2
 WAIT_S = 2.0
+PAUSE_S = 1.0
 
 View = Callable[..., HttpResponse]
 
@@ -33,7 +36,7 @@ class LoginBusyError(OAuthError):
 
 
 class LoginSlots:
-    """Runs a few logins simultaneously, lets a few more wait, and refuses all others immediately.
+    """Runs a few logins simultaneously, lets a few more wait, and refuses all others.
 
     A password hash takes a processor for a third of a second, on purpose, and a web process has
     few threads: logins never occupy more than half of them.
@@ -71,13 +74,28 @@ def limited(view: View) -> View:
         if request.method != "POST":
             return view(request, *args, **kwargs)
         try:
-            count(request)
+            if event_loop.RESULT not in request.META:  # it was counted before the pause
+                count(request)
             with login_slots().slot():
                 return view(request, *args, **kwargs)
+        except LoginBusyError as error:
+            return _once_more(request) or refused(request, error)
         except OAuthError as error:
             return refused(request, error)
 
     return limited_view
+
+
+def _once_more(request: HttpRequest) -> HttpResponse | None:
+    """Have the server run this request again after a pause; None when that has been done.
+
+    The pause occupies no thread. Without it, clients that repeat a refused login immediately
+    occupy the process with refusals.
+    """
+    if event_loop.OFFERED not in request.META or event_loop.RESULT in request.META:
+        return None
+    request.META[event_loop.WORK] = partial(asyncio.sleep, PAUSE_S)
+    return HttpResponse()
 
 
 def count(request: HttpRequest) -> None:

@@ -81,7 +81,7 @@ def test_the_api_responds_while_sixteen_logins_are_in_flight(watch):
             refused = 16 - logins.HASHES_AT_ONCE - logins.WAITING
             until(
                 lambda: sum(login.done() for login in under_way) >= refused,
-                "most logins are refused at once",
+                "most logins are refused",
             )
             bearer = {"Authorization": f"Bearer {token}"}
             responses = [
@@ -113,6 +113,29 @@ def test_a_few_logins_wait_for_a_slot(monkeypatch, watch):
         watch.gate.set()
         assert {login.result() for login in under_way} == {200}
     assert watch.most == logins.HASHES_AT_ONCE
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("refusals", "status"), [(0, 200), (1, 200), (2, 503)])
+def test_a_login_without_a_slot_is_tried_once_more_and_counted_once(
+    monkeypatch, refusals, status
+):
+    class BusyAtFirst(logins.LoginSlots):
+        calls = 0
+
+        def slot(self) -> Any:
+            self.calls += 1
+            if self.calls <= refusals:
+                raise logins.LoginBusyError
+            return super().slot()
+
+    slots, counted = BusyAtFirst(threads=8), list[Any]()
+    monkeypatch.setattr(logins, "login_slots", lambda: slots)
+    monkeypatch.setattr(logins, "PAUSE_S", 0)
+    monkeypatch.setattr(logins, "count", counted.append)
+    with bridged(with_own_connection, threads=8) as url:
+        assert log_in(url, "nobody") == status
+    assert (slots.calls, len(counted)) == (min(refusals + 1, 2), 1)
 
 
 @pytest.mark.parametrize(
