@@ -34,7 +34,7 @@ test: $(VENV)/dev.stamp ## Set up and run the tests, but for slow ones: two to t
 test-all: $(VENV)/dev.stamp ## Run all tests, with whole instances, killed processes, browsers and long searches
 	@$(PY) -m pytest -n auto $(ARGS)
 
-coverage: $(VENV)/dev.stamp ## Run the whole test suite and tell which lines and branches it missed
+coverage: $(VENV)/dev.stamp ## Run the whole test suite, tell which lines and branches it missed, and fail if they are too many
 	@$(PY) -m pytest -n auto --cov
 
 install: $(VENV)/dev.stamp ## Set up only, with the development dependencies

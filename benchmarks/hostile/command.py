@@ -17,6 +17,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPException
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Self
 
@@ -117,9 +118,12 @@ class Row:
         row = cls(hostile.name)
         before = memory(server)
         for step in STEPS:
-            request = prepared(hostile, hostile.size * step, token)
+            size = hostile.size * step
             best = min(
-                (cls._once(server, request) for _ in range(rounds)),
+                (
+                    cls._once(server, prepared(hostile, size, token))
+                    for _ in range(rounds)
+                ),
                 key=lambda result: result[0],
             )
             row.cpu.append(best[0])
@@ -134,14 +138,23 @@ class Row:
         before = server.cpu()
         with Bystanders(server.port) as others:
             status = send(server.port, *request)
-        return server.cpu() - before - others.cpu, status, others
+        return max(server.cpu() - before - others.cpu, 0.0), status, others
 
     @property
     def exponent(self) -> float:
-        """Return how the time grows with the size, 1 for in proportion."""
-        if self.cpu[-1] < SHORTEST_S:
-            return 0.0
-        return math.log(self.cpu[-1] / max(self.cpu[0], 0.01), STEPS[-1])
+        """Return how the time grows with the size, 1 for in proportion.
+
+        The largest of all pairs of sizes: a request of 4n may be refused at once.
+        """
+        measured = zip(STEPS, self.cpu, strict=True)
+        return max(
+            (
+                math.log(more / max(less, 0.01), large / small)
+                for (small, less), (large, more) in combinations(measured, 2)
+                if more >= SHORTEST_S
+            ),
+            default=0.0,
+        )
 
     def faults(self) -> list[str]:
         found = self.others.faults(self.name)

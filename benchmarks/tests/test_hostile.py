@@ -30,6 +30,12 @@ def test_growth_stalls_and_crashes_are_faults():
     assert len(row.faults()) == 3
 
 
+def test_growth_is_seen_although_the_largest_request_is_refused():
+    row = Row("an example")
+    row.cpu, row.statuses = [0.2, 0.8, 0.0], [200, 200, 413]
+    assert row.faults() == ["an example: grows as n^2.0"]
+
+
 def test_requests_in_proportion_to_their_size_are_no_fault():
     row = Row("an example")
     row.cpu, row.statuses = [0.1, 0.2, 0.4], [200, 400, 413]

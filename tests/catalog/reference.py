@@ -29,22 +29,22 @@ from graphql import (
 from graphql.execution.values import get_variable_values
 
 from catalog.models import Author, Book, Category
+from tests.catalog.reference_changes import (
+    add_category,
+    draft,
+    person,
+    remove,
+    replace,
+)
+from tests.catalog.reference_rows import (
+    Rows,
+    books_of,
+    everything,
+    refusal,
+    row_by_id,
+)
 
 SDL = Path(__file__).parents[2] / "docs" / "api" / "catalog.graphql"
-Rows = list[Any]
-
-
-def refusal(code: str, message: str = "", **more: Any) -> GraphQLError:
-    return GraphQLError(message, extensions={"code": code, **more})
-
-
-def everything(model: Any) -> Rows:
-    return sorted(model.objects.all(), key=lambda row: row.pk)
-
-
-def row_by_id(model: Any, key: object) -> Any:
-    """Return the row that an id names; other texts than a row's own id name nothing."""
-    return next((row for row in everything(model) if str(row.pk) == str(key)), None)
 
 
 def matches(part: str | None, text: str) -> bool:
@@ -98,11 +98,6 @@ def by_name(_: Any, name: str | None = None) -> Any:
 def search(_: Any, title: str) -> Rows:
     books = [book for book in everything(Book) if matches(title, book.name)]
     return sorted(books, key=lambda book: (book.name, book.pk))
-
-
-def books_of(owner: Any) -> Rows:
-    column = "author_id" if isinstance(owner, Author) else "category_id"
-    return [book for book in everything(Book) if getattr(book, column) == owner.pk]
 
 
 def fulfils(row: Any, conditions: dict[str, Any]) -> bool:
@@ -260,70 +255,6 @@ def cut(
             and any(not before(after, place(row)) for row in rows),
         },
     }
-
-
-def text(value: str | None, field: str, most: int = 255, *, blank: bool = False) -> Any:
-    if value is not None and (
-        (not blank and not value.strip()) or "\0" in value or len(value) > most
-    ):
-        raise refusal("BAD_USER_INPUT", field=field)
-    return value
-
-
-def draft(book: dict[str, Any]) -> dict[str, Any]:
-    text(book["name"], "name")
-    if book["pageCount"] < 0:
-        raise refusal("BAD_USER_INPUT", field="pageCount")
-    author = row_by_id(Author, book["authorId"])
-    if author is None:
-        raise refusal("NOT_FOUND", field="authorId")
-    category = None
-    if book.get("categoryId") is not None:
-        category = row_by_id(Category, book["categoryId"])
-        if category is None:
-            raise refusal("NOT_FOUND", field="categoryId")
-    return {
-        "name": book["name"],
-        "page_count": book["pageCount"],
-        "author": author,
-        "category": category,
-    }
-
-
-def person(author: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "first_name": text(author["firstName"], "firstName"),
-        "last_name": text(author["lastName"], "lastName"),
-    }
-
-
-def replace(model: Any, key: str, columns: dict[str, Any]) -> Any:
-    row = row_by_id(model, key)
-    if row is None:
-        raise refusal("NOT_FOUND", field="id")
-    for column, value in columns.items():
-        setattr(row, column, value)
-    row.save()
-    return row
-
-
-def remove(model: Any, key: str) -> bool:
-    row = row_by_id(model, key)
-    if row is None:
-        return False
-    if model is Author and (books := books_of(row)):
-        raise refusal("AUTHOR_HAS_BOOKS", bookCount=len(books))
-    row.delete()
-    return True
-
-
-def add_category(_: Any, category: dict[str, Any]) -> Category:
-    return Category.objects.create(
-        name=text(category["name"], "name"),
-        description=text(
-            category.get("description"), "description", 10_000, blank=True
-        ),
-    )
 
 
 RESOLVERS: dict[str, dict[str, Any]] = {

@@ -269,26 +269,6 @@ def test_a_long_document_is_cut_and_a_list_reads_no_text(
     assert not [query["sql"] for query in queries if '"content"' in query["sql"]]
 
 
-def test_a_list_costs_the_same_whatever_its_length(admin_client, acme):
-    def cost() -> list[int]:
-        counts = []
-        for address in (KEYS, DECISIONS, DOCUMENTS):
-            page(admin_client, address)
-            with CaptureQueriesContext(connection) as queries:
-                page(admin_client, address)
-            counts.append(len(queries))
-        return counts
-
-    counts = []
-    for number in range(2):
-        for one in range(1 + 4 * number):
-            make()
-            deny()
-            acme.ingest(f"text {number} {one}")
-        counts.append(cost())
-    assert counts[0] == counts[1]
-
-
 # ── Endpoints ───────────────────────────────────────────────────────────────────────
 
 

@@ -51,18 +51,6 @@ def test_recordings_are_listed_and_searched(admin_client, user):
     assert "aud_1" in page(admin_client, f"{RECORDINGS}?q=ada")
 
 
-def test_the_lists_cost_the_same_queries_however_long(admin_client, user):
-    page(admin_client, RECORDINGS)  # the first use of a session is stored
-    counts = []
-    for start in (0, 10):
-        for number in range(start, start + 5):
-            imported(user, f"aud_{number}")
-            personal_tokens.create(user=user, days=1)
-        pages = (RECORDINGS, TOKENS)
-        counts.append([queries_of(admin_client, address) for address in pages])
-    assert counts[0] == counts[1]
-
-
 def test_a_list_never_reads_the_documents(admin_client, user):
     imported(user, "aud_1")
     with CaptureQueriesContext(connection) as queries:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import subprocess
 import sys
 
@@ -118,5 +119,9 @@ with SpooledBody(50_000) as body:
         print(error.strerror)
 """
     command = [sys.executable, "-c", asked]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    own = dict(os.environ)
+    own.pop("COVERAGE_PROCESS_CONFIG", None)  # its file would not fit either
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=own
+    )
     assert (ended.stdout, ended.stderr) == ("File too large\n", "")

@@ -19,6 +19,7 @@ from gateway.chat import runtime
 from gateway.chat.loop_thread import LOOP_THREAD, LoopThread
 from gateway.chat.models import UsageRecord
 from gateway.chat.routing import Router
+from gateway.configuration.shapes import Target
 from gateway.identity import Caller
 from gateway.models import PolicyDecision
 from tests.gateway.chat.harness import (
@@ -46,7 +47,15 @@ from tests.gateway.chat.mock_upstream import (
     answers,
     sends,
 )
+from tests.gateway.chat.operations.messages.conftest import V1_MESSAGES
 from tests.gateway.chat.test_models import ask_models
+from tests.gateway.chat.upstreams.anthropic_events import (
+    MESSAGE,
+    TEXT_STREAM,
+    named,
+    sends_events,
+    stopped,
+)
 from tests.running import PATIENCE_S
 
 both = pytest.mark.parametrize("way", [ASGI, WSGI], indirect=True)
@@ -157,6 +166,29 @@ def test_a_client_that_leaves_a_stream_ends_the_upstreams_call(gateway, upstream
             pass
     assert gateway.settled(lambda: upstream.hung_up)
     assert gateway.recorded().status == 499
+
+
+@both
+def test_messages_come_back_in_anthropics_shape(gateway, upstream):
+    version = {"anthropic-version": "2023-06-01"}
+    target = Target(upstream.url, "upstream-model", "sk-ant-secret")
+    gateway.declare(name="claude", upstream="anthropic", targets=(target,))
+    upstream.script = answers(MESSAGE, request_id="req_1")
+    response = gateway.post(path=V1_MESSAGES, model="claude", headers=version)
+    assert response.json() == {**MESSAGE, "model": "claude"}
+    assert response.headers["request-id"] == "req_1"
+    upstream.script = sends_events(*TEXT_STREAM, *stopped("end_turn"))
+    response = gateway.post(path=V1_MESSAGES, model="claude", stream=True)
+    assert response.headers["Content-Type"] == "text/event-stream"
+    assert response.content.endswith(named({"type": "message_stop"}))
+    counted = gateway.post(path=f"{V1_MESSAGES}/count_tokens")
+    assert counted.json() == {"input_tokens": 6, "estimated": True}
+    error = {"type": "overloaded_error", "message": "Overloaded"}
+    overloaded = {"type": "error", "error": error}
+    upstream.script = answers(overloaded, 529, x_should_retry="false")
+    refused = gateway.post(path=V1_MESSAGES, model="claude")
+    assert (refused.status_code, refused.json()) == (529, overloaded)
+    assert refused.headers["x-should-retry"] == "false"
 
 
 @both

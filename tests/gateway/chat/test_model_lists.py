@@ -10,11 +10,10 @@ import requests
 
 from gateway.configuration.shapes import Allow
 from tests.documented import assert_response_documented
-from tests.gateway.chat.harness import ASGI, IDENTITY, NOT_FOUND, SHORT_CUT, WSGI
+from tests.gateway.chat.harness import IDENTITY, NOT_FOUND
 from tests.running import PATIENCE_S
 
 NAMES = [f"claude-{number}" for number in range(5)]
-every_way = pytest.mark.parametrize("way", [SHORT_CUT, ASGI, WSGI], indirect=True)
 
 
 def ask(gateway: Any, path: str, **headers: str) -> Any:
@@ -38,7 +37,6 @@ def models(gateway) -> None:
     "GET /v1/models?limit=1000 answers without a redirect",
     "data: id and display_name",
 )
-@every_way
 def test_models_are_described_as_anthropic_does(gateway):
     page = ask(gateway, "/v1/models?limit=1000").json()
     assert [model["id"] for model in page["data"]] == NAMES
@@ -74,7 +72,6 @@ def test_a_page_of_models(gateway, query, numbers, has_more):
     assert page["first_id"] == (f"claude-{numbers[0]}" if numbers else None)
 
 
-@every_way
 def test_errors_have_anthropics_shape(gateway):
     for path, status, kind, text in (
         ("/v1/models?limit=0", 400, "invalid_request_error", "limit: must be 1 to 1000."),

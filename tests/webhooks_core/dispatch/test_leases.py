@@ -154,17 +154,16 @@ def test_five_interruptions_fail_a_delivery_and_do_not_count_as_failures():
     assert target.consecutive_failures == 0
 
 
-def test_an_interrupted_attempt_started_when_it_was_claimed():
+def test_an_interrupted_attempt_started_when_it_was_claimed(clock):
     EndpointFactory.create(url=URL)
     dead = SteppedDispatcher()
-    with later(10):
-        publish_event()
-        assert len(dead.claim()) == 1
-    with later(30):
-        assert leases.expire_dead() == 1
-    attempt = Attempt.objects.get()
-    assert attempt.started_at - dead.lease.started_at > timedelta(seconds=9)
-    assert attempt.started_at - dead.lease.started_at < timedelta(seconds=20)
+    clock.shift(10)
+    publish_event()
+    assert len(dead.claim()) == 1
+    claimed_at = timezone.now()
+    clock.shift(20)
+    assert leases.expire_dead() == 1
+    assert Attempt.objects.get().started_at == claimed_at
 
 
 def test_interruptions_do_not_shorten_the_retries():

@@ -79,11 +79,11 @@ def test_requests_that_wait_behind_a_time_out_are_released():
             [request(n, server.url, limit=1, timeout_s=0.1) for n in range(5)]
         )
         results = collect(sender, 5)
-    outcomes = [
-        result.outcome for result in sorted(results, key=lambda result: result.key)
-    ]
-    assert outcomes == [Outcome.TIMEOUT, None, None, None, None]
-    assert len(server.requests) == 1
+    first, *rest = sorted(results, key=lambda result: result.key)
+    # A slow machine may need longer than that for the connection.
+    assert first.outcome in {Outcome.TIMEOUT, Outcome.CONNECT}
+    assert [result.outcome for result in rest] == 4 * [None]
+    assert len(server.requests) <= 1
 
 
 def test_only_requests_that_have_not_started_are_released():

@@ -87,7 +87,6 @@ def test_a_silent_stream_sends_comments_and_goes_on(gateway, upstream, path):
     assert context.usage.completion_tokens == USAGE["completion_tokens"]
 
 
-@every_way
 @PATHS
 def test_a_comment_never_stands_inside_an_event(gateway, upstream, path):
     large = [event(chunk(letter * 2**20)) for letter in "abcd"]
@@ -101,7 +100,6 @@ def test_a_comment_never_stands_inside_an_event(gateway, upstream, path):
     )
 
 
-@every_way
 @PATHS
 def test_a_failure_after_silence_is_still_the_last_event(gateway, upstream, path):
     body = body_around(gateway, upstream, STREAM[:1], (None,), path=path)
@@ -117,7 +115,6 @@ def test_a_client_that_leaves_a_silent_stream_has_left(gateway, upstream):
     assert gateway.settled(lambda: upstream.hung_up)
 
 
-@every_way
 def test_there_are_no_comments_without_an_interval(gateway, upstream, settings):
     settings.CHAT_KEEPALIVE_S = 0
     upstream.script = sends(STREAM[0], 0.2, *STREAM[1:], DONE)

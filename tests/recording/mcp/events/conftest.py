@@ -58,3 +58,12 @@ class EventsClient(Client):
 @pytest.fixture
 def events(api) -> EventsClient:
     return EventsClient(api)
+
+
+def subscribe(events, server, **params):
+    return events.do("subscribe", name=EVENT, **{"delivery": server.delivery} | params)
+
+
+def refused(events, server, **params):
+    params = {"name": EVENT, "delivery": server.delivery} | params
+    return events.refused("subscribe", **params)

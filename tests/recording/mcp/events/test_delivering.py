@@ -18,7 +18,7 @@ from recording.models import EventSubscription, PersonalToken
 from recording.webhooks import EVENTS_PROFILE
 from tests.recording.mcp.conftest import store
 from tests.recording.mcp.events.callback import callback, make_secret
-from tests.recording.mcp.events.test_subscribing import subscribe
+from tests.recording.mcp.events.conftest import subscribe
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import profiles
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event

@@ -12,8 +12,8 @@ from recording.mcp.events import endings
 from recording.models import EventSubscription, PersonalToken
 from tests.recording.mcp.conftest import store
 from tests.recording.mcp.events.callback import callback
+from tests.recording.mcp.events.conftest import refused, subscribe
 from tests.recording.mcp.events.test_delivering import retry
-from tests.recording.mcp.events.test_subscribing import refused, subscribe
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import tasks
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event

@@ -13,7 +13,7 @@ from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.messages import blocks
 from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.operations.messages.stream import MessageStream
-from tests.gateway.chat.harness import ASGI, MESSAGES, SHORT_CUT, WSGI
+from tests.gateway.chat.harness import MESSAGES
 from tests.gateway.chat.mock_upstream import (
     DONE,
     STREAM,
@@ -25,8 +25,6 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-
-every_way = pytest.mark.parametrize("way", [SHORT_CUT, ASGI, WSGI], indirect=True)
 
 
 def events_of(body: bytes) -> list[dict[str, Any]]:
@@ -91,7 +89,6 @@ def first(index: int, arguments: str = "") -> dict[str, Any]:
     "message_delta and message_stop end each response",
     "content-type: text/event-stream",
 )
-@every_way
 def test_a_stream_is_a_message_in_the_apis_order(small, upstream, gateway):
     usage = {
         "prompt_tokens": 9,
@@ -263,7 +260,6 @@ def test_the_end_waits_for_the_usage_and_not_for_ever(small, upstream, gateway):
     "claude-code",
     "a body that ends earlier is a dropped connection, never a complete one",
 )
-@every_way
 @pytest.mark.parametrize("end", [(None,), (), (DONE,)])
 @pytest.mark.parametrize("parts", [STREAM[:1], STREAM[:2], TOOL_STREAM[:2]])
 def test_a_stream_that_is_cut_off_ends_with_an_error(

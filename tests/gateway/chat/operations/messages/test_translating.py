@@ -13,7 +13,7 @@ from gateway.chat.core.model_request import ModelRequest
 from gateway.chat.operations.messages import translating
 from gateway.chat.upstreams.base import Job
 from gateway.configuration.shapes import ModelEntry, Target
-from tests.gateway.chat.harness import ASGI, NOT_FOUND, SHORT_CUT, WSGI
+from tests.gateway.chat.harness import NOT_FOUND
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     USAGE,
@@ -26,7 +26,6 @@ from tests.gateway.chat.operations.messages.test_oracle import EVENT
 from tests.gateway.chat.operations.messages.test_stream import events_of
 from tests.gateway.chat.upstreams.anthropic_events import MESSAGE
 
-every_way = pytest.mark.parametrize("way", [SHORT_CUT, ASGI, WSGI], indirect=True)
 STREAM_OR_NOT = pytest.mark.parametrize("stream", [False, True])
 SCHEMA = {"type": "object"}
 
@@ -36,7 +35,6 @@ def completion(**message: Any) -> dict[str, Any]:
     return {**COMPLETION, "choices": [choice]}
 
 
-@every_way
 def test_a_completion_becomes_a_message(small, upstream, gateway):
     upstream.script = answers(COMPLETION)
     response = small(headers={"X-Request-Id": "req-7"})
@@ -245,7 +243,6 @@ def test_errors_have_anthropics_shape(
     assert retry == ("false" if status == 401 else None)
 
 
-@every_way
 def test_a_request_that_is_refused_never_reaches_the_upstream(small, upstream, gateway):
     for fields, status, message in (
         ({"model": "absent"}, 404, NOT_FOUND),
@@ -368,7 +365,6 @@ def test_extra_fields_of_an_entry_reach_its_own_kind_of_upstream(
 
 
 @pytest.mark.spec("claude-code", "/v1/messages, and /v1/messages/count_tokens")
-@every_way
 def test_tokens_are_estimated_and_marked(small, upstream, gateway):
     image = {"type": "image", "source": {"type": "base64", "data": "x" * 4000}}
     text = {"type": "text", "text": "x" * 40}
@@ -383,7 +379,6 @@ def test_tokens_are_estimated_and_marked(small, upstream, gateway):
     "claude-code",
     "x-claude-code-session-id, -agent-id and -parent-agent-id attribute requests",
 )
-@every_way
 def test_a_session_of_claude_code_is_recorded(small, upstream, gateway):
     upstream.script = answers(COMPLETION)
     small(
