@@ -65,15 +65,6 @@ class BudgetForm(forms.ModelForm[Budget]):
 COLUMNS = [field for field in Budget._meta.fields if field.name != "id"]  # noqa: SLF001 - public by use
 
 
-class UsedNow(NamedTuple):
-    """One counter of a budget in its current window."""
-
-    subject: str
-    used: str
-    left: str
-    percent: int
-
-
 @admin.register(Budget)
 class BudgetAdmin(CappedAdmin[Budget]):
     form = BudgetForm
@@ -157,16 +148,7 @@ def _whose(callers: Iterable[str], models: Iterable[str]) -> str:
     return f"{callers} for {models}" if models else callers
 
 
-def _used(entry: BudgetEntry, now: datetime) -> list[UsedNow]:
+def _used(entry: BudgetEntry, now: datetime) -> list[reports.BudgetUse]:
     """Return the counters of a budget that have used the most."""
     rows = reports.current_counters([entry], now).order_by("-amount", "subject")
-    limit = entry.counted_limit
-    return [
-        UsedNow(
-            row.subject or "all together",
-            str(reports.shown(entry, row.amount)),
-            str(reports.shown(entry, max(0, limit - row.amount))),
-            row.amount * 100 // limit,
-        )
-        for row in rows[:SHOWN_COUNTERS]
-    ]
+    return reports.uses([entry], rows[:SHOWN_COUNTERS], now)

@@ -33,6 +33,7 @@ GROUPS = {
     "day": described("The day in UTC.", DAY),
     "principal": described("Who sent the requests."),
     "model": described("The name of the model endpoint."),
+    "key": described("The number of the gateway key; empty: identity headers."),
     "session": described("The session of Claude Code, or empty."),
     "agent": described("The agent of the session, or empty for the main one."),
 }

@@ -37,7 +37,7 @@ class UsageQuery(serializers.Serializer[Any]):
     group_by = StrictCharField(
         required=False,
         allow_blank=True,
-        help_text="Of day, principal, model, session, agent.",
+        help_text="Of day, principal, model, key, session, agent.",
     )
     principal = StrictCharField(
         required=False, allow_blank=True, help_text="Only what it sent."
@@ -45,7 +45,11 @@ class UsageQuery(serializers.Serializer[Any]):
     model = StrictCharField(
         required=False, allow_blank=True, help_text="Only this model endpoint."
     )
-
+    key = StrictCharField(
+        required=False,
+        allow_blank=True,
+        help_text="Only this number of a gateway key; empty: identity headers.",
+    )
     session = StrictCharField(
         required=False, allow_blank=True, help_text="Only this session of Claude Code."
     )

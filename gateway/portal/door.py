@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.views.decorators.csrf import csrf_exempt
@@ -22,6 +23,7 @@ from gateway.events import Origin
 from gateway.identity import Caller
 from gateway.models import PortalLink
 from gateway.portal import cookies, links, pages
+from gateway.rights import REQUESTS, USAGE
 from gateway.subscriptions import Subscriptions
 from gateway.throttles import (
     CallerThrottle,
@@ -41,6 +43,12 @@ THROTTLES: Mapping[str, type[CallerThrottle]] = {
     "replay": ReplayThrottle,
 }
 SAFE = ("GET", "HEAD")
+# The tabs beside webhooks: name, address, and the scope that shows them.
+TABS = (
+    ("Usage", "portal:usage", USAGE),
+    ("Requests", "portal:requests", REQUESTS),
+    ("Keys", "portal:keys", USAGE),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +56,7 @@ class Visitor(Owner):
     """A tenant, and the person who has opened a link to its portal."""
 
     link: PortalLink
+    caller: Caller
     form_token: str
 
 
@@ -92,12 +101,22 @@ class PortalDoor(Door):
             Subscriptions(Origin.of(caller, request), by=changes.owner(link.actor)),
             frozenset(map(Capability, link.capabilities)),
             link=link,
+            caller=caller,
             form_token=form_token,
         )
 
     def context(self, owner: Owner) -> Mapping[str, Any]:
         visitor = cast("Visitor", owner)
-        return {"link": visitor.link, "csrf_token": visitor.form_token}
+        tabs = [
+            (name, reverse(address))
+            for name, address, scope in TABS
+            if scope in visitor.caller.rights.scopes
+        ]
+        return {
+            "link": visitor.link,
+            "csrf_token": visitor.form_token,
+            "tabs": tabs,
+        }
 
     def confirm(self, request: HttpRequest, address: str) -> HttpResponse | None:
         """Ask for nothing: a visitor has no password."""

@@ -1,4 +1,4 @@
-"""The addresses of the portal: its links over the API, the page of a link, the pages of webhooks."""
+"""The addresses of the portal: its links over the API, the page of a link, its pages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,24 @@ from django.urls import include, path
 
 from gateway.portal.api import PortalLinkView, PortalView
 from gateway.portal.door import PortalDoor
+from gateway.portal.request_log import Request, Requests
+from gateway.portal.usage import Keys, Usage
 from gateway.portal.views import OpenLink
 from webhooks_core.pages.urls import urls as webhook_pages
+
+PAGES = webhook_pages(
+    PortalDoor(),
+    {
+        "usage": ("/usage", Usage),
+        "requests": ("/requests", Requests),
+        "request": ("/requests/<str:request_id>", Request),
+        "keys": ("/keys", Keys),
+    },
+)
 
 urlpatterns = [
     path("v1/portal", PortalView.as_view()),
     path("v1/portal/<str:link_id>", PortalLinkView.as_view()),
     path("portal/open/<str:token>", OpenLink.as_view()),
-    path("portal", include(webhook_pages(PortalDoor()), namespace="portal")),
+    path("portal", include(PAGES, namespace="portal")),
 ]

@@ -15,6 +15,7 @@ from playwright.sync_api import Page
 from tests.browser.test_every_page import OWN
 from tests.factories import UserFactory
 from tests.gateway.portal.conftest import delivery_of, endpoint_of, new_link
+from tests.gateway.portal.test_tenant_pages import fill as fill_tenant
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import endpoints
@@ -126,7 +127,10 @@ def test_axe_finds_nothing_in_the_portal(live_server, page, axe):
     page.get_by_role("button", name="Open").click()
     page.wait_for_url("**/portal")
     found["start"] = violations(page, axe)
-    for path in (one, f"{one}/secret", f"{one}/delete/none"):
+    _, row = fill_tenant("acme")
+    tabs = ("usage", "requests", f"requests/{row.public_id}", "keys")
+    portal = [f"{live_server.url}/portal/{name}" for name in tabs]
+    for path in (one, f"{one}/secret", f"{one}/delete/none", *portal):
         page.goto(path)
         found[path] = violations(page, axe)
     page.goto(one)

@@ -13,9 +13,11 @@ from playwright.sync_api import Page, Request
 
 from gateway import keys, policy, static_subscriptions
 from gateway.chat.budget_models import Budget
+from gateway.chat.metering import usage
 from gateway.chat.metering.budget_counters import CounterKey
 from gateway.chat.metering.budget_stores import add_to_rows
 from gateway.chat.metering.windows import start_of
+from gateway.chat.models import LoggedRequest
 from gateway.configuration.shapes import (
     Configuration,
     StaticSubscription,
@@ -26,6 +28,8 @@ from gateway.models import Document, GatewayKey, PolicyDecision
 from gateway.portal import links
 from tests.browser.staff import log_in
 from tests.docs.filling import fill_products
+from tests.gateway.chat.factories import LoggedRequestFactory
+from tests.gateway.chat.metering.test_usage import ended
 from tests.gateway.client import Api
 from tests.receiver import receiver
 from tests.running import PATIENCE_S
@@ -76,7 +80,9 @@ def fill() -> None:
     )
     Budget.objects.create(name="b" * 64, limit=10**9, per=["principal", "model"])
     start = int(start_of("month", datetime.now(UTC)).timestamp())
-    add_to_rows({CounterKey("b" * 64, SCRIPT + "x" * 300, start, ""): 10**8})
+    add_to_rows({CounterKey("b" * 64, SCRIPT + "x" * 300, start, "acme"): 10**8})
+    usage.write([ended(at=datetime.now(UTC), model="m" * 128)])
+    LoggedRequestFactory.create(model="m" * 128, excerpt=SCRIPT, error="x" * 900)
     Api(tenant="acme", principal="ada").ingest("x" * 9000 + SCRIPT, title="x" * 255)
     tasks.sweep()
 
@@ -132,7 +138,9 @@ def details() -> list[str]:
 def portal_pages() -> list[str]:
     tenant = Endpoint.objects.of("gateway", "acme")
     one = f"/portal/endpoints/{tenant.earliest('pk').public_id}"
-    names = ("event-types", "check-signature", "deliveries", "why", "changes")
+    names = ["event-types", "check-signature", "deliveries", "why", "changes"]
+    log = LoggedRequest.objects.filter(tenant="acme").latest("pk").public_id
+    names += ["usage", "usage?by=key", "keys", "requests", f"requests/{log}"]
     below = (f"{one}/{name}" for name in ("headers", "secret", "replay"))
     return ["/portal", *(f"/portal/{name}" for name in names), one, *below]
 

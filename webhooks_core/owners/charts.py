@@ -14,7 +14,7 @@ from webhooks_core.models.deliveries import ALL_ENDPOINTS, SLOT
 from webhooks_core.models.lookups import among
 from webhooks_core.upkeep.stats import BOUNDS_MS
 
-HOUR = timedelta(hours=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BAR_WIDTH, HEIGHT = 5, 24
 
@@ -50,7 +50,7 @@ PERIODS = {
         Period("6h", "6 hours", 12, 6 * SLOT),
         HOURS_24,
         Period("7d", "7 days", 28, 6 * HOUR),
-        Period("30d", "30 days", 30, 24 * HOUR),
+        Period("30d", "30 days", 30, DAY),
     )
 }
 
@@ -131,8 +131,16 @@ class Chart:
         )
 
     @property
+    def title(self) -> str:
+        return self.period.name
+
+    @property
     def summary(self) -> str:
-        return f"{sum(self.ok):,} successful, {self.failures:,} failed"
+        return self.words(sum(self.ok), self.failures)
+
+    def words(self, ok: int, failed: int) -> str:
+        """Return what the chart says of a part, and of all parts."""
+        return f"{ok:,} successful, {failed:,} failed"
 
     @property
     def width(self) -> int:
@@ -140,8 +148,13 @@ class Chart:
 
     @property
     def highest(self) -> int:
-        """The most attempts of one part: the top of the axis."""
+        """The most attempts of one part."""
         return max(map(sum, zip(self.ok, self.failed, strict=True)), default=0)
+
+    @property
+    def top(self) -> str:
+        """The top of the axis."""
+        return f"{self.highest:,}"
 
     @property
     def marks(self) -> list[str]:
@@ -156,13 +169,15 @@ class Chart:
 
     def _time(self, number: int) -> str:
         at = self.start + number * self.period.part
+        if self.period.part >= DAY:
+            return f"{at:%m-%d}"
         return f"{at:%H:%M}" if self.period.part <= HOUR else f"{at:%m-%d %H:%M}"
 
     def _bar(self, number: int, ok: int, failed: int) -> Bar:
         failed_height = _height(failed, self.highest)
         ok_height = min(_height(ok, self.highest), HEIGHT - failed_height)
         top = HEIGHT - ok_height
-        text = f"{self._time(number)} UTC: {ok:,} successful, {failed:,} failed"
+        text = f"{self._time(number)} UTC: {self.words(ok, failed)}"
         x, failed_y = number * BAR_WIDTH, top - failed_height
         return Bar(x, top, ok_height, failed_y, failed_height, text)
 

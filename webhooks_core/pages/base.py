@@ -31,6 +31,7 @@ class OwnerView(View):
     door: Door = None  # type: ignore[assignment] # set by urls()
     sees_with: ClassVar[Capability] = Capability.VIEW
     acts_with: ClassVar[Capability] = Capability.MANAGE
+    templates: ClassVar[str] = "webhooks"
     owner: Owner
 
     def dispatch(
@@ -76,7 +77,7 @@ class OwnerView(View):
             "asks_for_words": self.door.asks_for_words,
             **self.door.context(self.owner),
         }
-        path = f"webhooks/{template}.html"
+        path = f"{self.templates}/{template}.html"
         return render(self.request, path, shared | context, status=status)
 
     def done(self, message: str, address: str) -> HttpResponse:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.urls import URLPattern, path
 
 from webhooks_core.pages import (
@@ -16,12 +18,18 @@ from webhooks_core.pages import (
     signatures,
     why,
 )
+from webhooks_core.pages.base import OwnerView
 from webhooks_core.pages.owners import Door
 
 
-def urls(door: Door) -> tuple[list[URLPattern], str]:
-    """Return what include() takes, with a namespace of the product's own."""
-    views = {
+def urls(
+    door: Door, more: Mapping[str, tuple[str, type[OwnerView]]] | None = None
+) -> tuple[list[URLPattern], str]:
+    """Return what include() takes, with a namespace of the product's own.
+
+    `more` are pages that a product adds: by name, the route and the view.
+    """
+    views: dict[str, tuple[str, type[OwnerView]]] = {
         "start": ("", endpoints.Start),
         "deliveries": ("/deliveries", searches.Deliveries),
         "changes": ("/changes", history.Changes),
@@ -52,6 +60,7 @@ def urls(door: Door) -> tuple[list[URLPattern], str]:
         "resend": ("/deliveries/<str:delivery_id>/resend", deliveries.Resend),
         "retry-now": ("/deliveries/<str:delivery_id>/retry-now", deliveries.RetryNow),
         "cancel": ("/deliveries/<str:delivery_id>/cancel", deliveries.Cancel),
+        **(more or {}),
     }
     patterns = [
         path(route, door.serve(view.as_view(door=door)), name=name)

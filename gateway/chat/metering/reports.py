@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import reduce
 from operator import or_
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
-from django.db.models.functions import TruncDate
+from django.db.models import CharField, Count, Q, QuerySet, Sum, Value
+from django.db.models.functions import Cast, Coalesce, TruncDate
 
 from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.metering import budget_definitions
@@ -23,12 +24,59 @@ from webhooks_core.web.errors import BadRequestError
 
 GROUPS = ("day", "principal", "model")
 # Of the records alone, which are kept for a time.
-DETAILS = ("session", "agent")
+DETAILS = ("key", "session", "agent")
 COUNTS = (
     *("requests", "failures", "prompt_tokens", "completion_tokens"),
     "estimated_requests",
 )
 MAX_ROWS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetUse:
+    """What one subject of a budget has used in the current window. Its amounts are texts for people."""
+
+    budget: BudgetEntry
+    subject: str
+    amount: int
+    resets_at: datetime
+
+    @property
+    def percent(self) -> int:
+        return self.amount * 100 // self.budget.counted_limit
+
+    @property
+    def limit(self) -> str:
+        return self._text(self.budget.counted_limit)
+
+    @property
+    def used(self) -> str:
+        return self._text(self.amount)
+
+    @property
+    def left(self) -> str:
+        return self._text(self._left)
+
+    @property
+    def _left(self) -> int:
+        return max(0, self.budget.counted_limit - self.amount)
+
+    def _text(self, amount: int) -> str:
+        return plain_cost(amount) if self.budget.counts == COST else f"{amount:,}"
+
+    def item(self) -> dict[str, Any]:
+        """Return an item of `budgets` in GET /v1/usage."""
+        budget = self.budget
+        return {
+            "name": budget.name,
+            "subject": self.subject,
+            "counts": budget.counts,
+            "window": budget.window,
+            "limit": shown(budget, budget.counted_limit),
+            "used": shown(budget, self.amount),
+            "left": shown(budget, self._left),
+            "resets_at": iso(self.resets_at),
+        }
 
 
 def usage(
@@ -43,17 +91,9 @@ def usage(
 
     Raises BadRequestError: too many rows.
     """
-    days: QuerySet[Any]
-    if {*group_by, *only}.isdisjoint(DETAILS):
-        days = UsageDay.objects.filter(tenant=tenant, day__range=(first, last), **only)
-        names = (*COUNTS, "cost_nano", "cached_requests")
-        sums: dict[str, Any] = {name: Sum(name) for name in names}
-    else:
-        days, sums = _records(tenant, first, last).filter(**only), RECORD_SUMS
-    rows: list[dict[str, Any]] = []
-    if group_by:
-        grouped = days.order_by(*group_by).values(*group_by).annotate(**sums)
-        rows = list(grouped[: MAX_ROWS + 1])
+    days, sums = _counted(tenant, first, last, {*group_by, *only})
+    days = days.filter(**only)
+    rows = list(_grouped(days, sums, group_by)[: MAX_ROWS + 1]) if group_by else []
     if len(rows) > MAX_ROWS:
         raise BadRequestError(
             f"More than {MAX_ROWS} rows: ask for fewer days or groups."
@@ -63,22 +103,55 @@ def usage(
         "to": last.isoformat(),
         "items": [_item(row, group_by) for row in rows],
         "total": _item(days.aggregate(**sums), ()),
-        "budgets": budgets(tenant, datetime.now(UTC)),
+        "budgets": [use.item() for use in budgets(tenant, datetime.now(UTC))],
     }
 
 
-def budgets(tenant: str, now: datetime) -> list[dict[str, Any]]:
-    """Return what is left of the tenant's budgets in their current windows, at most a second old.
+def grouped(
+    tenant: str, first: date, last: date, group_by: Sequence[str]
+) -> QuerySet[Any, dict[str, Any]]:
+    """Return a row of sums for each value of some groups, in their order; costs in billionths."""
+    return _grouped(*_counted(tenant, first, last, group_by), group_by)
+
+
+def _counted(
+    tenant: str, first: date, last: date, names: Iterable[str]
+) -> tuple[QuerySet[Any], dict[str, Any]]:
+    """Return the rows of a tenant's days that know some names, and their sums."""
+    if not {*names}.isdisjoint(DETAILS):
+        return _records(tenant, first, last), RECORD_SUMS
+    days = UsageDay.objects.filter(tenant=tenant, day__range=(first, last))
+    sums = (*COUNTS, "cost_nano", "cached_requests")
+    return days, {name: Sum(name) for name in sums}
+
+
+def _grouped(
+    rows: QuerySet[Any], sums: Mapping[str, Any], group_by: Sequence[str]
+) -> QuerySet[Any, dict[str, Any]]:
+    grouped: QuerySet[Any, dict[str, Any]]
+    grouped = rows.order_by(*group_by).values(*group_by).annotate(**sums)
+    return grouped
+
+
+def budgets(tenant: str, now: datetime) -> list[BudgetUse]:
+    """Return what is used of the tenant's budgets in their current windows, at most a second old.
 
     A budget that several tenants share shows no amounts: they would be those of others.
     """
     entries = budget_definitions.budgets()
+    rows = current_counters(entries, now).filter(tenant=tenant).order_by("subject")
+    return uses(entries, rows[:MAX_ROWS], now)
+
+
+def uses(
+    entries: Sequence[BudgetEntry], counters: Iterable[BudgetCounter], now: datetime
+) -> list[BudgetUse]:
+    """Return what counters say, by their budgets."""
     used = defaultdict(list)
-    counters = current_counters(entries, now).filter(tenant=tenant)
-    for counter in counters.order_by("subject")[:MAX_ROWS]:
+    for counter in counters:
         used[counter.budget].append((counter.subject, counter.amount))
     return [
-        _budget(entry, subject, amount, now)
+        BudgetUse(entry, subject, amount, resets_at(entry, now))
         for entry in entries
         for subject, amount in used[entry.name]
     ]
@@ -108,22 +181,6 @@ def counters_by_share(now: datetime) -> dict[str, dict[int, int]]:
     return counts
 
 
-def _budget(
-    entry: BudgetEntry, subject: str, amount: int, now: datetime
-) -> dict[str, Any]:
-    limit = entry.counted_limit
-    return {
-        "name": entry.name,
-        "subject": subject,
-        "counts": entry.counts,
-        "window": entry.window,
-        "limit": shown(entry, limit),
-        "used": shown(entry, amount),
-        "left": shown(entry, max(0, limit - amount)),
-        "resets_at": iso(resets_at(entry, now)),
-    }
-
-
 def resets_at(budget: BudgetEntry, now: datetime) -> datetime:
     """Return when the current window of a budget ends."""
     return end_of(budget.window, start_of(budget.window, now))
@@ -145,12 +202,13 @@ RECORD_SUMS: dict[str, Any] = {
 
 
 def _records(tenant: str, first: date, last: date) -> QuerySet[UsageRecord]:
-    """Return the records of some days, each with its day."""
+    """Return the records of some days, each with its day and the number of its key as text."""
     begin, end = (datetime.combine(day, time(), UTC) for day in (first, last))
     records = UsageRecord.objects.filter(
         tenant=tenant, created_at__gte=begin, created_at__lt=end + timedelta(days=1)
     )
-    return records.annotate(day=TruncDate("created_at", tzinfo=UTC))
+    key = Coalesce(Cast("key_id", CharField()), Value(""))
+    return records.annotate(day=TruncDate("created_at", tzinfo=UTC), key=key)
 
 
 def _item(row: Mapping[str, Any], group_by: Sequence[str]) -> dict[str, Any]:
@@ -166,3 +224,8 @@ def cost(nano: int) -> str:
     """Return billionths as a decimal text."""
     units, rest = divmod(nano, 10**9)
     return f"{units}.{rest:09d}"
+
+
+def plain_cost(nano: int) -> str:
+    """Return billionths as a text for people, without zeros at its end."""
+    return cost(nano).rstrip("0").rstrip(".")

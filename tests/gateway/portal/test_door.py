@@ -12,7 +12,9 @@ from django.urls import URLPattern
 
 from gateway.models import PortalLink
 from gateway.portal import links
-from gateway.portal.door import PortalDoor, csrf_token
+from gateway.portal.door import csrf_token
+from gateway.portal.urls import PAGES
+from tests.gateway.chat.factories import LoggedRequestFactory
 from tests.gateway.portal.conftest import (
     BASE,
     ORIGIN,
@@ -30,11 +32,10 @@ from webhooks_core.models import Delivery, Endpoint, EndpointChange
 from webhooks_core.owners import changes, replay_jobs
 from webhooks_core.owners.replay_jobs import Kind, Selection
 from webhooks_core.pages.owners import Capability
-from webhooks_core.pages.urls import urls
 
 pytestmark = pytest.mark.django_db
-PATTERNS: list[URLPattern] = urls(PortalDoor())[0]
-Ids = tuple[str, str, str]
+PATTERNS: list[URLPattern] = PAGES[0]
+Ids = tuple[str, str, str, str]
 
 
 def ids_of(delivery: Delivery) -> Ids:
@@ -44,12 +45,16 @@ def ids_of(delivery: Delivery) -> Ids:
         kind=Kind.FAILED, since=created - timedelta(days=1), until=created
     )
     job = replay_jobs.start(endpoint, selection, by=changes.COMMAND)
-    return endpoint.public_id, delivery.public_id, job.public_id
+    request = LoggedRequestFactory.create(tenant=endpoint.owner)
+    return (
+        *(endpoint.public_id, delivery.public_id, job.public_id),
+        request.public_id,
+    )
 
 
 def addresses(ids: Ids) -> dict[str, str]:
     """Return all addresses below /portal, by their names."""
-    names = ("endpoint_id", "delivery_id", "replay_id")
+    names = ("endpoint_id", "delivery_id", "replay_id", "request_id")
     found = {}
     for pattern in PATTERNS:
         route = str(pattern.pattern)
@@ -62,11 +67,12 @@ def addresses(ids: Ids) -> dict[str, str]:
 def test_another_tenant_s_ids_are_nowhere(grace):
     mine = ids_of(delivery_of(endpoint_of()))
     theirs = ids_of(delivery_of(endpoint_of("globex")))
-    fixed = set(addresses(("", "", "")).values())
-    foreign = [theirs, ("whsub_1", "dlv_1", "rpl_1"), ("%00",) * 3, ("x" * 3000,) * 3]
+    fixed = set(addresses(("", "", "", "")).values())
+    foreign = [theirs, ("whsub_1", "dlv_1", "rpl_1", "req_1")]
+    foreign += [("%00",) * 4, ("x" * 3000,) * 4]
     asked = [
         path
-        for ids in (*foreign, (mine[0], mine[1], theirs[2]))
+        for ids in (*foreign, (*mine[:2], *theirs[2:]))
         for path in addresses(ids).values()
         if path not in fixed and not set(ids).isdisjoint(path.split("/")) and path
     ]
