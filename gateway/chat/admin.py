@@ -159,6 +159,9 @@ class UsageAdmin(ReadOnlyAdmin[Any]):
 
     empty_hint = "Each request that a model endpoint answers is counted."
 
+    class Media:
+        css: ClassVar = {"all": ("webhooks_core/admin.css",)}
+
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return self.fields or ()
 
@@ -175,7 +178,9 @@ class UsageAdmin(ReadOnlyAdmin[Any]):
     @admin.display(description="cost", ordering="cost_nano")
     def cost(self, row: Any) -> str:
         nano = cast("int | None", row.cost_nano)
-        return "" if nano is None else cost(nano)
+        if nano is None:
+            return ""
+        return f"about {cost(nano)}" if getattr(row, "estimated", False) else cost(nano)
 
 
 @admin.register(UsageDay)
@@ -256,9 +261,6 @@ class LoggedRequestAdmin(RequestAdmin):
     search_help_text = "A part of the prompt or the answer, an id, a tenant"
     indexed = (*RequestAdmin.indexed, "public_id")
     empty_hint = "The configuration names models and tenants, with the key request_log."
-
-    class Media:
-        css: ClassVar = {"all": ("webhooks_core/admin.css",)}
 
     def searched_at_most(self) -> int:
         return store.SEARCHED

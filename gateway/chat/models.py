@@ -199,8 +199,8 @@ def _default(price: Decimal | None, default: Decimal) -> Decimal:
 class Counted(models.Model):
     """Sums that only grow. `cost_nano` is in billionths of the prices' currency.
 
-    `estimated_requests` counts those whose tokens are in part an estimate, `cached_requests` those
-    that the cache answered.
+    `estimated_requests` counts those whose tokens or cost are in part an estimate,
+    `cached_requests` those that the cache answered.
     """
 
     requests = models.BigIntegerField(default=0)
@@ -218,8 +218,8 @@ class Counted(models.Model):
 class UsageRecord(models.Model):
     """One request for an existing endpoint; tokens are null if the upstream reported none.
 
-    `estimated`: at least one of the counts is an estimate from the length of the text. `cached`:
-    the answer came from the cache, and used no tokens.
+    `estimated`: at least one of the counts is an estimate from the length of the text, or the cost
+    is that of the dearest model of its kind of upstream. `cached`: the answer came from the cache, and used no tokens.
     """
 
     created_at = models.DateTimeField()

@@ -43,7 +43,7 @@ SUMS = {
     "prompt_tokens": described("Tokens of the prompts.", INTEGER),
     "completion_tokens": described("Tokens of the responses.", INTEGER),
     "estimated_requests": described(
-        "Requests whose tokens were estimated: the upstream named none.", INTEGER
+        "Requests whose tokens or cost are in part an estimate.", INTEGER
     ),
     "cost": described("A decimal, in the currency of the prices."),
     "cached_requests": described("Requests that the cache answered.", INTEGER),

@@ -91,12 +91,16 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What a request holds until it ends, and when it began."""
+    """What a request holds until it ends, and when it began.
+
+    `assumed_cost` is that of a model without a price, if a budget limits the cost.
+    """
 
     at: datetime
     model: str
     amounts: Amounts
     counters: Mapping[CounterKey, Counter]
+    assumed_cost: Callable[[str, Usage], int | None]
 
 
 @dataclass(slots=True)
@@ -151,7 +155,9 @@ class Budgets:
             raise max(refused, key=lambda error: error.resets_at)
         for counter in counters.values():
             counter.reserved += amounts.of(counter.budget)
-        context.reservation = Reservation(now, model, amounts, counters)
+        limits_cost = any(c.budget.counts == COST for c in counters.values())
+        assumed = self._assumed_cost if limits_cost else _no_cost
+        context.reservation = Reservation(now, model, amounts, counters, assumed)
 
     def settle(
         self, reservation: Reservation | None, completed: CompletedRequest
@@ -222,13 +228,19 @@ class Budgets:
         return Amounts(1, tokens, self._cost(context.endpoint.name, usage))
 
     def _cost(self, model: str, usage: Usage) -> int:
-        """Return a cost in billionths; without a price, at the highest of the upstream's kind."""
+        """Return a cost in billionths."""
+        if price := self.definitions.prices.get(model):
+            return _nano(price, usage)
+        return self._assumed_cost(model, usage) or 0
+
+    def _assumed_cost(self, model: str, usage: Usage) -> int | None:
+        """Return what the dearest model of the upstream's kind costs; None for one with a price."""
         prices, endpoints = self.definitions.prices, self.definitions.endpoints
         if model in prices:
-            return _nano(prices[model], usage)
+            return None
         kinds = {name: entry.upstream for name, entry in endpoints().items()}
         same = (p for name, p in prices.items() if kinds.get(name) == kinds.get(model))
-        return max((_nano(price, usage) for price in same), default=0)
+        return max((_nano(price, usage) for price in same), default=None)
 
     # ── The stores ───────────────────────────────────────────────────────────────────
 
@@ -355,3 +367,7 @@ class Budgets:
 
 def _nano(price: ModelPrice, usage: Usage) -> int:
     return min(round(price.cost(usage) * NANO_PER_TOKEN), MAX_AMOUNT)
+
+
+def _no_cost(model: str, usage: Usage) -> None:
+    """Assume nothing: no budget limits the cost."""

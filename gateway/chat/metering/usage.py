@@ -83,11 +83,16 @@ class CompletedRequest:
     session: str = ""
     agent: str = ""
     parent_agent: str = ""
+    # In billionths: what a budget has counted for a model without a price.
+    assumed_cost: int | None = None
 
     @classmethod
     def of(cls, context: ChatContext) -> CompletedRequest:
         usage, is_estimated = context.counted()
-        caller = context.caller
+        caller, reserved = context.caller, context.reservation
+        assumed = None
+        if reserved and usage and not context.cached_answer:
+            assumed = reserved.assumed_cost(context.endpoint.name, usage)
         return cls(
             at=datetime.now(UTC),
             tenant=caller.tenant,
@@ -102,7 +107,8 @@ class CompletedRequest:
             usage=usage,
             first_chunk_s=context.first_chunk_s,
             duration_s=context.duration_s,
-            estimated=is_estimated,
+            estimated=is_estimated or assumed is not None,
+            assumed_cost=assumed,
             cached=context.cached_answer is not None,
             ending=context.ending,
             base_url=context.target.base_url if context.target else "",
@@ -121,12 +127,12 @@ class CompletedRequest:
         return self.tenant, self.at.date(), self.principal, self.model
 
     def cost_nano(self, prices: Mapping[str, ModelPrice]) -> int | None:
-        """Return the cost in billionths, or None when price or tokens are unknown."""
+        """Return the cost in billionths, or None when it or the tokens are unknown."""
         if self.usage is None:
             return None
         price = prices.get(self.model) or listed(self.base_url, self.upstream_model)
         if price is None:
-            return None
+            return self.assumed_cost
         return min(round(price.cost(self.usage) * NANO_PER_TOKEN), MAX_SUM)
 
     def record(self, cost: int | None) -> tuple[Any, ...]:

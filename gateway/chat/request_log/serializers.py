@@ -178,7 +178,7 @@ class LoggedRequestSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text=NULL_UNKNOWN
     )
     estimated = serializers.BooleanField(
-        help_text="True: the tokens are in part an estimate."
+        help_text="True: the tokens or the cost are in part an estimate."
     )
     first_chunk_ms = serializers.IntegerField(
         allow_null=True, help_text="Until the first chunk. Null: there was none."

@@ -30,14 +30,19 @@ class Command(BaseCommand):
             loaded = configuration.load(file)
         except configuration.ConfigurationError as error:
             raise CommandError(str(error)) from error
-        values = {
+        values: dict[str, Any] = {
             "file": str(file),
             "subscriptions": len(loaded.webhooks.subscriptions),
             "models": len(loaded.models),
+            "budgets": len(loaded.budgets),
+            "policies": len(loaded.policies),
             "without_price": unpriced(loaded),
         }
-        words = "{file}: sound; {subscriptions} static subscriptions, {models} models"
+        words = (
+            "{file}: sound; {subscriptions} static subscriptions, {models} models, "
+            "{budgets} budgets, {policies} policies"
+        )
         text = words.format(**values)
-        if names := unpriced(loaded):
+        if names := values["without_price"]:
             text += UNPRICED.format(", ".join(names))
         self.stdout.write(format_output(values, text, as_json=json))

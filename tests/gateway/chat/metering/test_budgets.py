@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -144,6 +145,21 @@ def test_a_model_without_a_price_costs_the_highest_of_its_kind():
         assert list(database.amounts.values()) == [amount * 1000]
 
 
+def test_such_a_cost_is_in_the_usage_and_marked_as_an_estimate():
+    known = endpoints(small="openai", other="openai", third="anthropic")
+    for entry, model, cost in (
+        (budget("cost"), "other", 2_000_000),
+        (budget("cost"), "small", None),  # it has a price
+        (budget("cost"), "third", None),  # no model of its kind has one
+        (budget("tokens", 5000), "other", None),
+    ):
+        budgets = process(Database(), entry, endpoints=lambda: known)
+        context = request(model=model)
+        run(use(budgets, context, Usage(1000, 100)))
+        completed = CompletedRequest.of(context)
+        assert (completed.cost_nano({}), completed.estimated) == (cost, bool(cost))
+
+
 @pytest.mark.parametrize(
     ("fields", "refused"),
     [
@@ -193,8 +209,14 @@ def test_without_budgets_nothing_is_reserved_or_asked():
     assert (context.reservation, database.calls) == (None, 0)
 
 
+MODELS = ("small", "small", "other")
+CACHES = (None, None, None, SimpleNamespace(body=b"{}"))
+
+
 def test_a_day_of_traffic_is_what_an_exact_ledger_says():
-    """Random requests of two processes, with failures, streams that were left, and window ends."""
+    """Random requests of two processes, with failures, streams that were left, retries at other
+    models, answers of the cache, and window ends.
+    """
     chance = random.Random(7)  # noqa: S311
     database = Database()
     entries = (
@@ -202,7 +224,8 @@ def test_a_day_of_traffic_is_what_an_exact_ledger_says():
         replace(budget("tokens", 10**6, "day", per=("tenant",)), name="t"),
         replace(budget("cost", 10**6, "month", per=("model", "principal")), name="c"),
     )
-    processes = [process(database, *entries) for _ in range(2)]
+    known = endpoints(small="openai", other="openai")  # both at the price of small
+    processes = [process(database, *entries, endpoints=lambda: known) for _ in "12"]
     ledger: Counter[tuple[str, str, datetime]] = Counter()
     running: list[tuple[Budgets, ChatContext, datetime]] = []
 
@@ -211,10 +234,15 @@ def test_a_day_of_traffic_is_what_an_exact_ledger_says():
         if chance.random() < 0.3:
             end(each, context, status=chance.choice((400, 500)))
             return
-        usage = Usage(chance.randrange(1000), chance.randrange(1000))
-        end(each, context, usage=usage)
-        caller = context.caller
-        names = f"model small, principal {caller.tenant}/{caller.principal}"
+        caller, usage = context.caller, Usage(0, 0)
+        if not context.cached_answer:
+            usage = Usage(chance.randrange(1000), chance.randrange(1000))
+            # The model that answers may be another one than the one that was asked.
+            context.endpoint = replace(context.endpoint, name=chance.choice(MODELS))
+        status = chance.choice((200, 200, 499))
+        end(each, context, status=status, usage=usage)
+        model = context.endpoint.name
+        names = f"model {model}, principal {caller.tenant}/{caller.principal}"
         ledger["r", "", began.replace(minute=0, second=0)] += 1
         day = began.replace(hour=0, minute=0, second=0)
         completion = usage.completion_tokens or 0
@@ -226,6 +254,7 @@ def test_a_day_of_traffic_is_what_an_exact_ledger_says():
     async def day() -> None:
         for _ in range(2000):
             each, context = chance.choice(processes), request(chance.choice((ADA, BOB)))
+            context.cache = chance.choice(CACHES)
             await each.reserve(context)
             running.append((each, context, database.now))
             database.now += timedelta(seconds=chance.randrange(90))
