@@ -26,6 +26,7 @@ from gateway.chat.models import (
     UsageTotal,
 )
 from gateway.chat.request_log import store
+from gateway.configuration import EntryError
 from gateway.configuration.rules import as_key, is_base_url, resolve
 from gateway.identity import is_name
 from webhooks_core.admin.base import ReadOnlyAdmin
@@ -67,6 +68,27 @@ class EndpointForm(forms.ModelForm[ModelEndpoint]):
             if not (is_name(tenant) and is_name(principal)):
                 raise ValidationError(f"{text!r} is not tenant/principal.")
         return principals
+
+    def clean(self) -> dict[str, Any]:
+        """Check the further keys as those of the configuration file."""
+        cleaned: dict[str, Any] = self.cleaned_data
+        if self.errors or not cleaned["options"]:
+            return cleaned
+        name = cleaned["name"]
+        try:
+            options = configuration.model_options(
+                name, cleaned["upstream"], cleaned["options"]
+            )
+        except EntryError as error:
+            self.add_error("options", f"{error}.")
+            return cleaned
+        known = {entry.name for entry in configuration.current().models}
+        known |= {*ModelEndpoint.objects.values_list("name", flat=True)}
+        for key in ("fallbacks", "context_fallbacks"):
+            if unknown := {*options.get(key, ())} - (known - {name}):
+                text = f"{key}: {min(unknown)!r} is no other model endpoint."
+                self.add_error("options", text)
+        return cleaned
 
 
 class TargetForm(forms.ModelForm[ModelTarget]):

@@ -7,12 +7,14 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 from django.db import Error
 
 from gateway import configuration
 from gateway.chat.models import ModelEndpoint, ModelTarget
+from gateway.configuration import EntryError
 from gateway.configuration.rules import REFERENCE, as_key
 from gateway.configuration.shapes import (
     ADAPTIVE,
@@ -35,7 +37,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 class KeyMissingError(Exception):
-    """A target's key is not available; the message names the endpoint and the reason."""
+    """A key of a row is not available; the message names the endpoint and the reason."""
 
 
 def load() -> dict[str, ModelEntry]:
@@ -71,7 +73,19 @@ def entry(row: ModelEndpoint) -> ModelEntry:
         timeouts=Timeouts(row.connect_s, row.first_byte_s, row.idle_s, row.total_s),
         thinking=row.thinking or ADAPTIVE,
         strict_end=row.strict_end,
+        **_options(row),
     )
+
+
+def _options(row: ModelEndpoint) -> dict[str, Any]:
+    try:
+        return (
+            configuration.model_options(row.name, row.upstream, row.options)
+            if row.options
+            else {}
+        )
+    except EntryError as error:
+        raise KeyMissingError(f"{row.name}: {error}") from error
 
 
 def _principal(text: str) -> tuple[str, str]:

@@ -17,7 +17,13 @@ from gateway.chat import (  # Django looks for tables here
 )
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.upstreams.registry import KINDS
-from gateway.configuration.shapes import ADAPTIVE, INFERENCE_TYPES, SUPPORTS, THINKING
+from gateway.configuration.shapes import (
+    ADAPTIVE,
+    INFERENCE_TYPES,
+    OPTIONS,
+    SUPPORTS,
+    THINKING,
+)
 from webhooks_core.secrets import EncryptedTextField
 
 SECONDS = [MinValueValidator(0.01)]
@@ -76,6 +82,16 @@ class ModelEndpoint(models.Model):
         default=False,
         db_default=False,
         help_text="A stream without a finish reason is a failure.",
+    )
+    options = models.TextField(
+        "more keys",
+        blank=True,
+        default="",
+        db_default="",
+        help_text=(
+            f"As YAML, as in the configuration file: {', '.join(OPTIONS)}. It is shown "
+            "again: write ${NAME} for a secret."
+        ),
     )
     is_active = models.BooleanField(default=True)
     allow_everyone = models.BooleanField(default=True)

@@ -12,6 +12,7 @@ from gateway.configuration.file import (
     EntryError,
     budget,
     load,
+    model_options,
     schema,
 )
 from gateway.configuration.shapes import Configuration
@@ -23,6 +24,7 @@ __all__ = [
     "budget",
     "current",
     "load",
+    "model_options",
     "schema",
 ]
 

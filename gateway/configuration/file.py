@@ -13,7 +13,14 @@ from django.core.exceptions import ImproperlyConfigured
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from gateway.configuration.shapes import BudgetEntry, CheckedBudget, Configuration
+from gateway.configuration.shapes import (
+    OPTIONS,
+    BudgetEntry,
+    CheckedBudget,
+    Configuration,
+    Declared,
+    ModelEntry,
+)
 from webhooks_core.web.faults import Place, path_of, place_and_text
 
 # Where pydantic speaks of Python's types.
@@ -118,10 +125,40 @@ def budget(values: Mapping[str, Any]) -> BudgetEntry:
     try:
         return _budgets().validate_python(dict(values))
     except ValidationError as errors:
-        faults = (place_and_text(e, TEXTS, missing="needs {}") for e in errors.errors())
-        raise EntryError(
-            [(str(place[0]) if place else "", text) for place, text in faults]
-        ) from None
+        raise _entry_error(errors) from None
+
+
+@cache
+def _models() -> TypeAdapter[ModelEntry]:
+    return TypeAdapter(Declared)
+
+
+def model_options(name: str, upstream: str, text: str) -> dict[str, Any]:
+    """Return the keys that an endpoint of the admin has as YAML, checked as those of the file.
+
+    Raises EntryError.
+    """
+    try:
+        options = yaml.load(text, _Loader) or {}  # noqa: S506 - a safe loader
+    except (yaml.YAMLError, RecursionError) as error:
+        raise EntryError([("", "is not YAML")]) from error
+    if not isinstance(options, dict) or not options.keys() <= set(OPTIONS):
+        raise EntryError([("", f"must have only keys of {', '.join(OPTIONS)}")])
+    fixed = {"name": name, "upstream": upstream, "base_url": "http://localhost"}
+    try:
+        entry = _models().validate_python(
+            options | fixed, context={"environ": os.environ}
+        )
+    except ValidationError as errors:
+        raise _entry_error(errors) from None
+    return {key: getattr(entry, key) for key in options}
+
+
+def _entry_error(errors: ValidationError) -> EntryError:
+    faults = (place_and_text(e, TEXTS, missing="needs {}") for e in errors.errors())
+    return EntryError(
+        [(str(place[0]) if place else "", text) for place, text in faults]
+    )
 
 
 def parsed(path: Path) -> tuple[yaml.Node | None, Any]:

@@ -43,6 +43,12 @@ COUNTED = REQUESTS, TOKENS, COST = ("requests", "tokens", "cost")
 WINDOWS = ("minute", "hour", "day", "week", "month")
 SUBJECTS = ("key", "principal", "tenant", "model")
 
+# The keys of a model that an endpoint of the admin has as YAML.
+OPTIONS = (
+    *("drop_params", "extra_headers", "extra_body", "retries", "fallbacks"),
+    *("context_fallbacks", "balance", "proxy", "responses", "server", "api_version"),
+    "cache",
+)
 # How the first target of a call is chosen.
 BALANCES = WEIGHT, LATENCY = ("weight", "latency")
 

@@ -1,4 +1,4 @@
-"""Keep how a model thinks, whether its streams need a finish reason, and which had none."""
+"""Keep how a model thinks, more of its keys, whether its streams need a finish reason, and which had none."""
 
 from django.db import migrations, models
 
@@ -9,6 +9,17 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name="modelendpoint",
+            name="options",
+            field=models.TextField(
+                blank=True,
+                db_default="",
+                default="",
+                help_text="As YAML, as in the configuration file: drop_params, extra_headers, extra_body, retries, fallbacks, context_fallbacks, balance, proxy, responses, server, api_version, cache. It is shown again: write ${NAME} for a secret.",
+                verbose_name="more keys",
+            ),
+        ),
         migrations.AddField(
             model_name="modelendpoint",
             name="strict_end",

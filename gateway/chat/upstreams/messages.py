@@ -163,7 +163,11 @@ def _thinking(body: Mapping[str, Any], limit: Any, way: str) -> Mapping[str, Any
             raise UnsupportedRequestError("reasoning_effort beside thinking")
         if thinking == WITHOUT_BUDGET:
             thinking = {}
-    return _for_effort(effort, limit, way) if effort and not thinking else thinking
+    # The API refuses to think before a call that it is forced to make.
+    is_forced = body.get("tool_choice") not in (None, "auto", "none")
+    if effort is None or thinking or is_forced:
+        return thinking
+    return _for_effort(effort, limit, way)
 
 
 def _for_effort(effort: str, limit: Any, way: str) -> Mapping[str, Any]:

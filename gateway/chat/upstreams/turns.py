@@ -97,7 +97,7 @@ def system(messages: Sequence[Any]) -> dict[str, Any]:
 
 
 def turns(messages: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the turns; the API requires neighbouring results of tools in one turn."""
+    """Return the turns; the API requires the results of tools in one turn, before all else."""
     merged: list[dict[str, Any]] = []
     for message in messages:
         role = _role(message)
@@ -111,6 +111,8 @@ def turns(messages: Sequence[Any]) -> list[dict[str, Any]]:
             merged[-1]["content"] += content
         else:
             merged.append({"role": turn_role, "content": content})
+    for turn in merged:
+        turn["content"].sort(key=lambda block: block["type"] != "tool_result")
     replace_ids(block for turn in merged for block in turn["content"])
     return merged
 

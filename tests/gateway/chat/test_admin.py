@@ -20,7 +20,7 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
-from gateway.configuration.shapes import Target
+from gateway.configuration.shapes import CacheSettings, Target
 from tests.gateway.chat.factories import ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import ended
 from webhooks_core.admin import base
@@ -181,6 +181,48 @@ def test_an_endpoint_is_made_in_the_admin_and_its_key_is_kept(admin_client):
     assert load()["rows"].targets[0] == Target(
         "http://127.0.0.1:1/v1", "there", "sk-secret", 3
     )
+
+
+OPTIONS = """drop_params: [seed]
+extra_headers: {X-Team: "${TEAM}"}
+retries: 2
+fallbacks: [echo]
+cache: {ttl_s: 60}
+"""
+
+
+def test_more_keys_of_an_endpoint_are_those_of_the_file(admin_client, monkeypatch):
+    monkeypatch.setenv("TEAM", "harbour")
+    assert admin_client.post(ADD, FORM | {"options": OPTIONS}).status_code == 302
+    entry = load()["rows"]
+    assert (entry.drop_params, entry.retries) == (("seed",), 2)
+    assert (entry.extra_headers, entry.fallbacks) == ({"X-Team": "harbour"}, ("echo",))
+    assert entry.cache == CacheSettings(ttl_s=60)
+    monkeypatch.delenv("TEAM")  # as without the key of a target, it is left out
+    assert "rows" not in load()
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ("retries: 99", "retries: must be "),
+        ("- retries", "must have only keys of drop_params"),
+        ("name: other", "must have only keys of drop_params"),
+        ("retries: [", "is not YAML."),
+        ("retries: 1\nretries: 2", "is not YAML."),
+        ("fallbacks: [rows]", "fallbacks: &#x27;rows&#x27; is no other model endpoint."),
+        ("context_fallbacks: [absent]", "is no other model endpoint."),
+        ("extra_headers: {X: '${NOT_SET_ANYWHERE}'}", "NOT_SET_ANYWHERE is not set."),
+        ("extra_headers: {Host: x}", "must not set Host."),
+        ("extra_body: {model: x}", "must not set model."),
+        ("proxy: ftp://x", "must be the http or https address of a proxy."),
+        ("server: nobody", "server: "),
+    ],
+)  # fmt: skip
+def test_more_keys_that_the_file_refuses_are_not_stored(admin_client, options, fault):
+    page = admin_client.post(ADD, FORM | {"options": options})
+    assert fault in page.content.decode()
+    assert not ModelEndpoint.objects.exists()
 
 
 @pytest.mark.parametrize(

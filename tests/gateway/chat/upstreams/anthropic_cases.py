@@ -330,6 +330,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
         ({"reasoning_effort": "minimal"}, adaptive("low")),
         *(({"reasoning_effort": name}, adaptive(name)) for name in ("low", "medium", "high", "xhigh", "max")),
         ({"reasoning_effort": "low", "max_tokens": 100}, {**adaptive("low"), "max_tokens": 100}),
+        ({"reasoning_effort": "low", "tools": [TOOL], "tool_choice": "required"}, {"thinking": None, "output_config": {"effort": "low"}}),
         ({"reasoning_effort": "low", "thinking": {"type": "disabled"}}, "reasoning_effort beside thinking"),
         ({"reasoning_effort": "none", "thinking": {"type": "adaptive"}}, "reasoning_effort beside thinking"),
     ],

@@ -282,3 +282,14 @@ def test_parameters_without_a_type_are_an_object(parameters, schema):
     function = {"name": "tide", "parameters": parameters}
     tools = sent(tools=[{"type": "function", "function": function}])["tools"]
     assert tools == [{"name": "tide", "input_schema": schema}]
+
+
+def test_results_stand_before_all_else_of_their_turn():
+    calls = [
+        {"id": key, "function": {"name": "tide", "arguments": "{}"}} for key in "ab"
+    ]
+    results = [{"role": "tool", "tool_call_id": key, "content": "x"} for key in "ab"]
+    spoke = {"role": "assistant", "tool_calls": calls}
+    body = sent(**conversation(USER, spoke, results[0], USER, results[1]))
+    last = body["messages"][-1]["content"]
+    assert [block.get("tool_use_id") for block in last] == ["a", "b", None]
