@@ -132,7 +132,7 @@ def test_the_list_shows_the_budgets_of_the_file_and_no_way_to_change_them(admin_
     page = admin_client.get(LIST).content.decode()
     for text in ("500.25 cost a month", "acme, globex/gus for small, large"):
         assert text in page
-    assert "10 requests a hour" in page
+    assert "10 requests an hour" in page
     assert page.count("/change/") == page.count(
         f"{LIST}{Budget.objects.get().pk}/change/"
     )

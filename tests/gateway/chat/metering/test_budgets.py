@@ -43,7 +43,7 @@ def test_a_request_that_does_not_fit_is_refused_until_the_window_starts_again():
     error = refusal(budgets, request())
     assert error.headers == {"Retry-After": str(59 * 60 + 30)}
     assert str(error) == (
-        "The budget 'b' allows 2 requests a hour. It starts again at 2026-11-25T13:00:00Z."
+        "The budget 'b' allows 2 requests an hour. It starts again at 2026-11-25T13:00:00Z."
     )
     database.now += timedelta(hours=1)
     run(use(budgets, request(), ONE))
