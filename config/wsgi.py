@@ -16,6 +16,9 @@ django = get_wsgi_application()
 
 # Every web process imports this module, and no worker and no command does.
 from config import statements  # noqa: E402 - needs configured settings
+from config.serving.api_handler import API_PATHS, APIHandler  # noqa: E402
+
+api = APIHandler()
 
 statements.limit(settings.WEB_STATEMENT_TIMEOUT_S)
 
@@ -32,4 +35,5 @@ def application(
     for name in PARSED_HEADERS:
         if EXTENDED_PARAMETER.search(environ.get(name, "")):
             del environ[name]
-    return django(environ, start_response)
+    is_api = environ["PATH_INFO"].startswith(API_PATHS)
+    return (api if is_api else django)(environ, start_response)
