@@ -9,6 +9,7 @@ from gateway.chat.core.errors import (
     UnsupportedInferenceTypeError,
     UnsupportedRequestError,
 )
+from gateway.chat.core.json_parts import member
 from gateway.chat.core.model_request import ModelRequest
 from gateway.configuration.shapes import ModelEntry
 
@@ -46,13 +47,6 @@ def _parts(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _has_part(body: Mapping[str, Any], *types: str) -> bool:
     return any(part.get("type") in types for part in _parts(body))
-
-
-def member(value: Any, *names: str) -> Any:
-    """Return a member at a path; None where there is none."""
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
 
 
 def _has_format(body: Mapping[str, Any], format_type: str) -> bool:

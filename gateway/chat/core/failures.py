@@ -15,6 +15,7 @@ from gateway.chat.core.errors import (
     UpstreamError,
     UpstreamServiceError,
 )
+from gateway.chat.core.json_parts import mapping
 
 REFUSAL_STATUSES = frozenset({400, 413, 422})
 REFUSAL_TYPES = frozenset(
@@ -52,13 +53,13 @@ def is_failure(value: Any) -> bool:
         bool(value.get("error"))
         or "error" in (value.get("object"), value.get("type"))
         or value.get("success") is False
-        or bool(_mapping(value.get("base_resp")).get("status_code"))
+        or bool(mapping(value.get("base_resp")).get("status_code"))
     )
 
 
 def replaces_answer(value: Any, list_key: str = "choices") -> bool:
     """Return True if a response or chunk reports a failure in place of its list."""
-    fields = _mapping(value)
+    fields = mapping(value)
     answer = fields.get(list_key)
     if is_failure(value) or (
         isinstance(answer, list) and any(map(_has_failed, answer))
@@ -85,8 +86,8 @@ def failure_in(
     if is_failure(value) and isinstance(value, list):
         value = value[0]
     error = _error(value)
-    fields = _mapping(error)
-    statuses = {status} if status else _statuses(fields) or _statuses(_mapping(value))
+    fields = mapping(error)
+    statuses = {status} if status else _statuses(fields) or _statuses(mapping(value))
     kind = fields.get("type") or fields.get("error_type")
     failure: ChatError
     if statuses & REFUSAL_STATUSES or (not statuses and str(kind) in REFUSAL_TYPES):
@@ -113,10 +114,10 @@ def is_too_long(error: ChatError) -> bool:
 
 def _error(value: Any) -> Any:
     """Return the object that describes the error: within the JSON, or all of it."""
-    fields = _mapping(value)
+    fields = mapping(value)
     choices = fields.get("choices")
     inner = choices if isinstance(choices, list) else []
-    errors = [_mapping(item).get("error") for item in (fields, *inner)]
+    errors = [mapping(item).get("error") for item in (fields, *inner)]
     candidates = (*errors, fields.get("base_resp"))
     return next((item for item in candidates if item and isinstance(item, dict)), value)
 
@@ -142,7 +143,7 @@ def _is_name(value: Any) -> bool:
 
 def _whole_reason(error: Any, value: Any) -> str:
     """Return the reason of an error, with the parts that stand beside it in the JSON."""
-    reason, fields = _reason(error), _mapping(value)
+    reason, fields = _reason(error), mapping(value)
     if not reason:
         return _reason(value) or _text(value)[:MAX_CHARACTERS]
     beside = {name: _reason_in(fields, name, MAX_DEPTH) for name in PARTS}
@@ -199,7 +200,7 @@ def _with_place(error: Mapping[str, Any], reason: str) -> str:
 
 def _with_origin(error: Mapping[str, Any], reason: str) -> str:
     """Put the text of the provider that OpenRouter asked behind its own."""
-    raw = _mapping(error.get("metadata")).get("raw")
+    raw = mapping(error.get("metadata")).get("raw")
     return f"{reason}: {raw}" if isinstance(raw, str) and raw.strip() else reason
 
 
@@ -215,7 +216,3 @@ def _text(value: Any) -> str:
         return json_numbers.dumps(value).decode()
     except TypeError:
         return ""
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -7,6 +7,7 @@ from typing import Any
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.failures import replaces_answer
+from gateway.chat.core.json_parts import objects
 
 Event = dict[str, Any]
 # The members of a message's block that come in deltas: the type of a delta, its member, and
@@ -50,18 +51,14 @@ def _events(value: Mapping[str, Any]) -> Iterator[Event]:
         case {"choices": [{"message": dict()}, *_]}:
             yield from _chunks(value)
         case {"type": "message", "content": list(blocks)}:
-            yield from _message(value, _objects(blocks))
+            yield from _message(value, objects(blocks))
         case {
             "object": "response",
             "status": "completed" | "incomplete",
             "output": list(items),
         }:
-            for number, event in enumerate(_response(value, _objects(items))):
+            for number, event in enumerate(_response(value, objects(items))):
                 yield {**event, "sequence_number": number}
-
-
-def _objects(values: Any) -> list[Event]:
-    return [value for value in values or () if isinstance(value, dict)]
 
 
 # ── A chat completion ───────────────────────────────────────────────────────────────
@@ -70,7 +67,7 @@ def _objects(values: Any) -> list[Event]:
 def _chunks(completion: Mapping[str, Any]) -> Iterator[Event]:
     head = {**completion, "object": "chat.completion.chunk"}
     usage = head.pop("usage", None)
-    choices = _objects(head.pop("choices"))
+    choices = objects(head.pop("choices"))
     yield {**head, "choices": [*map(_said, choices)]}
     for choice in choices:
         if reason := choice.get("finish_reason"):
@@ -134,8 +131,7 @@ def _response(response: Mapping[str, Any], items: Sequence[Event]) -> Iterator[E
 
 
 def _item(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[Event]:
-    content = item.get("content")
-    parts = _objects(content if isinstance(content, list) else ())
+    parts = objects(item.get("content"))
     begun = {**item, **_without_text(item)} | ({"content": []} if parts else {})
     if "status" in item:
         begun["status"] = "in_progress"

@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
+from gateway.chat.core.json_parts import objects
 from gateway.chat.core.whole_answers import with_numbers
 
 # What some servers write in place of OpenAI's finish reasons: Mistral, Gemini, GLM.
@@ -49,7 +50,7 @@ def texts_of(content: Any) -> Iterator[str]:
     """Yield the texts of a message or delta, which Mistral sends as a list of parts."""
     if isinstance(content, str):
         yield content
-    for part in _objects(content):
+    for part in objects(content):
         if isinstance(part.get("text"), str):
             yield part["text"]
 
@@ -66,19 +67,19 @@ def thought_in(said: Mapping[str, Any]) -> tuple[str, str]:
             return text, name
     details = [
         detail.get("text") or detail.get("summary")
-        for detail in _objects(said.get("reasoning_details"))
+        for detail in objects(said.get("reasoning_details"))
     ]
     parts = [
         text
-        for part in _objects(said.get("content"))
+        for part in objects(said.get("content"))
         for text in texts_of(part.get("thinking"))
     ]
     return "".join(text for text in details + parts if isinstance(text, str)), ""
 
 
-def calls_in(said: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the calls of a message, or the parts of calls in a delta."""
-    return _objects(said.get("tool_calls"))
+def calls_in(said: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the calls of a message, or the parts of calls in a delta."""
+    return objects(said.get("tool_calls"))
 
 
 def function_of(call: Mapping[str, Any]) -> tuple[str, str]:
@@ -98,11 +99,6 @@ def key_of(call: Mapping[str, Any]) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    items = value if isinstance(value, list) else ()
-    return (item for item in items if isinstance(item, dict))
 
 
 @dataclass(slots=True)

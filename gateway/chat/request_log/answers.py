@@ -6,11 +6,12 @@ and `finish_reason`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.chat.core import json_numbers
+from gateway.chat.core.json_parts import objects
 from gateway.chat.core.sse import data_of
 from gateway.chat.request_log.shortened import BEHIND_CUT
 
@@ -129,7 +130,7 @@ class ChatAnswer(Answer):
     """Completions and chunks in OpenAI's shape."""
 
     def _add(self, event: Mapping[str, Any]) -> None:
-        for choice in _objects(event.get("choices")):
+        for choice in objects(event.get("choices")):
             known = self._choice(choice.get("index"))
             part = choice.get("delta") or choice.get("message")
             if isinstance(part, dict):
@@ -140,12 +141,12 @@ class ChatAnswer(Answer):
     def _add_part(self, choice: Choice, part: Mapping[str, Any]) -> None:
         content = part.get("content")
         self._put(choice.text, content)
-        for piece in _objects(content):
+        for piece in objects(content):
             self._put(choice.text, piece.get("text"))
         reasoning = part.get("reasoning_content") or part.get("reasoning")
         self._put(choice.reasoning, reasoning)
         self._put(choice.refusal, part.get("refusal"))
-        for number, call in enumerate(_objects(part.get("tool_calls"))):
+        for number, call in enumerate(objects(part.get("tool_calls"))):
             index = call.get("index")
             self._add_call(choice, index if isinstance(index, int) else number, call)
 
@@ -164,7 +165,7 @@ class MessageAnswer(Answer):
         choice, index = self._choice(), event.get("index")
         match event:
             case {"type": "message", "content": list(blocks)}:
-                for number, block in enumerate(_objects(blocks)):
+                for number, block in enumerate(objects(blocks)):
                     self._add_block(choice, number, block)
                 choice.finish_reason = _name(event.get("stop_reason"))
             case {"type": "content_block_start", "content_block": dict(block)}:
@@ -220,7 +221,7 @@ class ResponseAnswer(Answer):
             choice.finish_reason = _name(response.get("status"))
         elif event.get("object") == "response":
             choice.finish_reason = _name(event.get("status"))
-            for place, item in enumerate(_objects(event.get("output"))):
+            for place, item in enumerate(objects(event.get("output"))):
                 self._add_item(choice, place, item)
 
     def _name_call(self, choice: Choice, place: int, item: Any) -> Call | None:
@@ -231,10 +232,10 @@ class ResponseAnswer(Answer):
         return call
 
     def _add_item(self, choice: Choice, place: int, item: Mapping[str, Any]) -> None:
-        for part in _objects(item.get("content")):
+        for part in objects(item.get("content")):
             self._put(choice.text, part.get("text"))
             self._put(choice.refusal, part.get("refusal"))
-        for part in _objects(item.get("summary")):
+        for part in objects(item.get("summary")):
             self._put(choice.reasoning, part.get("text"))
         if (call := self._name_call(choice, place, item)) is not None:
             self._put(call.arguments, item.get("arguments") or item.get("input"))
@@ -246,12 +247,6 @@ ANSWERS: Mapping[str, type[Answer]] = {
     "messages": MessageAnswer,
     "responses": ResponseAnswer,
 }
-
-
-def _objects(items: Any) -> Iterator[Mapping[str, Any]]:
-    for item in items if isinstance(items, list) else ():
-        if isinstance(item, dict):
-            yield item
 
 
 def _name(value: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.core.json_parts import object_in
 from gateway.chat.upstreams.turns import (
     is_empty,
     refuse_others,
@@ -93,7 +94,7 @@ def translate(
         **system(messages),
         **_sampling(body),
         **_user(body),
-        **_service_tier(body),
+        **service_tier(body.get("service_tier"), SERVICE_TIERS),
         **_tools(body),
         **_output_config(body, thinking),
     }
@@ -113,7 +114,7 @@ def _refuse_untranslatable(body: Mapping[str, Any]) -> None:
         # Tools are never left out.
         fields = [name for name in others if name not in ALTERNATIVES]
         raise UnsupportedRequestError(text[:500], fields=fields)
-    options = _object(body, "stream_options")
+    options = object_in(body, "stream_options")
     if options.get("include_obfuscation") is False:
         options = {**options, "include_obfuscation": None}
     refuse_others_of(options, {"include_usage"}, "stream_options")
@@ -127,13 +128,6 @@ def refuse_others_of(
         refuse_others(value, known, field)
     except UnsupportedRequestError as error:
         raise UnsupportedRequestError(*error.args, fields={field}) from None
-
-
-def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = body.get(name)
-    if value is not None and not isinstance(value, dict):
-        raise InvalidValueError(f"{name}: must be an object.")
-    return value or {}
 
 
 def _lengths(body: Mapping[str, Any], way: str) -> dict[str, Any]:
@@ -157,7 +151,7 @@ def _default_limit(thinking: Mapping[str, Any], way: str) -> int:
 
 def _thinking(body: Mapping[str, Any], limit: Any, way: str) -> Mapping[str, Any]:
     """Return the `thinking` of a request, or what its effort asks for."""
-    effort, thinking = _effort(body), _object(body, "thinking")
+    effort, thinking = _effort(body), object_in(body, "thinking")
     if effort is not None and thinking:
         if (effort == "none") != (thinking.get("type") == "disabled"):
             raise UnsupportedRequestError("reasoning_effort beside thinking")
@@ -198,7 +192,7 @@ def _effort(body: Mapping[str, Any]) -> str | None:
 
 def _output_config(body: Mapping[str, Any], way: str) -> dict[str, Any]:
     """Return the `output_config`, with the effort and the format that other fields ask for."""
-    given = _object(body, "output_config")
+    given = object_in(body, "output_config")
     config = {name: value for name, value in given.items() if value is not None}
     effort, _ = EFFORTS.get(_effort(body) or "", (None, 0))
     for name, value, field in (
@@ -225,7 +219,7 @@ def _sampling(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _user(body: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = _object(body, "metadata")
+    metadata = object_in(body, "metadata")
     refuse_others_of(metadata, {"user_id"}, "metadata")
     users = _values(
         body.get("user"), body.get("safety_identifier"), metadata.get("user_id")
@@ -239,14 +233,14 @@ def _values(*values: Any) -> list[Any]:
     return [value for value in values if value is not None]
 
 
-def _service_tier(body: Mapping[str, Any]) -> dict[str, Any]:
-    tier = body.get("service_tier")
+def service_tier(tier: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return a tier under the other API's name. Raises UnsupportedRequestError."""
     if tier is None:
         return {}
-    if not isinstance(tier, str) or tier not in SERVICE_TIERS:
+    if not isinstance(tier, str) or tier not in names:
         text = f"service_tier {tier}"[:500]
         raise UnsupportedRequestError(text, fields={"service_tier"})
-    return {"service_tier": SERVICE_TIERS[tier]}
+    return {"service_tier": names[tier]}
 
 
 def _tools(body: Mapping[str, Any]) -> dict[str, Any]:

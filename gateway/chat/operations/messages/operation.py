@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gateway.chat.capabilities import CAPABILITIES, member
+from gateway.chat.capabilities import CAPABILITIES
 from gateway.chat.core import json_numbers
 from gateway.chat.core.context import ChatContext
+from gateway.chat.core.json_parts import member
 from gateway.chat.core.usage_tokens import estimate, prompt_length
 from gateway.chat.operations.base import Operation
 from gateway.chat.operations.messages import passing, translating

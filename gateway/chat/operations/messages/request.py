@@ -7,9 +7,10 @@ from hashlib import sha256
 from typing import Any
 
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.core.json_parts import object_in
 from gateway.chat.operations.messages import tools, turns
 from gateway.chat.operations.messages.call_ids import CallIds
-from gateway.chat.upstreams.messages import refuse_others_of
+from gateway.chat.upstreams.messages import refuse_others_of, service_tier
 from gateway.chat.upstreams.turns import is_empty
 
 MAX_MARKED = 4
@@ -43,9 +44,9 @@ def translate(body: Mapping[str, Any], ids: CallIds) -> dict[str, Any]:
         "messages": turns.messages(body, ids),
         **{name: body[name] for name in SAME_NAME if body.get(name) is not None},
         **_stop(body.get("stop_sequences")),
-        **_user(_object(body, "metadata")),
-        **_service_tier(body.get("service_tier")),
-        **tools.translate(body, _object(body, "tool_choice")),
+        **_user(object_in(body, "metadata")),
+        **service_tier(body.get("service_tier"), SERVICE_TIERS),
+        **tools.translate(body, object_in(body, "tool_choice")),
         **_effort(body),
         **_format(body),
     }
@@ -62,7 +63,7 @@ def _refuse_untranslatable(body: Mapping[str, Any]) -> None:
     ]
     if others:
         raise UnsupportedRequestError(", ".join(others)[:500], fields=others)
-    edits = _object(body, "context_management").get("edits")
+    edits = object_in(body, "context_management").get("edits")
     for edit in edits if isinstance(edits, list) else ():
         # Thinking of earlier turns is not sent anyway.
         kind = str(edit.get("type")) if isinstance(edit, dict) else ""
@@ -74,13 +75,6 @@ def _refuse_untranslatable(body: Mapping[str, Any]) -> None:
             f"A maximum of {MAX_MARKED} blocks with cache_control may be provided. "
             f"Found {number}."
         )
-
-
-def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = body.get(name)
-    if value is not None and not isinstance(value, dict):
-        raise InvalidValueError(f"{name}: must be an object.")
-    return value or {}
 
 
 def _stop(sequences: Any) -> dict[str, Any]:
@@ -96,21 +90,12 @@ def _user(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {} if user is None else {"user": user}
 
 
-def _service_tier(tier: Any) -> dict[str, Any]:
-    if tier is None:
-        return {}
-    if not isinstance(tier, str) or tier not in SERVICE_TIERS:
-        text = f"service_tier {tier}"[:500]
-        raise UnsupportedRequestError(text, fields={"service_tier"})
-    return {"service_tier": SERVICE_TIERS[tier]}
-
-
 def _effort(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the effort that a request names, or that its budget to think with stands for.
 
     Adaptive thinking leaves it to the model.
     """
-    config, thinking = _object(body, "output_config"), _object(body, "thinking")
+    config, thinking = object_in(body, "output_config"), object_in(body, "thinking")
     refuse_others_of(config, {"effort", "format"}, "output_config")
     effort, budget = config.get("effort"), thinking.get("budget_tokens")
     if effort is not None and effort not in EFFORTS:
@@ -124,7 +109,7 @@ def _effort(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _format(body: Mapping[str, Any]) -> dict[str, Any]:
-    config = _object(body, "output_config")
+    config = object_in(body, "output_config")
     match config.get("format") or body.get("output_format"):
         case None:
             return {}

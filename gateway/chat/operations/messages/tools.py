@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.core.json_parts import objects
 from gateway.chat.upstreams.turns import refuse_others
 
 FIELDS = frozenset(
@@ -88,19 +89,14 @@ def _changes(turns: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 raise InvalidValueError(f"messages: {kind} needs its tool.")
             yield kind, tool
         elif kind == "tool_result":
-            for part in _objects(block.get("content")):
+            for part in objects(block.get("content")):
                 if part.get("type") == REFERENCE:
                     yield ADDITION, part
 
 
 def _blocks(turns: Any) -> Iterator[Mapping[str, Any]]:
-    for turn in _objects(turns):
-        yield from _objects(turn.get("content"))
-
-
-def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    items = value if isinstance(value, list) else ()
-    return (item for item in items if isinstance(item, dict))
+    for turn in objects(turns):
+        yield from objects(turn.get("content"))
 
 
 def _function(tool: Any) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeGuard
 
-from gateway.chat.capabilities import CAPABILITIES, member
+from gateway.chat.capabilities import CAPABILITIES
 from gateway.chat.core import chunks, off_loop
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import UnsupportedRequestError
+from gateway.chat.core.json_parts import member
 from gateway.chat.core.usage_tokens import estimate, prompt_length
 from gateway.chat.operations.base import Operation
 from gateway.chat.operations.chat import checked, renamed

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.core.json_parts import object_in
 from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.responses import items, tools
 from gateway.chat.operations.responses.tools import Tools
@@ -105,7 +106,7 @@ def _with_tools(
 def _options(
     body: Mapping[str, Any], *, wants_logprobs: bool
 ) -> Iterator[tuple[str, Any]]:
-    reasoning, text = _object(body, "reasoning"), _object(body, "text")
+    reasoning, text = object_in(body, "reasoning"), object_in(body, "text")
     if body.get("max_output_tokens") is not None:
         yield "max_completion_tokens", body["max_output_tokens"]
     if reasoning.get("effort") is not None:
@@ -132,10 +133,3 @@ def _format(value: Any) -> dict[str, Any] | None:
     raise InvalidValueError(
         "text: the format must have a type, a json_schema a schema."
     )
-
-
-def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = body.get(name)
-    if value is not None and not isinstance(value, dict):
-        raise InvalidValueError(f"{name}: must be an object.")
-    return value or {}

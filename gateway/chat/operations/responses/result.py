@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from gateway.chat.core import json_numbers
+from gateway.chat.core.json_parts import objects
 from gateway.chat.core.usage_tokens import Usage, estimate
 from gateway.chat.operations.responses.tools import Tool, input_of
 
@@ -195,11 +196,11 @@ def _integer(value: Any) -> int:
 def token_logprobs(logprobs: Any) -> list[Item]:
     """Return the log probabilities of a choice of a chat completion."""
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return [_logprob(token, with_top=True) for token in _objects(content)]
+    return [_logprob(token, with_top=True) for token in objects(content)]
 
 
 def _logprob(token: Mapping[str, Any], *, with_top: bool) -> Item:
-    top = [_logprob(one, with_top=False) for one in _objects(token.get("top_logprobs"))]
+    top = [_logprob(one, with_top=False) for one in objects(token.get("top_logprobs"))]
     number = token.get("logprob")
     return {
         "token": str(token.get("token", "")),
@@ -207,8 +208,3 @@ def _logprob(token: Mapping[str, Any], *, with_top: bool) -> Item:
         "logprob": number if isinstance(number, int | float) else 0.0,
         **({"top_logprobs": top} if with_top else {}),
     }
-
-
-def _objects(value: Any) -> Iterable[Mapping[str, Any]]:
-    items = value if isinstance(value, list) else []
-    return (item for item in items if isinstance(item, dict))
