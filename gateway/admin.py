@@ -267,6 +267,7 @@ LINK_TONES = {
 
 @admin.register(PortalLink)
 class PortalLinkAdmin(TenantHistoryAdmin):
+    list_select_related = ("key",)
     list_display = ("shown_id", "state", "caller", "actor", "may", "created", "opened")
     fields = (
         *("shown_id", "state", "tenant", "principal", "actor", "may"),

@@ -172,7 +172,8 @@ class TenantAlerts(models.Model):
 class PortalLink(models.Model):
     """A link that opens the portal of a tenant once, and the session that began with it.
 
-    `digest` is the hash of the link's token, `session_digest` that of the session's.
+    `digest` is the hash of the link's token, `session_digest` that of the session's. `key` is the
+    gateway key that made it, if one did: its revocation ends both.
     """
 
     class State(models.TextChoices):
@@ -189,6 +190,9 @@ class PortalLink(models.Model):
     public_id = models.CharField(max_length=40, unique=True)
     tenant = models.CharField(max_length=128)
     principal = models.CharField(max_length=128)
+    key = models.ForeignKey(
+        GatewayKey, on_delete=models.CASCADE, null=True, db_index=False
+    )
     actor = models.CharField(max_length=128)
     capabilities = models.JSONField()
     return_url = models.CharField(max_length=2048, blank=True)
@@ -208,7 +212,7 @@ class PortalLink(models.Model):
         return self.public_id
 
     def state(self, now: datetime) -> State:
-        if self.revoked_at is not None:
+        if self.revoked_at or (self.key and self.key.revoked_at):
             return self.State.REVOKED
         if (self.session_expires_at or self.expires_at) <= now:
             return self.State.EXPIRED

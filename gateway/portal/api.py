@@ -188,7 +188,10 @@ class PortalView(GatewayView):
         caller = self.caller
         try:
             created = links.create(
-                tenant=caller.tenant, principal=caller.principal, **new.validated_data
+                tenant=caller.tenant,
+                principal=caller.principal,
+                key_id=caller.key_id,
+                **new.validated_data,
             )
         except links.LinkInputError as error:
             raise BadRequestError(str(error)) from error

@@ -48,6 +48,7 @@ def create(
     *,
     tenant: str,
     principal: str,
+    key_id: int | None = None,
     capabilities: Sequence[str],
     expires_in: int = DEFAULT_S,
     actor: str = "",
@@ -56,7 +57,8 @@ def create(
 ) -> Created:
     """Create a link that is valid for `expires_in` seconds. Raises LinkInputError.
 
-    `actor` is named in the lists of changes; without one, the principal is.
+    `actor` is named in the lists of changes; without one, the principal is. The revocation of the
+    key `key_id` ends the link.
     """
     if not is_name(tenant):
         raise LinkInputError(f"tenant: {NAME_RULE}")
@@ -71,6 +73,7 @@ def create(
         public_id=public_id(ID_PREFIX),
         tenant=tenant,
         principal=principal,
+        key_id=key_id,
         actor=actor or principal,
         capabilities=[each for each in CAPABILITIES if each in capabilities],
         return_url=return_url,
@@ -127,7 +130,12 @@ def _is_page(url: str) -> bool:
 
 def of_tenant(tenant: str) -> QuerySet[PortalLink]:
     """Return the links of a tenant, newest first."""
-    return PortalLink.objects.filter(tenant=tenant).order_by("-pk")
+    return _with_key().filter(tenant=tenant).order_by("-pk")
+
+
+def _with_key() -> QuerySet[PortalLink]:
+    """Return all links with the keys that made them: state() asks whether these are revoked."""
+    return PortalLink.objects.select_related("key")
 
 
 def find(tenant: str, link_id: str) -> PortalLink | None:
@@ -141,19 +149,21 @@ def by_token(token: str) -> PortalLink | None:
     """Return the link that a token is for, whatever its state."""
     if not bearer.is_well_formed(token, LINK_PREFIX):
         return None
-    return PortalLink.objects.filter(digest=bearer.digest(token)).first()
+    return _with_key().filter(digest=bearer.digest(token)).first()
 
 
 def by_session(token: str) -> PortalLink | None:
     """Return the link whose session a token is for, whatever its state."""
     if not bearer.is_well_formed(token, SESSION_PREFIX):
         return None
-    return PortalLink.objects.filter(session_digest=bearer.digest(token)).first()
+    return _with_key().filter(session_digest=bearer.digest(token)).first()
 
 
 def open_once(link: PortalLink) -> str | None:
     """Use a link up; return the token of its session, or None if it cannot be opened (any more)."""
     token, now = bearer.make(SESSION_PREFIX), timezone.now()
+    if link.state(now) != PortalLink.State.UNUSED:  # also if its key was revoked
+        return None
     unused = PortalLink.objects.filter(
         pk=link.pk, opened_at=None, revoked_at=None, expires_at__gt=now
     )

@@ -11,11 +11,18 @@ import time_machine
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from gateway import retention
+from gateway import keys, retention
 from gateway.models import PortalLink
 from gateway.portal import links
 from tests.gateway.client import Api
-from tests.gateway.portal.conftest import EVERYTHING, browser, new_link, path_of, press
+from tests.gateway.portal.conftest import (
+    EVERYTHING,
+    browser,
+    new_link,
+    path_of,
+    press,
+    visit,
+)
 
 pytestmark = pytest.mark.django_db
 PATH = "/v1/portal"
@@ -143,6 +150,36 @@ def test_a_tenant_sees_and_revokes_its_own_links_alone(acme, globex):
     for _ in range(2):
         assert globex.call("DELETE", f"{PATH}/{other}").status_code == 204
     assert states(globex) == {other: "revoked"}
+
+
+def made_by(key) -> links.Created:
+    token = make(Api(key=key.text))["url"].rpartition("/")[2]
+    link = links.by_token(token)
+    assert link
+    return links.Created(link, token)
+
+
+def test_a_revoked_key_ends_what_it_made(db):
+    leaked = keys.create(tenant="acme", principal="ada")
+    other = keys.create(tenant="acme", principal="ada", days=1)
+    opened, unused, kept = map(made_by, (leaked, leaked, other))
+    visitor = visit(opened)
+    visitor.get()
+    keys.revoke([leaked.key.pk])
+    visitor.get(status=403)
+    for ended in (opened, unused):
+        assert browser().get(path_of(ended)).status_code == 410
+    # The page was shown before the key was revoked.
+    unused.link.refresh_from_db()
+    assert links.open_once(unused.link) is None
+    assert list(states(Api(key=other.text)).values()) == [
+        *("unused", "revoked", "revoked")
+    ]
+    with time_machine.travel(timezone.now() + timedelta(days=2)):
+        PortalLink.objects.update(expires_at=timezone.now() + timedelta(hours=1))
+        press(browser(), path_of(kept))  # its key has expired
+    kept.link.refresh_from_db()
+    assert kept.link.opened_at
 
 
 @pytest.mark.parametrize("path", [PATH, f"{PATH}/prt_{'0' * 26}"])
