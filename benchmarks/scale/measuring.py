@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
@@ -37,6 +38,8 @@ OWNED = 5
 OWNER_FILTERS = (
     *("status=failed_undelivered", "status=failed", "status=pending", "status=all"),
     *("status=delivered&hours=24", "status=all&answer=5xx", "status=open&hours=168"),
+    *("status=open&answer=4xx", "status=pending&answer=5xx", "status=all&answer=none"),
+    "status=failed&answer=4xx&hours=168",
 )
 ADMIN = "/admin/webhooks_core"
 TABLES: Mapping[str, type[Model]] = {
@@ -120,13 +123,18 @@ def _owned_delivery() -> Delivery | None:
 
 
 def _owner_paths() -> Mapping[str, str]:
-    base, endpoint = "/accounts/webhooks", Endpoint.objects.earliest("pk")
-    one, since = f"{base}/endpoints/{endpoint.public_id}", "since=2026-01-01T00:00"
+    base, since = "/accounts/webhooks", "since=2026-01-01T00:00"
+    one, two = (
+        f"{base}/endpoints/{endpoint.public_id}"
+        for endpoint in Endpoint.objects.order_by("pk")[:2]
+    )
     paths = {
         "the overview": "/accounts",
         "the endpoints": base,
-        "an endpoint": one,
+        "an endpoint, much waits": one,
+        "an endpoint, much failed": two,
         "a replay, counted": f"{one}/replay?kind=failed&{since}",
+        "a replay, much counted": f"{two}/replay?kind=failed&{since}",
         "the changes": f"{base}/changes",
         "the event types": f"{base}/event-types",
     }
@@ -206,9 +214,31 @@ def measure_bytes() -> Figures:
 def _best_ms(work: Callable[[], object]) -> float:
     """Return the milliseconds of the quickest call after a first one."""
     work()
+    clock = _processor_clock() or time.perf_counter
     took = []
     for _ in range(TIMES):
-        started = time.perf_counter()
+        started = clock()
         work()
-        took.append(time.perf_counter() - started)
+        took.append(clock() - started)
     return min(took) * 1000
+
+
+def _processor_clock() -> Callable[[], float] | None:
+    """Return a clock of the processor time of this process and of its database connection.
+
+    Other programs on the same processors do not change it. None if the database is not on this
+    machine, as Linux shows it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        backend = Path(f"/proc/{cursor.fetchone()[0]}")
+    try:
+        is_here = (backend / "comm").read_text().startswith("postgres")
+    except OSError:
+        return None
+    schedstat = backend / "schedstat"  # begins with nanoseconds
+    return (
+        (lambda: time.process_time() + int(schedstat.read_text().split()[0]) / 1e9)
+        if is_here
+        else None
+    )

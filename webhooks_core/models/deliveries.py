@@ -94,6 +94,17 @@ class Trace(models.Model):
         return self.traceparent
 
 
+def superseded() -> Exists:
+    """Return the condition that another delivery of the event counts in place of the outer one."""
+    over = Q(status__in=(Delivery.Status.PENDING, Delivery.Status.DELIVERED))
+    others = Delivery.objects.filter(
+        over | Q(replay_number__gt=OuterRef("replay_number")),
+        event=OuterRef("event"),
+        endpoint=OuterRef("endpoint"),
+    )
+    return Exists(others)
+
+
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def pending(self) -> Self:
         return self.filter(status=Delivery.Status.PENDING)
@@ -116,13 +127,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 
         Of several of one event for an endpoint, that is the last one.
         """
-        over = Q(status__in=(Delivery.Status.PENDING, Delivery.Status.DELIVERED))
-        others = Delivery.objects.filter(
-            over | Q(replay_number__gt=OuterRef("replay_number")),
-            event=OuterRef("event"),
-            endpoint=OuterRef("endpoint"),
-        )
-        return self.filter(~Exists(others), status=Delivery.Status.FAILED)
+        return self.filter(~superseded(), status=Delivery.Status.FAILED)
 
     def page(self, endpoint: Endpoint, *, number: int, size: int) -> Self:
         """Return a page of an endpoint's deliveries, newest first; the first page is 1.
