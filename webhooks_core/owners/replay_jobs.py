@@ -13,14 +13,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from webhooks_core import ids, profiles
 from webhooks_core.database import limits
 from webhooks_core.database.clock import clock
 from webhooks_core.models import Delivery, Endpoint, Event, ReplayJob, SkippedEvent
-from webhooks_core.models.lookups import among
+from webhooks_core.models.lookups import IdList, among
 from webhooks_core.owners import changes
 from webhooks_core.owners.changes import Action, Actor
 from webhooks_core.owners.id_ranges import created_between
@@ -30,8 +30,10 @@ from webhooks_core.worker import notify
 PREFIX = "rpl_"
 RATE_PER_S = 50
 STEP = timedelta(seconds=1)
-# The jobs that one step continues, and the rows that a preview counts.
-JOBS_AT_ONCE, MAX_COUNTED = 20, 100_000
+# The jobs that one step continues.
+JOBS_AT_ONCE = 20
+# The events that a preview counts, and those that the total of a job does.
+MAX_PREVIEWED, MAX_COUNTED = 5_000, 100_000
 
 Kind, Status = ReplayJob.Kind, ReplayJob.Status
 
@@ -58,23 +60,28 @@ class Selection:
 class Preview:
     """How many events a replay would send, by type and, of failed ones, by their last error.
 
-    Counted are at most MAX_COUNTED.
+    Counted are at most MAX_PREVIEWED.
     """
 
     total: int
     by_type: dict[str, int]
     by_error: dict[str, int]
 
+    @property
+    def is_capped(self) -> bool:
+        return self.total == MAX_PREVIEWED
+
 
 def preview(endpoint: Endpoint, selection: Selection) -> Preview:
-    """Count what a replay would send, by two queries."""
-    rows = _candidates(endpoint, selection)
+    """Count what a replay would send, by three queries."""
+    # As a part of a query of the endpoint, they are read from the index of the endpoint.
+    rows = _candidates(endpoint, selection, of=OuterRef("pk"))
+    part = IdList(rows.values("pk")[:MAX_PREVIEWED])
+    pks = Endpoint.objects.filter(pk=endpoint.pk).values_list(part, flat=True).get()
     is_failed = selection.kind == Kind.FAILED
     error = "last_error" if is_failed else "reason"
-    first = rows.model._default_manager.filter(  # noqa: SLF001 - public by use
-        pk__in=rows.values("pk")[:MAX_COUNTED]
-    )
-    groups = first.values_list("event__type", error).annotate(count=Count("pk"))
+    counted = rows.model._default_manager.filter(among(pks or ()))  # noqa: SLF001 - public by use
+    groups = counted.values_list("event__type", error).annotate(count=Count("pk"))
     by_type, by_error = Counter[str](), Counter[str]()
     for event_type, text, count in groups.order_by("event__type", error):
         by_type[event_type] += count
@@ -206,19 +213,25 @@ def _next(job: ReplayJob) -> QuerySet[Any, Any]:
     return rows.values_list("event", "pk")
 
 
-def _candidates(endpoint: Endpoint, selection: Selection) -> QuerySet[Any]:
-    """Return the rows of a selection, oldest first: failed deliveries or skipped events."""
+def _candidates(
+    endpoint: Endpoint, selection: Selection, *, of: Endpoint | OuterRef | None = None
+) -> QuerySet[Any]:
+    """Return the rows of a selection, oldest first: failed deliveries or skipped events.
+
+    `of` is the endpoint as a part of another query.
+    """
+    of = of or endpoint
     conditions = Q(
         event__created_at__gte=selection.since, event__created_at__lt=selection.until
     )
     if selection.event_types:
         conditions &= Q(event__type__in=selection.event_types)
     if selection.kind == Kind.FAILED:
-        rows = Delivery.objects.undelivered().filter(conditions, endpoint=endpoint)
+        rows = Delivery.objects.undelivered().filter(conditions, endpoint=of)
         bounds = created_between(Delivery, selection.since, profile=endpoint.profile)
         return bounds.of(rows).order_by("pk")
     conditions &= Q(event__type__in=received_types(endpoint))
-    skipped = SkippedEvent.objects.filter(conditions, endpoint=endpoint)
+    skipped = SkippedEvent.objects.filter(conditions, endpoint=of)
     bounds = created_between(
         Event, selection.since, selection.until, profile=endpoint.profile
     )

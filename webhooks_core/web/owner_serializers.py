@@ -242,7 +242,7 @@ class ReplaySerializer(serializers.Serializer[ReplayJob]):
 
 @example(total=3, by_type={"summary.completed": 3}, by_error={"HTTP 500": 3})
 class PreviewSerializer(serializers.Serializer[Any]):
-    total = serializers.IntegerField(help_text="Events, up to 100,000.")
+    total = serializers.IntegerField(help_text="Events, up to 5,000.")
     by_type = serializers.DictField(
         child=serializers.IntegerField(), help_text="By event type."
     )

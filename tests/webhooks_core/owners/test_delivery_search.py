@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import replays
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.owners import changes, id_ranges
+from webhooks_core.owners import changes, delivery_search, id_ranges
 from webhooks_core.owners.delivery_search import (
     DeliveryFilter,
     State,
@@ -134,6 +134,32 @@ def test_pages_follow_one_another_whatever_is_published_between(rows):
         if not (cursor := page.cursor):
             break
     assert seen == [row.pk for row in reversed(rows)]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        DeliveryFilter(states=frozenset({State.DELIVERED})),
+        DeliveryFilter(status_class=StatusClass.SERVER_ERROR),
+        DeliveryFilter(states=frozenset({State.PENDING, State.FAILED_UNDELIVERED})),
+        DeliveryFilter(event_types=("thing.lost",), until=NOON + timedelta(days=1)),
+    ],
+)
+def test_what_one_page_does_not_search_the_next_ones_do(rows, wanted, monkeypatch):
+    monkeypatch.setattr(id_ranges, "LATE", timedelta(0))
+    monkeypatch.setattr(id_ranges, "CONCURRENT", 0)
+    expected = found(**{name: getattr(wanted, name) for name in wanted.__slots__})
+    monkeypatch.setattr(delivery_search, "SEARCHED", 1)
+    monkeypatch.setattr(delivery_search, "RARE", 0)
+    own = Endpoint.objects.of("plain", "alice")
+    seen, cursor, pages = [], "", 0
+    while pages == 0 or cursor:
+        page = search(own, wanted, cursor=cursor, size=1)
+        seen += [item.delivery.pk for item in page.items]
+        cursor, pages = page.cursor, pages + 1
+    assert seen == expected
+    # Failed and pending deliveries have indexes, so each page finds one.
+    assert pages > len(seen) or State.PENDING in wanted.states
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1", "1.0", "f" * 16, "\x00", "é"])

@@ -82,14 +82,14 @@ def test_missing_events_are_those_that_were_skipped_and_are_wanted_today():
     assert SkippedEvent.objects.get().event.type == "thing.lost"
 
 
-def test_a_preview_counts_by_type_and_error_with_two_queries():
+def test_a_preview_counts_by_type_and_error_with_three_queries():
     target = failed(3)
     Delivery.objects.filter(pk=Delivery.objects.latest("pk").pk).update(
         last_error="HTTP 404"
     )
     with CaptureQueriesContext(connection) as queries:
         counted = replay_jobs.preview(target, selected())
-    assert len(queries) == 2
+    assert len(queries) == 3
     assert (counted.total, counted.by_type) == (3, {"thing.made": 3})
     assert counted.by_error == {"HTTP 500": 2, "HTTP 404": 1}
     lost = selected(event_types=["thing.lost"])
