@@ -95,7 +95,7 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     )
     fields_of_key: ClassVar = (
         *(*list_display, "revoked"),
-        *("shown_scopes", "shown_models", "creator"),
+        *("shown_scopes", "shown_models", "shown_budget", "creator"),
     )
 
     def get_fields(self, request: HttpRequest, obj: GatewayKey | None = None) -> Any:
@@ -191,6 +191,10 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     @admin.display(description="models")
     def shown_models(self, obj: GatewayKey) -> str:
         return ", ".join(obj.allowed_models or ["all of its principal"])
+
+    @admin.display(description="budget of its own")
+    def shown_budget(self, obj: GatewayKey) -> str:
+        return "{limit} {counts} a {window}".format(**obj.budget) if obj.budget else ""
 
     @admin.display(description="created by")
     def creator(self, obj: GatewayKey) -> str:

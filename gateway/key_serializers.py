@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema_serializer
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from gateway import configuration
+from gateway.configuration import EntryError
+from gateway.configuration.shapes import COUNTED, WINDOWS
 from gateway.identity import NAME_RULE
 from gateway.keys import MAX_MODEL, MAX_MODELS, MAX_NAME, Created
 from gateway.models import GatewayKey
@@ -20,8 +23,10 @@ from webhooks_core.web.fields import (
     StrictListField,
     TimeField,
 )
+from webhooks_core.web.json_schema import described, object_of
 from webhooks_core.web.owner_requests import TimeParameter
 
+BUDGET = {"counts": "tokens", "window": "day", "limit": 100000}
 KEY: dict[str, Any] = {
     "id": 12,
     "prefix": "gw_key_4fT9",
@@ -34,6 +39,7 @@ KEY: dict[str, Any] = {
     "created_at": TIME,
     "last_used_at": None,
     "expires_at": None,
+    "budget": BUDGET,
 }
 
 
@@ -45,6 +51,32 @@ class NamesField(StrictListField):
             self.fail("invalid")
         names: list[str] = super().to_internal_value(data)
         return names
+
+
+@extend_schema_field(
+    described(
+        "What the key's requests may use in each window of the UTC calendar, besides all other "
+        "budgets. That of your key if it is missing. Null: none of its own.",
+        object_of(
+            counts={"type": "string", "enum": list(COUNTED)},
+            window={"type": "string", "enum": list(WINDOWS)},
+            limit={"type": "number"},
+        ),
+    )
+)
+class BudgetField(serializers.JSONField):
+    """What a budget counts, its window and its limit; checked as one of the configuration."""
+
+    default_error_messages = {"null": "budget must have counts, window and limit."}
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict) or data.keys() != BUDGET.keys():
+            self.fail("null")
+        try:
+            configuration.budget({"name": "budget", **data})
+        except EntryError as error:
+            raise ValidationError(f"budget: {error}.") from error
+        return data
 
 
 @extend_schema_serializer(
@@ -87,6 +119,8 @@ class NewKeySerializer(serializers.Serializer[Any]):
         help_text="RFC 3339. When your key expires, or never, if it is missing.",
     )
 
+    budget = BudgetField(required=False)
+
     def to_internal_value(self, data: Any) -> Any:
         for name in data:
             if name not in self.fields:
@@ -118,6 +152,7 @@ class KeySerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="To the hour; null before the first use."
     )
     expires_at = TimeField(allow_null=True, help_text="Null: never.")
+    budget = BudgetField(allow_null=True)
 
     def get_scopes(self, key: GatewayKey) -> list[str]:
         return sorted(key.rights.scopes)

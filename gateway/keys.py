@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -54,11 +54,13 @@ def create(
     days: int | None = None,
     expires_at: datetime | None = None,
     created_by: str = "",
+    budget: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Created:
     """Create a key. Without `days` or an end it never expires. Raises KeyInputError.
 
-    `fields` are those of check(). `created_by` is the principal whose key creates this one.
+    `fields` are those of check(). `created_by` is the principal whose key creates this one, and
+    `budget` has `counts`, `window` and `limit`, which configuration.budget() has checked.
     """
     fields = {"name": "", "scopes": None, "models": None} | fields
     check(days=days, expires_at=expires_at, **fields)
@@ -74,6 +76,7 @@ def create(
         scopes=_as_list(fields["scopes"]),
         allowed_models=_as_list(fields["models"]),
         created_by=created_by,
+        budget=budget,
     )
     return Created(key, text)
 

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from gateway.configuration.shapes import BudgetEntry, key_budget_name
 from gateway.rights import GENERAL, Rights
 from webhooks_core.models.bearer import BearerQuerySet, BearerToken
 from webhooks_core.secrets import EncryptedTextField
@@ -24,7 +25,8 @@ class GatewayKey(BearerToken):
     """A bearer key of one principal of one tenant.
 
     `scopes` null: all but `keys`. `allowed_models` null: every model of the principal. `created_by` is the
-    principal whose key created this one, or empty for an operator's.
+    principal whose key created this one, or empty for an operator's. `budget` has what it counts, its
+    window and its limit; null: none of its own.
     """
 
     tenant = models.CharField(max_length=128)
@@ -34,6 +36,7 @@ class GatewayKey(BearerToken):
     scopes = models.JSONField(null=True, blank=True)
     allowed_models = models.JSONField(null=True, blank=True)
     created_by = models.CharField(max_length=128, blank=True, default="", db_default="")
+    budget = models.JSONField(null=True, blank=True)
 
     objects = GatewayKeyQuerySet.as_manager()
 
@@ -46,7 +49,15 @@ class GatewayKey(BearerToken):
             GENERAL if self.scopes is None else frozenset(self.scopes),
             None if self.allowed_models is None else frozenset(self.allowed_models),
             self.created_by,
+            self.budget_entry,
         )
+
+    @property
+    def budget_entry(self) -> BudgetEntry | None:
+        """The budget of the key alone."""
+        if self.budget is None:
+            return None
+        return BudgetEntry(key_budget_name(self.pk), **self.budget, per=("key",))
 
     def state(self, now: datetime) -> str:
         """Return `live`, `revoked` or `expired`."""

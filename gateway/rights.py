@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.configuration.shapes import BudgetEntry
 
 SCOPES = CHAT, EVENTS, INGEST, KEYS, REQUESTS, USAGE, WEBHOOKS = (
     *("chat", "events", "ingest", "keys"),
@@ -18,12 +22,13 @@ class Rights:
 
     `models` None means every model that the principal may call. `created_by` is the principal
     whose key created this one: the key calls no model that this principal may not call. It is
-    empty for a key of an operator.
+    empty for a key of an operator. `budget` is what its requests may use, beside all other budgets.
     """
 
     scopes: frozenset[str] = GENERAL
     models: frozenset[str] | None = None
     created_by: str = ""
+    budget: BudgetEntry | None = None
 
 
 UNRESTRICTED = Rights()

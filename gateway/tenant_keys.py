@@ -5,9 +5,10 @@ A key gives no right that it does not have. So what its request leaves out is wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import structlog
 from django.db.models import QuerySet
@@ -54,6 +55,7 @@ class TenantKeys:
         scopes: Sequence[str] | None = None,
         models: Sequence[str] | None = None,
         expires_at: datetime | None = None,
+        budget: Mapping[str, Any] | None = None,
     ) -> Created:
         """Create a key of the tenant.
 
@@ -67,6 +69,9 @@ class TenantKeys:
             models = own.allowed_models
         self._check_scopes(own, scopes)
         self._check_models(own, models)
+        if own.budget is not None:
+            budget = budget or own.budget
+            self._check_budget(own.budget, budget)
         if own.expires_at is not None:
             expires_at = expires_at or own.expires_at
             self._check_end(own.expires_at, expires_at)
@@ -79,6 +84,7 @@ class TenantKeys:
                 models=models,
                 expires_at=expires_at,
                 created_by=own.principal,
+                budget=budget,
             )
         except keys.KeyInputError as error:
             raise BadRequestError(f"{error}.") from error
@@ -108,6 +114,14 @@ class TenantKeys:
     def _check_end(self, own: datetime, wanted: datetime) -> None:
         if wanted > own:
             raise ForbiddenError("The key must not expire after yours.")
+
+    def _check_budget(self, own: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        same = all(wanted[name] == own[name] for name in ("counts", "window"))
+        if not same or wanted["limit"] > own["limit"]:
+            raise ForbiddenError(
+                f"The budget must count {own['counts']} of a {own['window']}, and at most as many as "
+                "that of your key."
+            )
 
     def delete(self, key: GatewayKey) -> None:
         """Revoke a key. Raises 403 for a manager's, its own too; 404 if it was revoked first."""

@@ -173,7 +173,7 @@ async def _spend(name: str, load: Load, start_at: float) -> dict[str, float]:
         return pool.run(partial(with_connection, function))
 
     entry = BudgetEntry(name[:64], "requests", "month", load.limit)
-    definitions = Definitions(in_thread, load=lambda _: Loaded([entry], {}))
+    definitions = Definitions(in_thread, load=lambda *_: Loaded([entry], {}))
     budgets = Budgets(definitions, stores(in_thread, settings.REDIS_URL))
     budgets.start()
     waits: list[float] = []

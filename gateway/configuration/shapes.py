@@ -345,7 +345,17 @@ class BudgetEntry(FromFile):
         return next(iter(tenants)) if len(tenants) == 1 else ""
 
 
+def key_budget_name(key_id: int) -> str:
+    """Return the name of a key's own budget; no other budget has it."""
+    return f"key {key_id}"
+
+
+KEY_BUDGET = re.compile(r"key [0-9]+")
+
+
 def _countable(budget: BudgetEntry) -> BudgetEntry:
+    if KEY_BUDGET.fullmatch(budget.name):
+        raise ValueError(f"{budget.name!r} is the name of a key's own budget")
     if budget.counts != COST and not budget.limit.is_integer():
         raise ValueError(f"the limit of {budget.name!r} is not a whole number")
     if not budget.counted_limit:

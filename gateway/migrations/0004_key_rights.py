@@ -16,6 +16,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="gatewaykey",
+            name="budget",
+            field=models.JSONField(blank=True, null=True),
+        ),
+        migrations.AddField(
+            model_name="gatewaykey",
             name="created_by",
             field=models.CharField(
                 blank=True, db_default="", default="", max_length=128

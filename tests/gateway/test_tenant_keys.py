@@ -21,6 +21,7 @@ from webhooks_core.web import bearer
 pytestmark = pytest.mark.django_db
 
 ADDRESS = "/v1/keys"
+BUDGET = {"counts": "tokens", "window": "day", "limit": 10}
 TIME = timezone.now().replace(microsecond=0) + timedelta(days=30)
 
 
@@ -60,6 +61,7 @@ def test_a_key_is_shown_once_and_works():
         "created_at": iso(row.created_at),
         "last_used_at": None,
         "expires_at": None,
+        "budget": None,
     }
     assert Api(key=text).ingest().status_code == 201
     assert (
@@ -74,8 +76,9 @@ def test_a_key_is_shown_once_and_works():
 
 
 def test_what_a_request_leaves_out_is_what_the_manager_has():
-    api = manager(models=["small", "large"], expires_at=TIME)
+    api = manager(models=["small", "large"], expires_at=TIME, budget=BUDGET)
     created = create(api)
+    assert created["budget"] == BUDGET
     assert created["scopes"] == sorted({*SCOPES} - {KEYS})
     assert created["models"] == ["large", "small"]
     assert created["expires_at"] == iso(TIME)
@@ -89,10 +92,14 @@ def test_what_a_request_leaves_out_is_what_the_manager_has():
         ({"scopes": ["chat", "usage"]}, "Your key does not have the scope usage."),
         ({"models": ["small", "large"]}, "Your key may not call the model large."),
         ({"expires_at": iso(TIME + timedelta(days=1))}, "must not expire after yours"),
+        ({"budget": BUDGET | {"limit": 11}}, "must count tokens of a day, and at most"),
+        ({"budget": BUDGET | {"window": "week"}}, "must count tokens of a day"),
     ],
 )
 def test_no_key_gives_a_right_that_it_does_not_have(fields, detail):
-    api = manager(scopes=["chat", "keys"], models=["small"], expires_at=TIME)
+    api = manager(
+        scopes=["chat", "keys"], models=["small"], expires_at=TIME, budget=BUDGET
+    )
     assert detail in create(api, 403, **fields)
 
 
@@ -116,6 +123,19 @@ def test_no_key_gives_a_right_that_it_does_not_have(fields, detail):
         ({"expires_at": "tomorrow"}, "expires_at must be a time such as"),
         ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at must be in the future."),
         ({"expires_at": None}, "expires_at must be a string."),
+        ({"budget": None}, "budget must have counts, window and limit."),
+        ({"budget": []}, "budget must have counts, window and limit."),
+        ({"budget": BUDGET | {"per": ["key"]}}, "budget must have counts"),
+        ({"budget": {"counts": "tokens"}}, "budget must have counts"),
+        (
+            {"budget": BUDGET | {"counts": "words"}},
+            "budget: counts: must be 'requests'",
+        ),
+        ({"budget": BUDGET | {"window": 7}}, "budget: window: must be"),
+        ({"budget": BUDGET | {"limit": 0}}, "budget: limit: must be"),
+        ({"budget": BUDGET | {"limit": 1.5}}, "is not a whole number"),
+        ({"budget": BUDGET | {"limit": "1"}}, "budget: limit: must be"),
+        ({"budget": BUDGET | {"limit": True}}, "budget: limit: must be"),
     ],
 )
 def test_a_key_that_cannot_be_is_refused(fields, detail):

@@ -51,10 +51,10 @@ def budgets() -> list[BudgetEntry]:
     return current
 
 
-def load(endpoints: Mapping[str, ModelEntry]) -> Loaded:
-    """Return the budgets and the prices that they need. Raises DatabaseError."""
+def load(endpoints: Mapping[str, ModelEntry], with_prices: bool = False) -> Loaded:
+    """Return the budgets, and prices if asked or one of them needs any. Raises DatabaseError."""
     before, current = version(), budgets()
-    costs = any(budget.counts == COST for budget in current)
+    costs = with_prices or any(budget.counts == COST for budget in current)
     return Loaded(current, prices(endpoints) if costs else {}, before)
 
 
@@ -74,9 +74,10 @@ class Definitions:
 
     in_thread: InThread
     endpoints: Callable[[], Mapping[str, ModelEntry]] = dict
-    load: Callable[[Mapping[str, ModelEntry]], Loaded] = load
+    load: Callable[..., Loaded] = load
     budgets: Sequence[BudgetEntry] = ()
     prices: Mapping[str, ModelPrice] = field(default_factory=dict)
+    _has_prices: bool = False
     _loaded_for: tuple[str, Collection[str]] = ("", ())
     _first: asyncio.Task[None] | None = None
 
@@ -91,6 +92,12 @@ class Definitions:
             self._first = asyncio.create_task(self.renew())
         await asyncio.wait({self._first}, timeout=WAIT_S)
 
+    async def need_prices(self) -> None:
+        """Load prices now and from now on: the budget of a key needs them."""
+        if not self._has_prices:
+            self._has_prices, self._loaded_for = True, ("", ())
+            await self.renew()
+
     async def renew(self, version: str = "") -> None:
         """Load again, unless the version of the database is known and the same.
 
@@ -100,7 +107,8 @@ class Definitions:
         if version and self._loaded_for == (version, endpoints.keys()):
             return
         try:
-            loaded = await self.in_thread(partial(self.load, endpoints))
+            load = partial(self.load, endpoints, self._has_prices)
+            loaded = await self.in_thread(load)
         except (Error, TimeoutError, OSError) as error:
             log.warning("budgets not loaded", error=type(error).__name__)
             return

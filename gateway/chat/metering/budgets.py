@@ -91,12 +91,13 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What a request holds until it ends, and when it began.
+    """What a request holds until it ends, whose it is, and when it began.
 
     `assumed_cost` is that of a model without a price, if a budget limits the cost.
     """
 
     at: datetime
+    caller: Caller
     model: str
     amounts: Amounts
     counters: Mapping[CounterKey, Counter]
@@ -138,9 +139,12 @@ class Budgets:
         """
         if not self.definitions.is_ready:
             await self.definitions.ready()
-        if not self.definitions.budgets:
+        caller, own = context.caller, context.caller.rights.budget
+        if not (self.definitions.budgets or own):
             return
-        caller, model, now = context.caller, context.endpoint.name, self.now()
+        if own and own.counts == COST:
+            await self.definitions.need_prices()
+        model, now = context.endpoint.name, self.now()
         counters = self._counters_of(caller, model, now)
         if not counters:
             return
@@ -157,7 +161,9 @@ class Budgets:
             counter.reserved += amounts.of(counter.budget)
         limits_cost = any(c.budget.counts == COST for c in counters.values())
         assumed = self._assumed_cost if limits_cost else _no_cost
-        context.reservation = Reservation(now, model, amounts, counters, assumed)
+        context.reservation = Reservation(
+            now, caller, model, amounts, counters, assumed
+        )
 
     def settle(
         self, reservation: Reservation | None, completed: CompletedRequest
@@ -181,8 +187,9 @@ class Budgets:
             cost=self._cost(completed.model, usage) if usage else 0,
         )
         if completed.model != reservation.model:
-            caller = Caller(completed.tenant, completed.principal, completed.key_id)
-            counters = self._counters_of(caller, completed.model, reservation.at)
+            counters = self._counters_of(
+                reservation.caller, completed.model, reservation.at
+            )
         for key, counter in counters.items():
             # The counter of a window that has ended may be forgotten: it is needed again.
             kept = self._counters.setdefault(key, counter)
@@ -193,7 +200,8 @@ class Budgets:
     ) -> dict[CounterKey, Counter]:
         """Return the counters that a request of this time counts in."""
         counters = {}
-        for budget in self.definitions.budgets:
+        own, budgets = caller.rights.budget, self.definitions.budgets
+        for budget in (*budgets, own) if own else budgets:
             if applies(budget, caller, model):
                 start = start_of(budget.window, at)
                 key = CounterKey.of(budget, caller, model, start)

@@ -18,6 +18,7 @@ from gateway.chat.metering import budget_definitions
 from gateway.chat.metering.windows import end_of, start_of
 from gateway.chat.models import UsageDay, UsageRecord
 from gateway.configuration.shapes import COST, BudgetEntry
+from gateway.models import GatewayKey
 from gateway.webhooks import BUDGET_SHARES
 from webhooks_core.times import iso
 from webhooks_core.web.errors import BadRequestError
@@ -139,6 +140,8 @@ def budgets(tenant: str, now: datetime) -> list[BudgetUse]:
     A budget that several tenants share shows no amounts: they would be those of others.
     """
     entries = budget_definitions.budgets()
+    keys = GatewayKey.objects.live(now).filter(tenant=tenant, budget__isnull=False)
+    entries += filter(None, (key.budget_entry for key in keys.order_by("pk")))
     rows = current_counters(entries, now).filter(tenant=tenant).order_by("subject")
     return uses(entries, rows[:MAX_ROWS], now)
 

@@ -86,7 +86,7 @@ class Known(dict[str, ModelEntry]):
 
 def defined(*entries: BudgetEntry) -> Definitions:
     """Return budgets that a test defines, without prices."""
-    return Definitions(asyncio.to_thread, load=lambda _: Loaded(entries, {}))
+    return Definitions(asyncio.to_thread, load=lambda *_: Loaded(entries, {}))
 
 
 @dataclass

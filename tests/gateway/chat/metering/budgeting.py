@@ -80,7 +80,7 @@ def process(
     **options: Any,
 ) -> Budgets:
     load = Definitions(
-        in_thread, endpoints, load=lambda _: Loaded(entries, {"small": PRICE})
+        in_thread, endpoints, load=lambda *_: Loaded(entries, {"small": PRICE})
     )
     return Budgets(
         load,

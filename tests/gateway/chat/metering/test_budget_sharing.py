@@ -114,7 +114,7 @@ def test_a_steady_use_costs_one_statement_a_second():
     budgets.sleep = database.wait
     loads = 0
 
-    def load(_: Any) -> Loaded:
+    def load(*_: Any) -> Loaded:
         nonlocal loads
         loads += 1
         return Loaded(entries, {}, database.version)
@@ -145,10 +145,10 @@ def test_a_changed_limit_counts_for_what_is_used_already():
     budgets = process(Database(), budget(limit=1))
     run(use(budgets, request(), ONE))
     refusal(budgets, request())
-    budgets.definitions.load = lambda _: Loaded([budget(limit=2)], {})
+    budgets.definitions.load = lambda *_: Loaded([budget(limit=2)], {})
     run(budgets.definitions.renew(), use(budgets, request(), ONE))
     refusal(budgets, request())
-    budgets.definitions.load = lambda _: Loaded([], {})
+    budgets.definitions.load = lambda *_: Loaded([], {})
     run(budgets.definitions.renew(), budgets.reserve(request()))
 
 
@@ -222,5 +222,5 @@ def test_a_report_that_failed_is_made_later():
     assert database.reports == [("b", 100)]
 
 
-def failing(_: Any) -> Any:
+def failing(*_: Any) -> Any:
     raise OperationalError

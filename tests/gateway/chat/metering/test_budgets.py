@@ -16,13 +16,17 @@ import requests
 
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.metering.budget_definitions import Loaded
 from gateway.chat.metering.budgets import BudgetExceededError, Budgets
 from gateway.chat.metering.usage import CompletedRequest
+from gateway.configuration.shapes import BudgetEntry
+from gateway.rights import Rights
 from tests.gateway.chat.harness import IDENTITY, MESSAGES, V1, V2, defined
 from tests.gateway.chat.metering.budgeting import (
     ADA,
     BOB,
     ONE,
+    PRICE,
     Database,
     budget,
     end,
@@ -193,6 +197,41 @@ def test_the_strictest_budget_decides_and_nothing_is_held_by_the_others():
     error = refusal(budgets, request())
     assert "'day' allows 1 requests a day for tenant acme" in str(error)
     assert {counter.reserved for counter in budgets._counters.values()} == {0}
+
+
+def test_a_key_may_have_a_budget_of_its_own():
+    """It counts in it alone, wherever the request is answered."""
+    own = BudgetEntry("key 7", "requests", "day", 2, per=("key",))
+    limited = replace(ADA, key_id=7, rights=Rights(budget=own))
+    budgets = process(Database())
+    run(use(budgets, request(limited), ONE))
+    context = request(limited)
+    run(budgets.reserve(context))
+    context.endpoint = replace(context.endpoint, name="another")
+    end(budgets, context, usage=ONE)
+    error = refusal(budgets, request(limited))
+    assert "The budget 'key 7' allows 2 requests a day for key acme/ada#7." in str(
+        error
+    )
+    run(use(budgets, request(replace(limited, key_id=8, rights=Rights())), ONE))
+
+
+def test_a_key_whose_cost_is_limited_has_the_prices_loaded():
+    own = BudgetEntry("key 7", "cost", "day", 1, per=("key",))
+    asked = []
+
+    def load(_: Any, with_prices: bool) -> Loaded:
+        asked.append(with_prices)
+        return Loaded((), {"small": PRICE} if with_prices else {})
+
+    database = Database()
+    budgets = process(database)
+    budgets.definitions.load = load
+    context = request(replace(ADA, key_id=7, rights=Rights(budget=own)))
+    run(use(budgets, request(), ONE), use(budgets, context, Usage(1000, 100)))
+    run(budgets.share())
+    assert list(database.amounts.values()) == [2_000_000]
+    assert asked == [False, True]
 
 
 def test_a_denial_shows_no_amount_of_others():

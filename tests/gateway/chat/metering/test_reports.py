@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 import time_machine
 
-from gateway import configuration
+from gateway import configuration, keys
 from gateway.chat.metering import reports, usage
 from gateway.chat.metering.budget_counters import CounterKey
 from gateway.chat.metering.budget_stores import add_to_rows
+from gateway.chat.metering.windows import start_of
 from gateway.configuration.shapes import BudgetEntry
 from tests.gateway.chat.factories import ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import NOON, ended
@@ -181,3 +182,28 @@ def test_a_tenant_sees_what_is_left_of_its_own_budgets(
             "resets_at": "2026-11-20T13:00:00.000000Z",
         },
     ]
+
+
+@pytest.mark.django_db
+def test_the_budget_of_a_key_is_shown_to_its_tenant(acme: Api, globex: Api):
+    budget = {"counts": "tokens", "window": "month", "limit": 100}
+    made = keys.create(tenant="acme", principal="ada", budget=budget)
+    keys.create(tenant="globex", principal="gus", budget=budget)
+    number, start = made.key.pk, int(start_of("month", NOON).timestamp())
+    subject = f"key acme/ada#{number}"
+    add_to_rows({CounterKey(f"key {number}", subject, start, "acme"): 40})
+    with time_machine.travel(NOON, tick=False):
+        (shown,) = acme.call("GET", "/v1/usage").json()["budgets"]
+        assert globex.call("GET", "/v1/usage").json()["budgets"] == []
+    assert (shown["name"], shown["subject"]) == (f"key {number}", subject)
+    assert (shown["limit"], shown["used"], shown["left"]) == (100, 40, 60)
+
+
+@pytest.mark.parametrize("query", ["group_by=key", "group_by=key&key=7"])
+@pytest.mark.django_db
+def test_usage_is_also_summed_by_keys(acme: Api, query: str):
+    usage.write([ended(key_id=7), ended(key_id=7), ended(), ended(tenant="globex")])
+    with time_machine.travel(NOON, tick=False):
+        items = acme.call("GET", f"/v1/usage?{query}").json()["items"]
+    sums = {item["key"]: item["requests"] for item in items}
+    assert sums == ({"7": 2} if "key=7" in query else {"": 1, "7": 2})
