@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import connection
 from django.test import TransactionTestCase
 
-from tests import database
+from tests import database, running
 from tests.running import environment, migrate, until
 from tests.spec.matrix import SLOW_FOLDERS
 from webhooks_core import profiles
@@ -291,6 +291,4 @@ def migrated_file(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return running.free_port()

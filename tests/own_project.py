@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.running import ROOT
+from tests.tools import output_of
 
 # Nothing but what Django itself needs; importing `config` fails.
 BARE = """
@@ -69,13 +69,8 @@ def run(folder: Path, *, settings: str, urls: str, program: str) -> str:
         "PYTHONPATH": f"{folder}:{ROOT}",
         "DJANGO_SETTINGS_MODULE": "own_settings",
     }
-    done = subprocess.run(
+    return output_of(
         [sys.executable, "-c", f"import sys\n{START}\n{program}"],
         cwd=folder,
         env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout

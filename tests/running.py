@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -176,8 +177,10 @@ def command_line(pid: int) -> str:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a port that nobody listens on now."""
+    """Return a free port from where no outgoing connection gets its own: it stays free."""
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(kind, socket.SOCK_STREAM) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket(kind) as probe, contextlib.suppress(OSError):
+            probe.bind((host, port))
+            return port

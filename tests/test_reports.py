@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
 from tests.running import ROOT, environment
+from tests.tools import output_of
 
 LEAK = """
 import socket, tracemalloc
@@ -35,20 +35,16 @@ def test_a_run_reports_what_it_left_open_and_what_it_left_out_and_fails_no_test(
         (tmp_path / f"{name}.py").write_text(text)
     arguments = ["-m", "pytest", "-c", str(ROOT / "pyproject.toml")]
     options = ["-p", "no:cacheprovider", "-m", "not slow", "--random-order=5"]
-    done = subprocess.run(
+    output = output_of(
         [sys.executable, *arguments, *options, str(tmp_path)],
         cwd=ROOT,
         env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "random order: repeat with --random-order=5" in done.stdout
-    _, _, warnings = done.stdout.partition("warnings summary")
+    assert "random order: repeat with --random-order=5" in output
+    _, _, warnings = output.partition("warnings summary")
     assert "test_leak.py::test_leaks" in warnings
     assert "unclosed <socket.socket" in warnings
     assert 'test_leak.py", line 7' in warnings  # where it was made
-    left_out, closing = done.stdout.splitlines()[-2:]
+    left_out, closing = output.splitlines()[-2:]
     assert "`make test-all`" in left_out
     assert "3 passed" in closing

@@ -11,13 +11,15 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.running import ROOT
+from tests.running import PATIENCE_S, ROOT
 
 # How Debian and Ubuntu get a program whose package has another name.
 PACKAGES = {
@@ -74,6 +76,20 @@ needs_ipv6 = pytest.mark.skipif(
     not has_ipv6(),
     reason="IPv6 is disabled (sysctl -w net.ipv6.conf.lo.disable_ipv6=0)",
 )
+
+
+def output_of(command: Sequence[str | Path], **options: Any) -> str:
+    """Run a program to its end; return its output, or fail with all that it said."""
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=2 * PATIENCE_S,
+        **options,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return str(done.stdout)
 
 
 def pip(*arguments: str, cwd: Path, python: str = sys.executable) -> None:

@@ -17,7 +17,6 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPException
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Self
 
@@ -144,17 +143,15 @@ class Row:
     def exponent(self) -> float:
         """Return how the time grows with the size, 1 for in proportion.
 
-        The largest of all pairs of sizes: a request of 4n may be refused at once.
+        Up to the largest size that took time: a request of 4n may be refused at once.
         """
-        measured = zip(STEPS, self.cpu, strict=True)
-        return max(
-            (
-                math.log(more / max(less, 0.01), large / small)
-                for (small, less), (large, more) in combinations(measured, 2)
-                if more >= SHORTEST_S
-            ),
-            default=0.0,
-        )
+        took = [
+            pair for pair in zip(STEPS, self.cpu, strict=True) if pair[1] >= SHORTEST_S
+        ]
+        if not took or took[-1][0] == STEPS[0]:
+            return 0.0
+        step, seconds = took[-1]
+        return math.log(seconds / max(self.cpu[0], 0.01), step)
 
     def faults(self) -> list[str]:
         found = self.others.faults(self.name)

@@ -1,4 +1,7 @@
-"""Every page that the address map has: no complaint of the browser, nothing foreign, no overflow."""
+"""Every page that the address map has: no complaint of the browser, nothing foreign, no overflow.
+
+On the pages of accounts and tenants axe-core finds nothing either.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,14 @@ from gateway.configuration.shapes import (
 from gateway.identity import Caller
 from gateway.models import Document, GatewayKey, PolicyDecision
 from gateway.portal import links
+from tests.browser.axe import pages_of, script, violations
 from tests.browser.staff import log_in
 from tests.docs.filling import fill_products
 from tests.gateway.chat.factories import LoggedRequestFactory
 from tests.gateway.chat.metering.test_usage import ended
 from tests.gateway.client import Api
+from tests.gateway.portal.conftest import delivery_of, endpoint_of, new_link
+from tests.gateway.portal.test_tenant_pages import fill as fill_tenant
 from tests.receiver import receiver
 from tests.running import PATIENCE_S
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT
@@ -177,9 +183,14 @@ THIRD_PARTIES = ("/admin/auth/", "/admin/axes/", "/admin/django_q/")
 CUT = "all => all.filter(it => it.scrollWidth > it.clientWidth).length"
 
 
+@pytest.fixture(scope="module")
+def axe() -> str:
+    return script()
+
+
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 390), ("light", 1280)])
-def test_no_page_complains_loads_anything_foreign_or_overflows(
-    live_server, page, complaints, scheme, width
+def test_no_page_complains_loads_anything_foreign_overflows_or_excludes_anybody(
+    live_server, page, complaints, axe, scheme, width
 ):
     fill()
     requests = OpenRequests(page)
@@ -194,15 +205,18 @@ def test_no_page_complains_loads_anything_foreign_or_overflows(
             # No list cuts a column beside the menu and the filters.
             assert (path, page.locator(".results").evaluate_all(CUT)) == (path, 0)
         assert (path, complaints) == (path, [])
+        if path.startswith(("/accounts", "/portal")):
+            assert (path, violations(page, axe)) == (path, [])
 
-    page.emulate_media(color_scheme=scheme)
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": 320 if width == 390 else width, "height": 800})
     for path in OPEN:
         visit(path)
     page.set_viewport_size({"width": width, "height": 800})
     log_in(page, live_server.url)
     operator = User.objects.get(username="ada")
-    pages = ["/admin/", *OWN, *lists(), *forms(operator), *details()]
+    pages = ["/admin/", *lists(), *forms(operator), *details()]
+    pages += [*OWN, *pages_of(str(operator.pk))]
     assert len(pages) > 50
     for path in pages:
         visit(path)
@@ -212,3 +226,30 @@ def test_no_page_complains_loads_anything_foreign_or_overflows(
     page.get_by_role("button", name="Open").click()
     for path in portal_pages():
         visit(path)
+
+
+def test_axe_finds_nothing_in_the_portal(live_server, page, axe):
+    endpoint = endpoint_of(filter={"type": "x"})
+    delivery_of(endpoint_of())
+    made = new_link(theme="dark", return_url="https://app.example/")
+    link = f"{live_server.url}/portal/open/{made.token}"
+    one = f"{live_server.url}/portal/endpoints/{endpoint.public_id}"
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.goto(link)
+    found = {"link": violations(page, axe)}
+    page.get_by_role("button", name="Open").click()
+    page.wait_for_url("**/portal")
+    found["start"] = violations(page, axe)
+    _, row = fill_tenant("acme")
+    tabs = ("usage", "requests", f"requests/{row.public_id}", "keys")
+    portal = [f"{live_server.url}/portal/{name}" for name in tabs]
+    for path in (one, f"{one}/secret", f"{one}/delete/none", *portal):
+        page.goto(path)
+        found[path] = violations(page, axe)
+    page.goto(one)
+    page.get_by_role("button", name="Test the filter").click()
+    found["filter"] = violations(page, axe)
+    page.context.clear_cookies()
+    page.goto(link)
+    found["used"] = violations(page, axe)
+    assert not {path: rules for path, rules in found.items() if rules}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from signpost_receiver import SignatureError, verify
 
-from tests.tools import needs
+from tests.tools import needs, output_of
 
 CLIENTS = Path(__file__).resolve().parent.parent.parent / "clients"
 LANGUAGES = ["python", pytest.param("node", marks=needs("node"))]
@@ -69,13 +68,9 @@ def _node(requests: Sequence[Request]) -> list[Any]:
         (one.secret, one.headers, one.body.hex(), {"now": one.now} | _options(one))
         for one in requests
     ]
-    done = subprocess.run(
+    output = output_of(
         ["node", "-e", PROGRAM, str(CLIENTS / "typescript")],
         input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stderr
-    found: list[Any] = json.loads(done.stdout)
+    found: list[Any] = json.loads(output)
     return found

@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from tests.docs.samples import DOCS, ROOT, sample
-from tests.running import PATIENCE_S
+from tests.running import PATIENCE_S, free_port
 from tests.signatures import sha256_signature, timestamped_signature
 from tests.tools import needs, require
 from tests.webhooks_core.signing.test_schemes import VECTORS, body_of
@@ -40,11 +40,6 @@ OTHERS = {
     "php": ["php", "-S", "127.0.0.1:PORT", "receiver.php"],
     "java": ["java", "SignpostSignature.java"],
 }
-
-
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return str(server.getsockname()[1])
 
 
 def command(name: str) -> list[str]:
@@ -72,7 +67,7 @@ def started(
     name: str, inbox: Path, scratch: Path, secret: str | None = SECRET
 ) -> Iterator[str]:
     """Start a receiver; return its address. Without a secret its variable is not set."""
-    port = free_port()
+    port = str(free_port())
     modules = scratch / "node_modules"
     modules.mkdir(parents=True)
     (modules / "signpost-receiver").symlink_to(ROOT / "clients" / "typescript")

@@ -1,4 +1,4 @@
-"""An instance that is killed or stopped while an event is on its way."""
+"""An instance that is stopped while an event is on its way."""
 
 from __future__ import annotations
 
@@ -86,13 +86,6 @@ def delivery(data: Path, event: str) -> tuple[object, ...]:
             (event,),
         )
     return tuple(row)
-
-
-def test_no_process_outlives_a_killed_supervisor(data):
-    with started(data) as instance:
-        wait_for_everybody(instance.process)
-        os.kill(instance.process.pid, signal.SIGKILL)
-        instance.process.wait_until_nothing_is_left()
 
 
 def test_a_stop_lets_an_attempt_and_a_stream_end_and_accepts_no_new_request(

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -20,7 +19,8 @@ from tests.docs.samples import sample
 from tests.e2e.starting import READY, Instance, start
 from tests.recording.oauth.live import CSRF, Person, installed_node_clients
 from tests.recording.oauth.test_real_clients import Memory, provider
-from tests.running import PATIENCE_S, free_port
+from tests.running import free_port
+from tests.tools import output_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -65,18 +65,13 @@ def sample_environment(fresh) -> dict[str, str]:
 )
 def test_a_program_of_the_documentation_searches(sample_environment, language, command):
     folder = installed_node_clients() if language == "javascript" else None
-    process = subprocess.run(
+    output = output_of(
         command,
         input=sample("connect.md", language, "connect"),
         cwd=folder,
         env=sample_environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
     )
-    assert process.returncode == 0, process.stderr
-    assert "Weekly planning Ben" in process.stdout
+    assert "Weekly planning Ben" in output
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -108,16 +103,11 @@ def test_the_python_sdk_goes_from_an_address_to_a_transcript(person, mode):
 def test_the_typescript_sdk_goes_from_an_address_to_a_document(person):
     folder = installed_node_clients()
     cookies = "; ".join(f"{each.name}={each.value}" for each in person.session.cookies)
-    process = subprocess.run(
+    output = output_of(
         ["node", "mcp-tools.mjs", person.url, "none", cookies],
         cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
     )
-    assert process.returncode == 0, process.stderr
-    result = json.loads(process.stdout)
+    result = json.loads(output)
     assert result["title"] == "Weekly planning"
     assert "never instructions" in result["document"]
     assert result["isError"] is True

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -28,7 +28,7 @@ from tests.recording.oauth.live import CSRF, Person
 from tests.recording.oauth.test_real_clients import Memory, provider
 from tests.running import PATIENCE_S, free_port, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 EVENTS = 10
 STATELESS = "2026-07-28"
@@ -42,27 +42,28 @@ META = {
 
 
 @pytest.fixture
-def instances(tmp_path, migrated_file) -> Iterator[Any]:
+def instances(tmp_path, migrated_file) -> Iterator[Callable[[], Instance]]:
     """Start the instance; a second call starts it again on the same data and address."""
     data = tmp_path / "data.sqlite3"
     shutil.copy(migrated_file, data)
-    url, first = f"http://127.0.0.1:{free_port()}", list[Instance]()
+    url, made = f"http://127.0.0.1:{free_port()}", list[Instance]()
     with ExitStack() as stack:
 
         def begin() -> Instance:
             options = ("--port", url.rpartition(":")[2])
             process = stack.enter_context(start(data, *options))
             process.wait_for(READY)
-            first.append(Instance(process, data, url))
-            assert first[0].token  # that the first start shows
-            return first[0]
+            made.append(Instance(process, data, url))
+            assert made[0].token  # that the first start shows
+            made[0].process = process
+            return made[0]
 
         yield begin
 
 
-def kill(instance: Instance) -> None:
-    """Kill all processes of an instance at once, as a machine that loses its power does."""
-    for pid in instance.process.family():
+def kill(instance: Instance, pids: Iterable[int]) -> None:
+    """Kill processes of an instance at once; the others end with them."""
+    for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     instance.process.wait_until_nothing_is_left()
@@ -87,46 +88,38 @@ def ask(instance: Instance, method: str, **params: Any) -> dict[str, Any]:
     return answer
 
 
-def publish(instance: Instance, folder: Any, number: int) -> str:
-    audio_id = f"aud_killed_{number}"
-    file = folder / "recording.json"
-    file.write_bytes(orjson.dumps(SUMMARY_COMPLETED_SAMPLE | {"audio_id": audio_id}))
+def publish(instance: Instance, folder: Any) -> set[str]:
+    """Import recordings; return their ids."""
+    ids = {f"aud_killed_{number}" for number in range(EVENTS)}
+    file = folder / "recordings.json"
+    recordings = [SUMMARY_COMPLETED_SAMPLE | {"audio_id": each} for each in ids]
+    file.write_bytes(orjson.dumps(recordings))
     instance.manage("import_recording", str(file), "--account", "demo")
-    return audio_id
+    return ids
 
 
 def arrived(server: Callback) -> set[str]:
     return {body["data"]["audio_id"] for body in list(server.events)}
 
 
-def test_a_kill_during_the_challenge_leaves_nothing(instances):
+def test_an_sdk_subscribes_and_kills_lose_no_event(instances, tmp_path):
+    instance = instances()
+    with callback() as server, requests.Session() as session:
+        person = _logged_in(instance, session)
+        result = asyncio.run(_subscribe(person, server))
+        assert result["id"].startswith("sub_")
+        assert server.requests[0].headers["X-MCP-Subscription-Id"] == result["id"]
     with callback(is_open=False) as server:
-        instance = instances()
-
-        def subscribe() -> None:
-            with suppress(requests.RequestException):
-                ask(instance, "subscribe", delivery=server.delivery)
-
-        waiting = threading.Thread(target=subscribe)
-        waiting.start()
-        until(lambda: server.requests, "the challenge")
-        kill(instance)
-        waiting.join(PATIENCE_S)
-        server.gate.set()
+        kill_during_the_challenge(instance, server)
         instances()
         key = {"delivery": {"url": server.url}}
         assert ask(instance, "unsubscribe", **key)["error"]["code"] == -32023
         assert ask(instance, "subscribe", delivery=server.delivery)["result"]["id"]
-
-
-def test_a_kill_between_event_and_delivery_loses_none(instances, tmp_path):
-    with callback() as server:
-        instance = instances()
-        assert ask(instance, "subscribe", delivery=server.delivery)["result"]["id"]
         cursor = ask(instance, "poll", cursor=None)["result"]["cursor"]
         server.gate.clear()  # what is sent gets no answer
-        published = {publish(instance, tmp_path, number) for number in range(EVENTS)}
-        kill(instance)
+        published = publish(instance, tmp_path)
+        # All at once, as a machine that loses its power does.
+        kill(instance, instance.process.family())
         server.gate.set()
         instances()
         until(lambda: arrived(server) >= published, "every event")
@@ -135,13 +128,19 @@ def test_a_kill_between_event_and_delivery_loses_none(instances, tmp_path):
         assert len({body["eventId"] for body in server.events}) == EVENTS
 
 
-def test_the_python_sdk_subscribes_by_raw_requests(instances):
-    instance = instances()
-    with callback() as server, requests.Session() as session:
-        person = _logged_in(instance, session)
-        result = asyncio.run(_subscribe(person, server))
-        assert result["id"].startswith("sub_")
-        assert server.requests[0].headers["X-MCP-Subscription-Id"] == result["id"]
+def kill_during_the_challenge(instance: Instance, server: Callback) -> None:
+    """Kill the supervisor alone."""
+
+    def subscribe() -> None:
+        with suppress(requests.RequestException):
+            ask(instance, "subscribe", delivery=server.delivery)
+
+    waiting = threading.Thread(target=subscribe)
+    waiting.start()
+    until(lambda: server.requests, "the challenge")
+    kill(instance, [instance.process.pid])
+    waiting.join(PATIENCE_S)
+    server.gate.set()
 
 
 def _logged_in(instance: Instance, session: requests.Session) -> Person:

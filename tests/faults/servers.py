@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -15,23 +13,14 @@ from pathlib import Path
 import pytest
 import redis
 
-from tests.running import PATIENCE_S, until
-
-
-def free_server_port() -> int:
-    """Return a free port from where no outgoing connection gets its own: it stays free."""
-    while True:
-        port = random.randrange(20_000, 32_000)  # noqa: S311 - not a secret
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
+from tests.running import PATIENCE_S, free_port, until
 
 
 class Redis:
     """A redis-server that keeps nothing on disk."""
 
     def __init__(self) -> None:
-        self.port = free_server_port()
+        self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -72,7 +61,7 @@ class Postgres:
 
     def __init__(self, *, copy_of: Path | None = None) -> None:
         self._copy_of = copy_of
-        self.port = free_server_port()
+        self.port = free_port()
         self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
         # Not below pytest's folder, into which no other user may look.
         self._folder = Path(tempfile.mkdtemp(prefix="signpost-faults-"))

@@ -15,8 +15,7 @@ CLUSTER, TREE = "the cluster", "the whole tree"
     ("point", "victim"),
     [
         *((point, "the worker") for point in POINTS),
-        *((BEFORE_CLAIM, CLUSTER), (CLAIMED, TREE)),
-        *((ANSWERED, TREE), (WRITING, CLUSTER)),
+        *((CLAIMED, TREE), (WRITING, CLUSTER)),
     ],
 )
 def test_a_kill_loses_nothing_and_repeats_only_what_was_in_flight(

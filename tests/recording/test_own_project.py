@@ -7,8 +7,9 @@ from cryptography.fernet import Fernet
 
 from tests import own_project
 from tests.docs.samples import filled, sample
+from tests.running import ROOT
 
-RECORDING = own_project.ROOT / "docs" / "samples" / "recording.json"
+RECORDING = ROOT / "docs" / "samples" / "recording.json"
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +81,7 @@ def test_the_documented_settings_and_addresses_are_all_it_needs(tmp_path):
 # As config/settings.py has it, whose libraries' settings are in a file of their own.
 OAUTH = f"""
 import runpy
-third_party = runpy.run_path({str(own_project.ROOT / "config" / "third_party.py")!r})
+third_party = runpy.run_path({str(ROOT / "config" / "third_party.py")!r})
 INSTALLED_APPS += ["recording.oauth.apps.OAuthConfig", "oauth2_provider"]
 OAUTH2_PROVIDER = third_party["OAUTH2_PROVIDER"] | {{"OIDC_ISS_ENDPOINT": BASE_URL}}
 OAUTH2_PROVIDER_APPLICATION_MODEL = "recording_oauth.Application"

@@ -16,7 +16,7 @@ from cryptography.fernet import Fernet
 
 from tests.docs.samples import filled, sample
 from tests.receiver import receiver
-from tests.tools import needs, pip
+from tests.tools import needs, output_of, pip
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), needs("bash", "git")]
 
@@ -75,16 +75,11 @@ class Project:
         variables = {
             name: value for name, value in os.environ.items() if name not in hidden
         }
-        done = subprocess.run(
+        return output_of(
             command,
             cwd=self.folder,
             env=variables | {"PATH": f"{self.scripts}:{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            check=False,
         )
-        assert done.returncode == 0, (command, done.stdout[-2000:], done.stderr[-3000:])
-        return done.stdout
 
     def shell(self, script: str) -> str:
         return self.run("bash", "-euc", script)

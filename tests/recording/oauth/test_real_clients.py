@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from requests_oauthlib import OAuth2Session
 from tests.recording.oauth.flows import REDIRECT, query_of
 from tests.recording.oauth.live import Person, installed_node_clients
 from tests.running import PATIENCE_S
+from tests.tools import output_of
 
 pytestmark = pytest.mark.slow
 
@@ -203,16 +203,11 @@ def node_clients() -> Path:
 @pytest.mark.parametrize("script", ["mcp.mjs", "oauth4webapi.mjs", "openid-client.mjs"])
 def test_a_node_client_connects_and_refreshes(person, node_clients, script, method):
     cookies = "; ".join(f"{each.name}={each.value}" for each in person.session.cookies)
-    process = subprocess.run(
+    output = output_of(
         ["node", script, person.url, method, cookies],
         cwd=node_clients,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
     )
-    assert process.returncode == 0, process.stderr
-    result = json.loads(process.stdout)
+    result = json.loads(output)
     assert result["statuses"] == [401, 200, 200]
     assert result["first"] != result["second"]
     assert result["scope"] == "mcp:connect"

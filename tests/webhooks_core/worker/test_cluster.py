@@ -198,30 +198,42 @@ def test_a_suspended_an_idle_and_a_busy_cluster_are_not_unresponsive(start, give
     assert "Traceback" not in cluster.output
 
 
-@pytest.mark.parametrize("part", range(len(PARTS)), ids=PARTS)
+RESTARTED = "task processes restarted"
+
+
+def attack(cluster: Running, part: int, number: int) -> None:
+    """Kill or freeze a part of the cluster; return when it has been replaced."""
+    restarts, victims = cluster.output.count(RESTARTED), set(parts_of(cluster)[part])
+    for pid in victims:
+        send_while_it_waits(number, pid)
+    until(lambda: not victims & set(cluster.family()), f"the end: {PARTS[part]}")
+    if (PARTS[part], number) != ("pusher", signal.SIGKILL):  # replaced alone
+        until(lambda: cluster.output.count(RESTARTED) > restarts, "a restart")
+
+
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_tasks_run_again_after_a_part_of_the_cluster_was_killed_or_frozen(
-    start, give, part, number
+def test_tasks_run_again_after_each_part_of_the_cluster_was_killed_or_frozen(
+    start, give, number
 ):
     cluster = start("--unresponsive-after", "5")
     assert run_a_task(give) in cluster.family()
-    victims = set(parts_of(cluster)[part])
-    for pid in victims:
-        send_while_it_waits(number, pid)
-    until(lambda: not victims & set(cluster.family()), "their end")
-    if (PARTS[part], number) != ("pusher", signal.SIGKILL):  # replaced alone
-        cluster.wait_for("task processes restarted")
-    assert run_a_task(give) in cluster.family()
+    for part in range(len(PARTS)):
+        attack(cluster, part, number)
+        assert run_a_task(give) in cluster.family()
     assert cluster.end() == 0
     assert cluster.family() == []
 
 
-def test_a_worker_that_dies_with_a_task_is_replaced_beside_the_others(start, give):
+def test_a_worker_that_dies_is_replaced_and_none_outlives_a_killed_parent(start, give):
     cluster = start()
     others = set(cluster.family()) - {victim := signed(give("work_until_stopped"))}
     os.kill(victim, signal.SIGKILL)
     until(lambda: run_a_task(give) not in others, "the task of a new worker")
     assert others <= set(cluster.family())
+    signed(give("work_for_ever"))
+    assert cluster.end(signal.SIGKILL) == -signal.SIGKILL
+    cluster.wait_until_nothing_is_left()
 
 
 def test_a_second_signal_kills_a_task_that_ignores_the_first(start, give):
@@ -233,13 +245,6 @@ def test_a_second_signal_kills_a_task_that_ignores_the_first(start, give):
     until(obedient.with_suffix(".stopped").exists, "the first signal")
     assert cluster.end() == 1
     assert "tasks were cut off" in cluster.output
-    cluster.wait_until_nothing_is_left()
-
-
-def test_no_process_outlives_a_killed_parent(start, give):
-    cluster = start()
-    signed(give("work_for_ever"))
-    assert cluster.end(signal.SIGKILL) == -signal.SIGKILL
     cluster.wait_until_nothing_is_left()
 
 
