@@ -53,6 +53,13 @@ class Command(BaseCommand):
             default=HELD,
             help="slow streams at once",
         )
+        parser.add_argument(
+            "--processes",
+            type=integer_between(1, 64),
+            default=1,
+            help="measure Signpost with so many processes, too: the column of the "
+            "clients' CPU says whether they had a core to themselves",
+        )
 
     def handle(
         self,
@@ -61,12 +68,13 @@ class Command(BaseCommand):
         only: list[str],
         held: int,
         rounds: int,
+        processes: int,
         **options: Any,
     ) -> None:
         self.seconds, self.rounds = seconds, rounds
         with (
             tempfile.TemporaryDirectory(prefix="bench-chat-") as folder,
-            peers.all_servers(Path(folder), only) as servers,
+            peers.all_servers(Path(folder), only, processes) as servers,
         ):
             uvloop.run(self._measure(servers, held))
 
@@ -122,10 +130,8 @@ class Command(BaseCommand):
 
 
 MULTIPLE = "Signpost's multiple"
-REQUEST_COLUMNS = (
-    f"requests/s|p50|added p50|added p95|added p99|CPU/request|failures|{MULTIPLE}"
-)
-STREAM_COLUMNS = f"streams/s|chunks/s|first chunk p50|added p50|added p95|CPU/stream|failures|{MULTIPLE}"
+REQUEST_COLUMNS = f"requests/s|p50|added p50|added p95|added p99|CPU/request|clients' CPU|failures|{MULTIPLE}"
+STREAM_COLUMNS = f"streams/s|chunks/s|first chunk p50|added p50|added p95|CPU/stream|clients' CPU|failures|{MULTIPLE}"
 NONE = "none answered"
 HELD_COLUMNS = "completed|memory|idle p50|idle p95|p50 meanwhile|p95 meanwhile"
 
@@ -172,6 +178,7 @@ def _requests(taken: Taken, straight: Taken) -> Iterator[str]:
     for percent in (50, 95, 99):
         yield _percentile(taken, percent, above=straight)
     yield _cpu(taken)
+    yield f"{taken.clients_cpu / taken.seconds:.0%}"
     yield str(taken.failures)
 
 
@@ -182,6 +189,7 @@ def _streams(taken: Taken, straight: Taken) -> Iterator[str]:
     for percent in (50, 95):
         yield _percentile(taken, percent, above=straight, first=True)
     yield _cpu(taken)
+    yield f"{taken.clients_cpu / taken.seconds:.0%}"
     yield str(taken.failures)
 
 

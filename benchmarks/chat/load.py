@@ -48,6 +48,7 @@ class Taken:
     failures: int = 0
     seconds: float = 0.0
     cpu: float = 0.0
+    clients_cpu: float = 0.0  # of this process, in the same time
 
     @property
     def per_second(self) -> float:
@@ -136,11 +137,13 @@ async def load(server: Server, *, clients: int, seconds: float, stream: bool) ->
     taken.latencies.clear()
     taken.first_bytes.clear()
     taken.events, started = 0, time.perf_counter()
+    cpu = time.process_time()
     await asyncio.sleep(seconds)
     taken.seconds = time.perf_counter() - started
     counted = Taken(
         list(taken.latencies), list(taken.first_bytes), taken.events, 0, taken.seconds
     )
+    counted.clients_cpu = time.process_time() - cpu
     for client in connected:
         client.stop()
     await asyncio.wait([client.done for client in connected], timeout=30)

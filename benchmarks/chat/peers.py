@@ -85,12 +85,14 @@ def mock(folder: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def signpost(folder: Path, upstream: Server) -> Iterator[Server]:
-    """One process as `manage.py up` runs it, with its own key and with usage written.
+def signpost(folder: Path, upstream: Server, processes: int = 1) -> Iterator[Server]:
+    """Processes as `manage.py up` runs them, with their own key and with usage written.
 
     With the packages of production, like the others, where these are installed.
     """
     port, python = free_port(), _python()
+    folder /= f"signpost-{processes}"
+    folder.mkdir()
     config = folder / "gateway.json"
     own = {**_model(upstream), "name": OWN_KIND, "upstream": "anthropic"}
     config.write_text(json.dumps({"models": [_model(upstream), own]}))
@@ -105,9 +107,12 @@ def signpost(folder: Path, upstream: Server) -> Iterator[Server]:
     named = "--tenant", "bench", "--principal", "bench"
     key = _manage(python, "create_gateway_key", *named, **environment)
     command: list[str | Path] = [python, "manage.py", "web", "--port", str(port)]
+    command += ["--processes", str(processes)]
     with process(command, port, log=folder / "signpost.log", **environment) as pid:
         headers = {"Authorization": f"Bearer {key.split()[-1]}"}
-        yield Server(OURS, port, "/v2/chat/completions", headers, (pid,))
+        name = OURS if processes == 1 else f"{OURS}, {processes} processes"
+        pids = tuple(descendants(pid))
+        yield Server(name, port, "/v2/chat/completions", headers, pids)
 
 
 def _model(upstream: Server) -> Mapping[str, str]:
@@ -192,8 +197,13 @@ def portkey(folder: Path, upstream: Server) -> Iterator[Server | None]:
 
 
 @contextmanager
-def all_servers(folder: Path, only: Sequence[str]) -> Iterator[list[Server]]:
-    """Start the installed servers that are wanted; the upstream is the first."""
+def all_servers(
+    folder: Path, only: Sequence[str], processes: int = 1
+) -> Iterator[list[Server]]:
+    """Start the installed servers that are wanted; the upstream is the first.
+
+    With more than one of `processes`, Signpost runs with so many beside the one.
+    """
     with ExitStack() as stack:
         upstream = stack.enter_context(mock(folder))
         servers: list[Server | None] = [upstream]
@@ -202,6 +212,9 @@ def all_servers(folder: Path, only: Sequence[str]) -> Iterator[list[Server]]:
             for start in (signpost, litellm, portkey)
             if not only or start.__name__ in only
         ]
+        if processes > 1:
+            more = stack.enter_context(signpost(folder, upstream, processes))
+            servers.append(more)
         servers += [
             each
             for server in servers
