@@ -1,11 +1,15 @@
-"""Refusals at every address: a Host that is not allowed, a method that no page accepts."""
+"""Refusals at every address: a Host that is not allowed, a method that no page accepts. Also the CSP header."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import structlog
+from csp import middleware
+from csp.constants import HEADER
+from csp.utils import build_policy
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
@@ -63,3 +67,25 @@ class PageMiddleware:
             error = EncodedBodyError()
             return HttpResponse(error.detail, status=415, headers=error.headers)
         return None
+
+
+class CSPMiddleware(middleware.CSPMiddleware):
+    """Sends the policy of the settings, unless a view sets another one or uses a nonce.
+
+    django-csp builds the header again for every response, which takes longer than a small
+    GraphQL query.
+    """
+
+    @cached_property
+    def policy(self) -> str:
+        return build_policy()
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        if hasattr(request, "_csp_nonce") or any(
+            name.startswith("_csp") for name in vars(response)
+        ):
+            return super().process_response(request, response)
+        response.headers.setdefault(HEADER, self.policy)
+        return response

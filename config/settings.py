@@ -234,7 +234,7 @@ MIDDLEWARE = [
     "config.middleware.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.csp.CSPMiddleware",
+    "config.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "recording.accounts.web_sessions.SessionUseMiddleware",
     "config.middleware.PageMiddleware",

@@ -136,7 +136,7 @@ class WebhookProfile:
     a new event and its data. `prepare` returns what each delivery of a claim sends, by its key, or
     the error with which it fails at once; it runs in the claim's transaction, so it reads alone.
     After a response with one of `final_statuses` a delivery is not tried again. With
-    `receiver_control` receivers may ask for more than that (`receiver_control.py`). With
+    `receiver_control` receivers may ask for more than that (`dispatch/decisions.py`). With
     `standard_alone` a request has the signature of Standard Webhooks and no other.
     `owner_lists` returns the addresses of what else operators look at, such as keys, by name.
     """

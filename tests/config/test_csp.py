@@ -9,7 +9,7 @@ from csp.decorators import csp_exempt, csp_replace, csp_update
 from django.http import HttpResponse
 from django.test import RequestFactory
 
-from config.csp import CSPMiddleware
+from config.middleware import CSPMiddleware
 
 
 def plain(_request):

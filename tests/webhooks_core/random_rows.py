@@ -10,7 +10,7 @@ from django.db import models
 
 from tests.webhooks_core.factories import DispatcherLeaseFactory
 from webhooks_core.dispatch.shares import Owner
-from webhooks_core.dispatch.sql.due import ClaimLimit
+from webhooks_core.dispatch.sql.deliveries import ClaimLimit
 from webhooks_core.models import (
     Attempt,
     Delivery,

@@ -35,8 +35,8 @@ from webhooks_core import profiles, publishing
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.leases import LeaseLostError
 from webhooks_core.dispatch.shares import Owner
-from webhooks_core.dispatch.sql import deliveries, due, endpoints, queues
-from webhooks_core.dispatch.sql.due import DueDelivery
+from webhooks_core.dispatch.sql import deliveries, endpoints, queues
+from webhooks_core.dispatch.sql.deliveries import DueDelivery
 from webhooks_core.dispatch.sql.endpoints import Body
 from webhooks_core.dispatch.sql.queues import LEASED_COLUMNS, LeasedRow
 from webhooks_core.models import (
@@ -95,7 +95,7 @@ def deliver_by_orm(given: Arguments) -> None:
 
 def read_due(given: Arguments) -> list[DueDelivery]:
     """In the order of each queue: that of queues is free."""
-    rows = due.due_deliveries(given.limits, NOW)
+    rows = deliveries.due_deliveries(given.limits, NOW)
     return sorted(rows, key=lambda row: row.queue)
 
 

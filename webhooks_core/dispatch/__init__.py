@@ -7,11 +7,11 @@
     signer           the headers of a request
     sender           the event loop in a second thread that makes the requests
     results          the results of requests become rows
-    decisions        what a result means for its delivery
+    decisions        what a result means for its delivery, and what its receiver asks for
     attempt_details  what is stored of an attempt for people
     shares           how many places each owner may take
     rate_limit       how many attempts a queue may claim within a second
-    sql/             the frequent statements: queues, due, deliveries, attempts, endpoints
+    sql/             the frequent statements: queues, deliveries with their attempts, endpoints
 
 A round is: lease due queues, claim, submit to the sender, record the results of the round before,
 receive results. Only the dispatcher's thread uses the database; only the sender's uses the network.

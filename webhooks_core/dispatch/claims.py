@@ -21,7 +21,7 @@ from webhooks_core.dispatch.shares import Shares
 from webhooks_core.dispatch.signer import RequestSigner, signers
 from webhooks_core.dispatch.sql import deliveries
 from webhooks_core.dispatch.sql import endpoints as endpoint_rows
-from webhooks_core.dispatch.sql.due import (
+from webhooks_core.dispatch.sql.deliveries import (
     ClaimLimit,
     DueDelivery,
     due_deliveries,

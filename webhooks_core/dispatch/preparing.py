@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.db.models import F
 
 from webhooks_core import profiles
-from webhooks_core.dispatch.sql.due import DueDelivery
+from webhooks_core.dispatch.sql.deliveries import DueDelivery
 from webhooks_core.dispatch.sql.endpoints import Body
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.profiles import Prepared, Sending, WebhookProfile

@@ -19,7 +19,7 @@ from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.rate_limit import RateWindow, is_too_early
 from webhooks_core.dispatch.shares import Owner
 from webhooks_core.dispatch.sql import queues
-from webhooks_core.dispatch.sql.due import DueDelivery
+from webhooks_core.dispatch.sql.deliveries import DueDelivery
 from webhooks_core.dispatch.sql.queues import LeasedRow
 from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue
 from webhooks_core.network.outcomes import Outcome

@@ -14,16 +14,16 @@ from django.db import transaction
 from django.db.models import Case, F, IntegerField, Q, Value, When
 from django.db.models.functions import Coalesce
 
-from webhooks_core import receiver_control, tracing
+from webhooks_core import tracing
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.attempt_details import details, excerpt
 from webhooks_core.dispatch.claims import Claim, OpenClaims
-from webhooks_core.dispatch.decisions import Decision, decide
+from webhooks_core.dispatch.decisions import Decision, decide, word_of
 from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.rate_limit import SECOND
-from webhooks_core.dispatch.sql import attempts, deliveries, endpoints
-from webhooks_core.dispatch.sql.attempts import AttemptRow
+from webhooks_core.dispatch.sql import deliveries, endpoints
+from webhooks_core.dispatch.sql.deliveries import AttemptRow
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.errors import NO_PORT
@@ -238,7 +238,7 @@ def _decide_all(ended: Iterable[EndedAttempt], now: datetime) -> list[RecordedRe
     recorded: list[RecordedResult] = []
     for claim, result in ended:
         obeys = claim.profile.receiver_control
-        word = receiver_control.word_of(result) if obeys else None
+        word = word_of(result) if obeys else None
         failure = (result.status_code, result.error, result.retry_after)
         key = (claim.due.queue, claim.tried, *failure, word)
         if key not in decisions:
@@ -347,7 +347,7 @@ def _update_deliveries(
 def _insert_attempts(
     lease: DispatcherLease, recorded: Iterable[RecordedResult]
 ) -> None:
-    attempts.insert(
+    deliveries.insert_attempts(
         [
             AttemptRow(
                 delivery_id=claim.pk,

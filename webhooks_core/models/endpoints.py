@@ -148,7 +148,7 @@ class Endpoint(models.Model):
     )
     # Since when events skip it: it is disabled or inactive.
     disabled_at = models.DateTimeField(null=True, blank=True)
-    # Its receiver has asked to be sent nothing more (receiver_control.py).
+    # Its receiver has asked to be sent nothing more (dispatch/decisions.py).
     refused_at = models.DateTimeField(null=True, blank=True)
     # An alert of this incident was sent; a notice says when the endpoint works again.
     alerted_at = models.DateTimeField(null=True, blank=True)

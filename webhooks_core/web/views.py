@@ -1,12 +1,15 @@
-"""The bases of every JSON view: one order of checks, one error shape per product."""
+"""The bases of every JSON view: one order of checks, one error shape per product, JSON as response."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import orjson
 from rest_framework import exceptions
+from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
@@ -16,7 +19,41 @@ from rest_framework.viewsets import GenericViewSet
 from webhooks_core.web.errors import ErrorHandler
 from webhooks_core.web.pages import ItemsPagination
 from webhooks_core.web.parsers import EncodedBodyError, StrictJSONParser, is_encoded
-from webhooks_core.web.renderers import IgnoreAccept, JSONRenderer
+
+
+class JSONRenderer(BaseRenderer):
+    """Renders JSON; None is an empty body."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        return b"" if data is None else orjson.dumps(data)
+
+
+class IgnoreAccept(BaseContentNegotiation):
+    """Selects the parser by media type, and JSON for every response, for any `Accept` header."""
+
+    def select_parser(
+        self, request: Request, parsers: Iterable[BaseParser]
+    ) -> BaseParser | None:
+        media_type = request.content_type.partition(";")[0].strip().lower()
+        matches = (parser for parser in parsers if parser.media_type == media_type)
+        return next(matches, None)
+
+    def select_renderer(
+        self,
+        request: Request,
+        renderers: Iterable[BaseRenderer],
+        format_suffix: str | None = None,
+    ) -> tuple[BaseRenderer, str]:
+        return JSONRenderer(), JSONRenderer.media_type
 
 
 class ProductAPIView(APIView):

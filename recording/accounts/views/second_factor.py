@@ -6,7 +6,9 @@ They are django-allauth's, behind a recent login (`recent_login`). Ours are what
 from __future__ import annotations
 
 import json
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from allauth.mfa.base.views import IndexView
 from allauth.mfa.recovery_codes.views import GenerateRecoveryCodesView
@@ -16,6 +18,7 @@ from allauth.mfa.webauthn.views import (
     EditWebAuthnView,
     RemoveWebAuthnView,
 )
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.db import IntegrityError
@@ -27,7 +30,6 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 
 from recording.accounts import (
-    passkeys,
     recent_login,
     second_factors,
     security_log,
@@ -37,12 +39,21 @@ from recording.accounts.second_factors import VERIFIED
 from recording.accounts.security_log import Kind
 
 
+def passkeys_are_served() -> bool:
+    """Return True if browsers allow passkeys for `BASE_URL`: they need a name, not an address."""
+    try:
+        ip_address(urlsplit(settings.BASE_URL).hostname or "")
+    except ValueError:
+        return True
+    return False
+
+
 @method_decorator(never_cache, name="dispatch")
 class SecondFactors(IndexView):
     """Which factors the account has, and what can be done."""
 
     template_name = "accounts/second_factor.html"
-    extra_context = {"serves_passkeys": passkeys.are_served}
+    extra_context = {"serves_passkeys": passkeys_are_served}
 
 
 @method_decorator(never_cache, name="dispatch")
@@ -133,7 +144,7 @@ class AddPasskey(ChangeMixin, AddWebAuthnView):
     template_name = "accounts/second_factor_passkey.html"
 
     def dispatch(self, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not passkeys.are_served():
+        if not passkeys_are_served():
             raise Http404
         response: HttpResponseBase = super().dispatch(*args, **kwargs)
         return response

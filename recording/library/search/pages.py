@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,7 +11,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db.models import Q
 
 from recording.library import cursors, event_data, times
-from recording.library.search import hits, index, queries, words
+from recording.library.search import hits, index, words
 from recording.library.search.hits import SearchHit
 from recording.library.search.index import Position
 from recording.library.search.limits import (
@@ -49,7 +50,7 @@ def search(
     limit it; UTC without an offset. Raises SearchQueryError, also for a query that takes more
     than the deadline for a single recording.
     """
-    phrases = queries.phrases(query)
+    phrases = phrases_of(query)
     if not 1 <= limit <= LARGEST_LIMIT:
         raise SearchQueryError(f"limit must be from 1 to {LARGEST_LIMIT}.")
     start = None if cursor is None else _read_cursor(cursor)
@@ -112,3 +113,32 @@ def _read_cursor(cursor: str) -> Position:
         raise SearchQueryError(
             "cursor is not one that this search returned."
         ) from error
+
+
+LONGEST = 1000  # characters
+MOST_PHRASES = 32
+
+QUOTED_OR_PLAIN = re.compile('["“”„]([^"“”„]*)["“”„]?|([^\\s"“”„]+)')
+
+
+def phrases_of(query: str) -> list[tuple[str, ...]]:
+    """Return the phrases of a query, each once, as tokens. Raises SearchQueryError.
+
+    What stands between quotation marks or between spaces is a phrase: its words follow one
+    another. A quotation that is not closed ends with the query.
+    """
+    if len(query) > LONGEST:
+        raise SearchQueryError(f"query is longer than {LONGEST} characters.")
+    parts = (match[1] or match[2] or "" for match in QUOTED_OR_PLAIN.finditer(query))
+    found = dict.fromkeys(tuple(words.tokens(words.folded(part))) for part in parts)
+    found.pop((), None)
+    if not found:
+        raise SearchQueryError("query has no word to search for.")
+    if len(found) > MOST_PHRASES:
+        raise SearchQueryError(f"query has more than {MOST_PHRASES} words or phrases.")
+    if max(map(len, found)) > words.MOST_TOKENS:
+        raise SearchQueryError(
+            f"query has a phrase of more than {words.MOST_TOKENS} words (in scripts without spaces, "
+            "characters)."
+        )
+    return list(found)

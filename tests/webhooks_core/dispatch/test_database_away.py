@@ -21,7 +21,7 @@ from webhooks_core.dispatch import claims, leases, results
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.queues import LeasedQueues
-from webhooks_core.dispatch.sql import deliveries, due
+from webhooks_core.dispatch.sql import deliveries
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -211,7 +211,7 @@ def test_an_unconfirmed_claim_is_released_without_an_attempt(monkeypatch):
 
 def test_what_is_claimed_before_an_outage_of_the_next_claim_is_released(monkeypatch):
     monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
-    real, singly = due.due_deliveries, [False, True]
+    real, singly = deliveries.due_deliveries, [False, True]
 
     def due_deliveries(limits, now):
         if len(limits) > 1:

@@ -22,7 +22,7 @@ from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints
 from webhooks_core.dispatch import claims, results
-from webhooks_core.dispatch.sql import due
+from webhooks_core.dispatch.sql import deliveries
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -81,7 +81,7 @@ class TestUnwritableRow:
         monkeypatch.setattr(results, "_insert_attempts", record)
 
     def test_an_endpoint_whose_claim_fails_delays_no_other(self, monkeypatch):
-        real, asked = due.due_deliveries, []
+        real, asked = deliveries.due_deliveries, []
         with receiver(204) as server:
             bad = EndpointFactory.create(url=server.url)
             EndpointFactory.create(url=server.url)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recording.library import importing
-from recording.library.search import SearchQueryError, limits, pages, queries, search
+from recording.library.search import SearchQueryError, limits, pages, search
 from recording.library.search.hits import MOST_OF_RECORDING, snippet
 from recording.models import Recording, SearchTerms
 from tests.factories import UserFactory
@@ -391,7 +391,7 @@ def test_the_same_recordings_as_by_reading_all(user, texts, query):
             transcript=transcript("", [SEGMENTS[0] | {"text": spoken}]),
         )
     try:
-        queries.phrases(query)
+        pages.phrases_of(query)
     except SearchQueryError:
         return
     expected = {str(number) for number, each in enumerate(texts) if has(each, query)}

@@ -9,8 +9,8 @@ import pytest
 
 from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, ok
 from tests.webhooks_core.factories import EndpointFactory, publish_events
-from webhooks_core.dispatch.sql import attempts
-from webhooks_core.dispatch.sql.attempts import AttemptRow
+from webhooks_core.dispatch.sql import deliveries
+from webhooks_core.dispatch.sql.deliveries import AttemptRow
 from webhooks_core.models import Attempt, Delivery
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
@@ -22,7 +22,7 @@ HOSTILE = "\\N \\. \t\r\n\\x41 \\\\ 'quoted' \"twice\" {a,b} %s $1 é \U0001f600
 def attempts_of(count: int) -> list[AttemptRow]:
     EndpointFactory.create(url="http://127.0.0.1:9/hook", max_in_flight=count)
     publish_events(count)
-    deliveries = Delivery.objects.order_by("pk").values_list("pk", flat=True)
+    pks = Delivery.objects.order_by("pk").values_list("pk", flat=True)
     return [
         AttemptRow(
             delivery_id=pk,
@@ -36,14 +36,14 @@ def attempts_of(count: int) -> list[AttemptRow]:
             is_repeated=bool(number % 2),
             details=orjson.dumps({"response": HOSTILE}).decode(),
         )
-        for number, pk in enumerate(deliveries)
+        for number, pk in enumerate(pks)
     ]
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_attempts_are_stored_as_they_are(count):
     rows = attempts_of(count)
-    attempts.insert(rows)
+    deliveries.insert_attempts(rows)
     stored = Attempt.objects.order_by("pk")
     for row, attempt in zip(rows, stored, strict=True):
         expected = row._asdict() | {"details": orjson.loads(row.details)}
@@ -52,9 +52,9 @@ def test_attempts_are_stored_as_they_are(count):
 
 
 def test_more_attempts_than_a_statement_takes_are_stored(monkeypatch):
-    monkeypatch.setattr(attempts, "_max_parameters", lambda: 25)
+    monkeypatch.setattr(deliveries, "_max_parameters", lambda: 25)
     rows = attempts_of(5)
-    attempts.insert(rows)
+    deliveries.insert_attempts(rows)
     assert Attempt.objects.count() == 5
 
 
@@ -62,7 +62,7 @@ def test_an_attempt_that_is_stored_already_does_not_stop_the_others():
     rows = attempts_of(3)
     dispatcher = SteppedDispatcher()
     requests = dispatcher.claim()
-    attempts.insert(rows[:1])
+    deliveries.insert_attempts(rows[:1])
     dispatcher.record(requests, ok)
     delivered = Delivery.objects.filter(status=Delivery.Status.DELIVERED)
     assert (delivered.count(), Attempt.objects.count()) == (3, 3)

@@ -15,8 +15,8 @@ from tests.webhooks_core.factories import (
     EventFactory,
 )
 from tests.webhooks_core.reading import rows_read, vacuum
-from webhooks_core.dispatch.sql import due as module
-from webhooks_core.dispatch.sql.due import ClaimLimit, due_deliveries
+from webhooks_core.dispatch.sql import deliveries as module
+from webhooks_core.dispatch.sql.deliveries import ClaimLimit, due_deliveries
 from webhooks_core.models import Delivery
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
