@@ -97,19 +97,20 @@ WEBHOOK_RETENTION_DAYS = env.integer("WEBHOOK_RETENTION_DAYS", 30, least=1, most
 WEBHOOK_LISTEN_SECRETS = env.words("WEBHOOK_LISTEN_SECRETS", "")
 WEBHOOK_DISPATCHERS = env.integer("WEBHOOK_DISPATCHERS", 4, least=1, most=1000)
 
-RECORDING_CREATE_RATE = env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour")
-RECORDING_TEST_RATE = env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour")
-RECORDING_RESEND_RATE = env.rate("RECORDING_RESEND_RATE", "" if LOCAL else "600/hour")
-RECORDING_REPLAY_RATE = env.rate("RECORDING_REPLAY_RATE", "" if LOCAL else "60/hour")
-RECORDING_MCP_RATE = env.rate("RECORDING_MCP_RATE", "" if LOCAL else "300/minute")
+# Rates: `<number>/<second, minute, hour or day>`, or empty for no limit.
+RECORDING_RATES = {
+    "create": env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour"),
+    "test": env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour"),
+    "resend": env.rate("RECORDING_RESEND_RATE", "" if LOCAL else "600/hour"),
+    "replay": env.rate("RECORDING_REPLAY_RATE", "" if LOCAL else "60/hour"),
+    "mcp": env.rate("RECORDING_MCP_RATE", "" if LOCAL else "300/minute"),
+    "challenge": env.rate("MCP_EVENTS_CHALLENGE_RATE", "" if LOCAL else "60/hour"),
+}
 MCP_EVENTS_SUBSCRIPTIONS = env.integer("MCP_EVENTS_SUBSCRIPTIONS", 50, most=32_767)
 MCP_EVENTS_TTL_S = env.integer("MCP_EVENTS_TTL_S", 86_400, least=300)
 MCP_EVENTS_MAX_TTL_S = env.integer("MCP_EVENTS_MAX_TTL_S", 604_800, least=300)
 MCP_EVENTS_NO_EXPIRY = env.bool("MCP_EVENTS_NO_EXPIRY", False)
 MCP_EVENTS_CALLBACKS = env.words("MCP_EVENTS_CALLBACKS", "")
-MCP_EVENTS_CHALLENGE_RATE = env.rate(
-    "MCP_EVENTS_CHALLENGE_RATE", "" if LOCAL else "60/hour"
-)
 MCP_EVENTS_STREAMS = env.integer("MCP_EVENTS_STREAMS", 50)
 GATEWAY_CONFIG = env.str(
     "GATEWAY_CONFIG", locally(str(BASE_DIR / "gateway" / "sample.yaml"))
@@ -132,12 +133,14 @@ GATEWAY_DECISION_RETENTION_DAYS = env.integer(
 GATEWAY_DOCUMENT_RETENTION_DAYS = env.integer(
     "GATEWAY_DOCUMENT_RETENTION_DAYS", 0, most=36_500
 )
-GATEWAY_CREATE_RATE = env.rate("GATEWAY_CREATE_RATE", "" if LOCAL else "300/hour")
-GATEWAY_TEST_RATE = env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour")
-GATEWAY_RESEND_RATE = env.rate("GATEWAY_RESEND_RATE", "" if LOCAL else "600/hour")
-GATEWAY_REPLAY_RATE = env.rate("GATEWAY_REPLAY_RATE", "" if LOCAL else "60/hour")
-GATEWAY_INGEST_RATE = env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute")
-GATEWAY_PUBLISH_RATE = env.rate("GATEWAY_PUBLISH_RATE", "" if LOCAL else "600/minute")
+GATEWAY_RATES = {
+    "create": env.rate("GATEWAY_CREATE_RATE", "" if LOCAL else "300/hour"),
+    "test": env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour"),
+    "resend": env.rate("GATEWAY_RESEND_RATE", "" if LOCAL else "600/hour"),
+    "replay": env.rate("GATEWAY_REPLAY_RATE", "" if LOCAL else "60/hour"),
+    "ingest": env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute"),
+    "publish": env.rate("GATEWAY_PUBLISH_RATE", "" if LOCAL else "600/minute"),
+}
 PORTAL_FRAME_ANCESTORS = env.origins("PORTAL_FRAME_ANCESTORS", "")
 
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0)
@@ -381,31 +384,11 @@ OAUTH2_PROVIDER = third_party.OAUTH2_PROVIDER | {"OIDC_ISS_ENDPOINT": BASE_URL}
 
 SPECTACULAR_SETTINGS = third_party.SPECTACULAR_SETTINGS | {"VERSION": VERSION}
 
-# Requests per account: `<number>/<second, minute, hour or day>`, or empty for no limit.
-RECORDING_RATES = {
-    "create": RECORDING_CREATE_RATE,
-    "test": RECORDING_TEST_RATE,
-    "resend": RECORDING_RESEND_RATE,
-    "replay": RECORDING_REPLAY_RATE,
-    "mcp": RECORDING_MCP_RATE,
-    "challenge": MCP_EVENTS_CHALLENGE_RATE,
-}
-
 # Takes a bearer token and returns its user, or None.
 CATALOG_TOKEN_AUTHENTICATOR = "recording.accounts.personal_tokens.authenticate"  # noqa: S105
 
 # Takes a request and returns the address that limits count by.
 CATALOG_CLIENT_ADDRESS = "recording.oauth.throttles.client_address"
-
-# Requests per gateway key, in the same form.
-GATEWAY_RATES = {
-    "create": GATEWAY_CREATE_RATE,
-    "test": GATEWAY_TEST_RATE,
-    "resend": GATEWAY_RESEND_RATE,
-    "replay": GATEWAY_REPLAY_RATE,
-    "ingest": GATEWAY_INGEST_RATE,
-    "publish": GATEWAY_PUBLISH_RATE,
-}
 
 LOGGING_CONFIG = None
 logs.configure(level=LOG_LEVEL, as_json=not LOCAL)

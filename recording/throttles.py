@@ -16,13 +16,28 @@ CHALLENGED_HOST_RATE = "120/minute"
 PERIODS = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
 
 
+# By the names of the rates in settings.RECORDING_RATES.
+DESCRIPTIONS = {
+    "create": "Too many new subscriptions: an account may create",
+    "test": "Too many test events: an account may send",
+    "mcp": "Too many requests: an account may send",
+    "resend": "Too many resends, retries and cancellations: an account may make",
+    "replay": "Too many replays: an account may start or count",
+    "challenge": "Too many new callbacks: of an account this server asks",
+    "challenged host": "Too many new callbacks: of one host this server asks",
+}
+
+
 class AccountThrottle(SimpleRateThrottle):
-    """Counts per account; `scope` names the rate in settings.RECORDING_RATES."""
+    """Counts per account; `scope` names the rate."""
 
     scope: str
-    description: str
     num_requests: int
     duration: int
+
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+        super().__init__()
 
     def get_rate(self) -> str | None:
         return settings.RECORDING_RATES.get(self.scope) or None
@@ -33,7 +48,8 @@ class AccountThrottle(SimpleRateThrottle):
     @property
     def limit(self) -> str:
         """Return the limit as a sentence without its full stop."""
-        return f"{self.description} {self.num_requests} per {PERIODS[self.duration]}"
+        limit = f"{self.num_requests} per {PERIODS[self.duration]}"
+        return f"{DESCRIPTIONS[self.scope]} {limit}"
 
     def throttle_failure(self) -> bool:
         """Raise the error that names the limit."""
@@ -44,45 +60,12 @@ class AccountThrottle(SimpleRateThrottle):
         )
 
 
-class CreateThrottle(AccountThrottle):
-    scope = "create"
-    description = "Too many new subscriptions: an account may create"
-
-
-class PingThrottle(AccountThrottle):
-    scope = "test"
-    description = "Too many test events: an account may send"
-
-
-class MCPThrottle(AccountThrottle):
-    scope = "mcp"
-    description = "Too many requests: an account may send"
-
-
-class ResendThrottle(AccountThrottle):
-    scope = "resend"
-    description = "Too many resends, retries and cancellations: an account may make"
-
-
-class ReplayThrottle(AccountThrottle):
-    scope = "replay"
-    description = "Too many replays: an account may start or count"
-
-
-class ChallengeThrottle(AccountThrottle):
-    scope = "challenge"
-    description = "Too many new callbacks: of an account this server asks"
-
-
 class ChallengedHostThrottle(AccountThrottle):
     """Counts per host: many accounts must not make this server ask one receiver all the time."""
 
-    scope = "challenged host"
-    description = "Too many new callbacks: of one host this server asks"
-
     def __init__(self, host: str) -> None:
         self.host = host
-        super().__init__()
+        super().__init__("challenged host")
 
     def get_rate(self) -> str | None:
         return CHALLENGED_HOST_RATE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 from django.contrib.auth.models import AbstractUser
@@ -36,12 +37,7 @@ from recording.serializers import (
     response,
 )
 from recording.subscriptions import Subscriptions, recent_events
-from recording.throttles import (
-    CreateThrottle,
-    PingThrottle,
-    ReplayThrottle,
-    ResendThrottle,
-)
+from recording.throttles import AccountThrottle
 from recording.webhooks import PROFILE
 from webhooks_core.endpoints import Created
 from webhooks_core.web import owner_requests as requests
@@ -129,10 +125,13 @@ class SubscriptionViewSet(RecordingViewSet, OwnerViewSet):
         "delivery": DeliveryDetailsSerializer,
     }
     throttles = {
-        "create": CreateThrottle,
-        "test": PingThrottle,
-        **dict.fromkeys(("resend", "retry_now", "cancel"), ResendThrottle),
-        "replay": ReplayThrottle,
+        **{
+            each: partial(AccountThrottle, each)
+            for each in ("create", "test", "replay")
+        },
+        **dict.fromkeys(
+            ("resend", "retry_now", "cancel"), partial(AccountThrottle, "resend")
+        ),
     }
     states = STATES
     conflicting_actions = CONFLICTING

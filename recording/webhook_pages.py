@@ -12,13 +12,10 @@ from django.urls import reverse
 from recording.accounts import recent_login
 from recording.accounts.locks import InactiveAccountError
 from recording.subscriptions import Subscriptions
-from recording.throttles import AccountThrottle
+from recording.throttles import DESCRIPTIONS, AccountThrottle
 from webhooks_core.endpoints import Created
 from webhooks_core.pages.owners import Door, Owner
 from webhooks_core.web.errors import NotFoundError
-
-# By action, as over the API; an action without one is not limited.
-THROTTLES = {throttle.scope: throttle for throttle in AccountThrottle.__subclasses__()}
 
 
 class PageSubscriptions(Subscriptions):
@@ -48,5 +45,5 @@ class AccountDoor(Door):
 
     def check_rate(self, request: HttpRequest, action: str) -> None:
         # It reads the account of the request, and raises an error that names the limit.
-        if throttle := THROTTLES.get(action):
-            throttle().allow_request(request, None)  # type: ignore[arg-type]
+        if action in DESCRIPTIONS:
+            AccountThrottle(action).allow_request(request, None)  # type: ignore[arg-type]

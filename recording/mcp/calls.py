@@ -19,10 +19,10 @@ from mcp_types import ToolAnnotations
 from pydantic import Field, create_model
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from recording import errors
+from recording.throttles import AccountThrottle
 from webhooks_core.web.errors import ApiError
 
 log = structlog.stdlib.get_logger(__name__)
@@ -44,9 +44,9 @@ def account() -> AbstractUser:
     return cast("AbstractUser", request.get().user)
 
 
-def check_throttle(throttle: BaseThrottle) -> None:
+def check_throttle(scope: str) -> None:
     """Count a call that also has a limit of its own. Raises TooManyRequestsError."""
-    throttle.allow_request(request.get(), APIView())
+    AccountThrottle(scope).allow_request(request.get(), APIView())
 
 
 def tool(function: Callable[..., Any]) -> Callable[..., Any]:

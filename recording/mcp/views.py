@@ -11,9 +11,10 @@ from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
 
 from recording.library.search.limits import deadline
-from recording.throttles import MCPThrottle
+from recording.throttles import AccountThrottle
 from recording.viewsets import RecordingViewSet
 from recording.webhooks import EVENTS_PROFILE
 from webhooks_core import profiles
@@ -62,7 +63,8 @@ MAX_BATCH = 10  # messages; they share a turn and the deadline of a search
 class MCPViewSet(RecordingViewSet):
     """Takes JSON-RPC messages; the body is checked as the API's are."""
 
-    throttle_classes = (MCPThrottle,)
+    def get_throttles(self) -> list[BaseThrottle]:
+        return [AccountThrottle("mcp")]
 
     @extend_schema(
         operation_id="recording_mcp",

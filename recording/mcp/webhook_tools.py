@@ -20,12 +20,6 @@ from recording.serializers import (
     SubscriptionSerializer,
 )
 from recording.subscriptions import Subscriptions
-from recording.throttles import (
-    CreateThrottle,
-    PingThrottle,
-    ReplayThrottle,
-    ResendThrottle,
-)
 from recording.webhooks import EVENT_TYPES, PROFILE
 from webhooks_core import profiles
 from webhooks_core.owners.delivery_details import details_of
@@ -133,7 +127,7 @@ def create_webhook(url: Url, events: Events) -> Any:
     Recordings' titles, summaries and transcripts go to that address: create one only where the
     person asked for it. Without events it receives nothing.
     """
-    calls.check_throttle(CreateThrottle())
+    calls.check_throttle("create")
     serializer = SubscriptionSerializer(data={"url": url, "events": events})
     serializer.is_valid(raise_exception=True)
     try:
@@ -167,7 +161,7 @@ def delete_webhook(endpoint_id: EndpointId) -> Deleted:
 @calls.tool
 def send_test_event(endpoint_id: EndpointId) -> Queued:
     """Queue a signed webhook.ping for this webhook alone; list_deliveries tells what came of it."""
-    calls.check_throttle(PingThrottle())
+    calls.check_throttle("test")
     event = subscriptions().send_test(endpoint_id)
     return {"event_id": event.public_id, "queued": True}
 
@@ -189,7 +183,7 @@ def list_deliveries(
 @calls.tool
 def resend_delivery(endpoint_id: EndpointId, delivery_id: DeliveryId) -> Resent:
     """Send the event of a delivery again, the same bytes; a pending one is sent now."""
-    calls.check_throttle(ResendThrottle())
+    calls.check_throttle("resend")
     return {"id": repairs(endpoint_id).resend(delivery_id).public_id}
 
 
@@ -232,14 +226,14 @@ def explain_event(endpoint_id: EndpointId, event_id: EventId) -> Any:
 @calls.tool
 def retry_delivery(endpoint_id: EndpointId, delivery_id: DeliveryId) -> Resent:
     """Make a pending delivery the next request of its webhook, before all that waits."""
-    calls.check_throttle(ResendThrottle())
+    calls.check_throttle("resend")
     return {"id": repairs(endpoint_id).retry_now(delivery_id).public_id}
 
 
 @calls.tool
 def cancel_delivery(endpoint_id: EndpointId, delivery_id: DeliveryId) -> Resent:
     """Fail a pending delivery for good: it is not sent any more."""
-    calls.check_throttle(ResendThrottle())
+    calls.check_throttle("resend")
     return {"id": repairs(endpoint_id).cancel(delivery_id).public_id}
 
 
@@ -257,7 +251,7 @@ def count_replay(
     endpoint_id: EndpointId, since: Time, status: Selected, until: Time = ""
 ) -> Any:
     """Count the events since a time that failed or were skipped, by type and error."""
-    calls.check_throttle(ReplayThrottle())
+    calls.check_throttle("replay")
     selection = _selection(since=since, status=status, until=until)
     counted = repairs(endpoint_id).preview(selection)
     return shapes.PreviewSerializer(counted).data
@@ -272,7 +266,7 @@ def start_replay(
 
     Count first, and let the person confirm. A webhook has one replay at a time.
     """
-    calls.check_throttle(ReplayThrottle())
+    calls.check_throttle("replay")
     selection = _selection(since=since, status=status, until=until)
     return shapes.ReplaySerializer(repairs(endpoint_id).start_replay(selection)).data
 

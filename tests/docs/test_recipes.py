@@ -115,7 +115,7 @@ def _parse_hex(headers: SignatureHeaders) -> ParsedSignature:
     # a setting
     Insertion(
         "config/settings.py",
-        "GATEWAY_CREATE_RATE = ",
+        "GATEWAY_RATES = {",
         'GATEWAY_GREETING = env.str("GATEWAY_GREETING", "Ahoy")\n',
     ),
     Insertion(

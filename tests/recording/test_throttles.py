@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recording.throttles import CreateThrottle
+from recording.throttles import AccountThrottle
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from recording.throttles import CreateThrottle
 )
 def test_a_rate_is_written_in_words(settings, rate, words):
     settings.RECORDING_RATES = {"create": rate}
-    assert CreateThrottle().limit.endswith(f"an account may create {words}")
+    assert AccountThrottle("create").limit.endswith(f"an account may create {words}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -162,7 +162,7 @@ class SubscriptionViewSet(ProductViewSet):
     """The subscriptions of a caller. A product says who that is, and how they are shown."""
 
     lookup_field = "public_id"
-    throttles: Mapping[str, type[BaseThrottle]]  # by action
+    throttles: Mapping[str, Callable[[], BaseThrottle]]  # by action
     # By action; without an entry, `serializer_class`.
     request_serializers: Mapping[str, type[BaseSerializer[Any]]] = {}
     response_serializers: Mapping[str, type[BaseSerializer[Any]]]

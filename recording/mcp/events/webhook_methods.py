@@ -30,7 +30,7 @@ from recording.mcp.events.errors import (
     UnsupportedError,
 )
 from recording.mcp.events.subscribing import Key, Subscribing
-from recording.throttles import ChallengedHostThrottle, ChallengeThrottle
+from recording.throttles import AccountThrottle, ChallengedHostThrottle
 from webhooks_core.web import event_loop
 from webhooks_core.web.errors import TooManyRequestsError
 
@@ -88,7 +88,7 @@ def _count(request: Request, challenge: Challenge) -> None:
     """Count a challenge of the account and of the host. Raises ResourceExhaustedError."""
     host = ChallengedHostThrottle(challenges.host_of(challenge.url))
     try:
-        for throttle in (ChallengeThrottle(), host):
+        for throttle in (AccountThrottle("challenge"), host):
             throttle.allow_request(request, APIView())
     except TooManyRequestsError as error:
         raise ResourceExhaustedError(str(error.detail), limit="challenges") from error
