@@ -23,7 +23,7 @@ from gateway.events import Origin
 from gateway.identity import Caller
 from gateway.models import PortalLink
 from gateway.portal import cookies, links, pages
-from gateway.rights import REQUESTS, USAGE
+from gateway.rights import REQUESTS, UNRESTRICTED, USAGE
 from gateway.subscriptions import Subscriptions
 from gateway.throttles import (
     CallerThrottle,
@@ -94,8 +94,9 @@ class PortalDoor(Door):
         form_token = csrf_token(token)
         if request.method not in SAFE and not is_own_form(request, form_token):
             return pages.say(request, pages.FOREIGN_FORM, 403, link)
-        # As in the API: the pages are for the principal that made the link.
-        caller = Caller(link.tenant, link.principal)
+        # As in the API: the pages are for the principal that made the link, with its key's rights.
+        rights = link.key.rights if link.key else UNRESTRICTED
+        caller = Caller(link.tenant, link.principal, link.key_id, rights)
         request.user = caller  # type: ignore[assignment]
         return Visitor(
             Subscriptions(Origin.of(caller, request), by=changes.owner(link.actor)),

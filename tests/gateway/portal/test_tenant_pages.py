@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from gateway import configuration
+from gateway import configuration, keys
 from gateway.chat.metering import usage
 from gateway.chat.metering.budget_counters import CounterKey
 from gateway.chat.metering.budget_stores import add_to_rows
@@ -169,3 +169,31 @@ def test_no_key_can_be_read_or_changed(filled, grace):
     assert "<code>gw_key_abcd…</code>" in page
     with nothing_changes():
         assert grace.send("/keys", key=key.pk).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("scopes", "tabs"),
+    [
+        (["webhooks"], set()),
+        (["webhooks", "usage"], {"/usage", "/keys"}),
+        (["webhooks", "requests"], {"/requests"}),
+        (None, {"/usage", "/keys", "/requests"}),
+    ],
+)
+def test_a_link_shows_no_more_than_its_maker_may_read(filled, scopes, tabs):
+    _, row = filled
+    maker = keys.create(tenant="acme", principal="ada", scopes=scopes)
+    person = visit(new_link(key_id=maker.key.pk))
+    start = person.get()
+    for path in ("/usage", "/keys", "/requests"):
+        assert (f'href="/portal{path}"' in start) is (path in tabs)
+        person.get(path, 200 if path in tabs else 403)
+    person.get(f"/requests/{row.public_id}", 200 if "/requests" in tabs else 403)
+
+
+def test_a_link_of_a_key_with_models_shows_their_requests_alone(filled):
+    _, row = filled
+    maker = keys.create(tenant="acme", principal="ada", models=["another"])
+    person = visit(new_link(key_id=maker.key.pk))
+    assert "The log has no such request." in person.get("/requests")
+    person.get(f"/requests/{row.public_id}", 404)
