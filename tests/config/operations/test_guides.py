@@ -36,6 +36,15 @@ def test_each_page_of_the_index_is_served_with_its_title(client):
     assert f"<title>{title} " in html
 
 
+@pytest.mark.parametrize(
+    ("page", "picture"), [("start", "delivery"), ("portal", "webhooks")]
+)
+def test_a_picture_for_light_and_dark_is_one_image(client, page, picture):
+    html = text_of(client, f"/guides/{page}")
+    assert "&lt;" not in html.partition("<h2")[0].partition("<h1")[2]
+    assert f'src="/guides/images/{picture}-light.png"' in html
+
+
 def test_no_link_of_a_guide_is_dead(client, db):
     pages = {
         address: main_of(text_of(client, address))
