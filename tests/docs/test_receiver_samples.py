@@ -36,7 +36,7 @@ PYTHON = {
 }
 OTHERS = {
     "express": ["node", "express_receiver.cjs"],
-    "go": ["go", "run", "receiver.go"],
+    "go": ["go", "run", "receiver.go", "signature.go"],
     "php": ["php", "-S", "127.0.0.1:PORT", "receiver.php"],
     "java": ["java", "SignpostSignature.java"],
 }
