@@ -11,9 +11,10 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property, lru_cache
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 
 from catalog.errors import TimeLimitError
 
@@ -30,6 +31,11 @@ class Deadline:
         self.seconds = seconds
         self.ends = time.monotonic() + seconds
 
+    @cached_property
+    def connection(self) -> Any:
+        """The thread's connection; Django's proxy would look it up for each attribute."""
+        return connections[DEFAULT_DB_ALIAS]
+
     @property
     def left(self) -> float:
         return self.ends - time.monotonic()
@@ -44,12 +50,12 @@ class Deadline:
         A single statement reads one snapshot by itself: it needs a transaction only if the
         session's own limit is longer than this one.
         """
-        if connection.in_atomic_block or (
+        if self.connection.in_atomic_block or (
             is_single and session_limit() <= self.seconds
         ):
             yield
-        elif is_single and connection.vendor == "sqlite":
-            connection.ensure_connection()
+        elif is_single and self.connection.vendor == "sqlite":
+            self.connection.ensure_connection()
             with self.limited():
                 yield
         else:
@@ -59,13 +65,13 @@ class Deadline:
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Run statements in a transaction, which is rolled back if one fails."""
-        is_outermost = not connection.in_atomic_block
+        is_outermost = not self.connection.in_atomic_block
         with transaction.atomic(), self.limited() if is_outermost else nullcontext():
             yield
 
     def limited(self, *statements: str) -> AbstractContextManager[None]:
         """Limit the statements of the current transaction, which begins with these on PostgreSQL."""
-        if connection.vendor == "postgresql":
+        if self.connection.vendor == "postgresql":
             return self.limited_by_timeout(statements)
         return self.limited_by_steps()
 
@@ -75,7 +81,7 @@ class Deadline:
 
         def execute(*statements: str) -> None:
             timeout = f"SET LOCAL statement_timeout = {max(1, round(granted * 1000))}"
-            with connection.cursor() as cursor:
+            with self.connection.cursor() as cursor:
                 cursor.execute("; ".join((*statements, timeout)))
 
         def before(run: Run, *call: Any) -> Any:
@@ -87,7 +93,7 @@ class Deadline:
             return run(*call)
 
         execute(*statements)
-        with connection.execute_wrapper(before):
+        with self.connection.execute_wrapper(before):
             yield
 
     @contextmanager
@@ -96,10 +102,10 @@ class Deadline:
             self.check()
             return run(*call)
 
-        database = connection.connection
+        database = self.connection.connection
         database.set_progress_handler(lambda: self.left <= 0, STEPS)
         try:
-            with connection.execute_wrapper(before):
+            with self.connection.execute_wrapper(before):
                 yield
         finally:
             database.set_progress_handler(None, 0)
@@ -112,7 +118,11 @@ class Deadline:
 
 def session_limit() -> float:
     """Return the seconds after which PostgreSQL cancels a statement by the connection's options."""
-    options = str(connection.settings_dict["OPTIONS"].get("options", ""))
+    return limit_in(str(connection.settings_dict["OPTIONS"].get("options", "")))
+
+
+@lru_cache
+def limit_in(options: str) -> float:
     found = re.search(r"-c statement_timeout=([1-9]\d*)(?: |$)", options)
     return int(found[1]) / 1000 if found else math.inf
 

@@ -218,9 +218,8 @@ def prepare(schema: GraphQLSchema, text: str) -> ParsedDocument:
     errors = validate(
         schema, ast, rules, max_errors=MOST_ERRORS, hide_suggestions=is_silent
     )
-    if (
-        is_silent
-    ):  # graphql-core still suggests a selection below a field of an object type
+    if is_silent:
+        # graphql-core still suggests a selection below a field of an object type.
         for error in errors:
             error.message = error.message.partition(" Did you mean ")[0]
     if errors:

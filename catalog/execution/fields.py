@@ -80,30 +80,21 @@ class Execution(ExecutionContext):
 
     context_value: Context
 
-    @classmethod
-    def of(
-        cls, operation: Any, plan: Plan, context: Context, variables: Json
-    ) -> Execution:
-        execution = cls(
-            plan.schema,
-            plan.fragments,
-            None,
-            context,
-            operation,
-            variables,
+    def __init__(
+        self, operation: Any, plan: Plan, context: Context, variables: Json
+    ) -> None:
+        resolvers = (
             default_field_resolver,
             default_type_resolver,
             default_field_resolver,
-            CollectedErrors(),
-            MIDDLEWARE,
-            assume_not_awaitable,
         )
-        execution.plan, execution.fields = plan, {}
-        return execution
-
-    plan: Plan
-    fields: Fields  # of Query or Mutation, by response name
-    snapshot: ExitStack
+        call = None, context, operation, variables
+        state = CollectedErrors(), MIDDLEWARE, assume_not_awaitable
+        super().__init__(plan.schema, plan.fragments, *call, *resolvers, *state)
+        self.plan = plan
+        self.fields: Fields = {}  # of Query or Mutation, by response name
+        self.snapshot, self.is_open = ExitStack(), False
+        self.level_run = Run(variables, context.budget)
 
     def run(self) -> tuple[Json | None, list[GraphQLError]]:
         """Return the data and the errors of the answer."""
@@ -128,7 +119,7 @@ class Execution(ExecutionContext):
             return super().execute_fields(parent_type, source_value, path, fields)
         self.fields = fields
         try:
-            with ExitStack() as self.snapshot:
+            with self.snapshot:
                 if any(not is_lazy(parent_type, nodes) for nodes in fields.values()):
                     self.open()
                 return super().execute_fields(parent_type, source_value, path, fields)
@@ -139,14 +130,18 @@ class Execution(ExecutionContext):
                 )
             return dict.fromkeys(fields)
 
+    @property
+    def has_one_field(self) -> bool:
+        """True if one field of Query reads rows at most."""
+        names = [nodes[0].name.value for nodes in self.fields.values()]
+        return sum(not name.startswith("__") for name in names) == 1
+
     def open(self, *, is_single: bool = False) -> None:
         """Begin the snapshot of a query."""
         if not self.is_open:
             deadline = self.context_value.deadline
             self.snapshot.enter_context(deadline.reading(is_single=is_single))
         self.is_open = True
-
-    is_open = False
 
     def execute_fields_serially(
         self,
@@ -224,13 +219,9 @@ class Execution(ExecutionContext):
     ) -> tuple[Any, Any]:
         """Return what a field selects and its value."""
         level = self.compiled(reading, info)
-        self.open(is_single=len(self.fields) == 1 and level.is_single)
+        self.open(is_single=level.is_single and self.has_one_field)
         is_list = is_list_type(return_type)
         return level, reading.run(level, self.level_run, is_list=is_list)
-
-    @property
-    def level_run(self) -> Run:
-        return Run(self.variable_values, self.context_value.budget)
 
     def with_objects(
         self, result: Any, return_type: Any, info: GraphQLResolveInfo

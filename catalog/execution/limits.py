@@ -63,6 +63,7 @@ class Limits:
 LIMITS = Limits()
 META_FIELDS = {"__schema": SchemaMetaFieldDef, "__type": TypeMetaFieldDef}
 INTROSPECTION = META_FIELDS.keys()
+DEPTHS = {"depth", "introspection_depth"}  # of which the deepest part counts
 
 
 @dataclass(slots=True)
@@ -80,16 +81,10 @@ class Size:
     cost: int = 0
 
     def add(self, other: Size) -> None:
-        self.depth = max(self.depth, other.depth)
-        self.introspection_depth = max(
-            self.introspection_depth, other.introspection_depth
-        )
-        self.aliases += other.aliases
-        self.alias_characters += other.alias_characters
-        self.root_fields += other.root_fields
-        self.directives += other.directives
-        self.expanded_fields += other.expanded_fields
-        self.cost += other.cost
+        """Add a part beside; its nesting is that of its own selection set."""
+        for name in Size.__slots__[1:]:
+            one, two = getattr(self, name), getattr(other, name)
+            setattr(self, name, max(one, two) if name in DEPTHS else one + two)
 
 
 def is_list(output: Any) -> bool:

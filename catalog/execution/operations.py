@@ -192,7 +192,7 @@ class Exchange:
         variables = document.variables(operation, self.request.variables or {})
         plan = document.plan(operation, variables)
         characters = plan.characters
-        execution = Execution.of(operation, plan, self.context, variables)
+        execution = Execution(operation, plan, self.context, variables)
         try:
             return execution.run()
         finally:

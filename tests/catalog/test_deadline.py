@@ -133,7 +133,7 @@ def statements(text, seconds=30.0):
 
 @pytest.mark.parametrize(
     "text",
-    ["{ getAllBooks { id author { id } } }", "{ getBookById(id: 1) { id } }", "{ __typename }"],
+    ["{ getAllBooks { id author { id } } }", "{ __typename getBookById(id: 1) { id } }", "{ __typename }"],
 )  # fmt: skip
 def test_a_single_statement_needs_nothing_beside_it(shelf, options, text):
     options["options"] = "-c statement_timeout=10000"

@@ -353,3 +353,33 @@ def test_a_client_that_prefers_json_to_html_gets_json(client):
     headers = {"Accept": "application/json, text/html"}
     response = client.get("/graphql", {"query": "{ __typename }"}, headers=headers)
     assert response.json() == {"data": {"__typename": "Query"}}
+
+
+def test_documents_have_the_forms_of_the_edition_of_september_2025(ask, db):
+    text = r'''"""What it finds""" query Q("Part of a name" $t: String = "\u{1F600}") {
+      searchBooks(title: $t) { ...F }
+      __type(name: "BookFilter") { isOneOf }
+    } "What it shows" fragment F on Book { name }'''
+    assert ask(text) == {"data": {"searchBooks": [], "__type": {"isOneOf": False}}}
+
+
+@pytest.mark.parametrize(
+    ("query", "variables"),
+    [
+        ("query ($x: ID = 3) { books(filter: {idIn: [1, $x]}) { totalCount } }", {"x": None}),
+        ("query ($x: ID = 3) { getAllAuthors { booksPage(filter: {idIn: [$x]}) { totalCount } } }", {"x": None}),
+        ("query ($x: BookOrder = ID_ASC) { books(thenBy: [$x]) { totalCount } }", {"x": None}),
+        ("query ($x: BookFilter = {}) { books(filter: {or: [$x]}) { totalCount } }", {"x": None}),
+    ],
+)  # fmt: skip
+def test_a_null_in_a_list_without_nulls_is_an_error_of_its_field(
+    refused, shelf, query, variables
+):
+    assert refused(query, **variables)["code"] == "BAD_USER_INPUT"
+
+
+@pytest.mark.parametrize(("on", "author"), [(True, {"author": {"lastName": "Last", "id": "1"}}), (False, {})])  # fmt: skip
+def test_a_field_that_comes_twice_under_one_condition_is_merged(ask, shelf, on, author):
+    text = """query ($on: Boolean!) { getBookById(id: 1) { ...F author @include(if: $on) { id } } }
+      fragment F on Book { author @include(if: $on) { lastName } }"""
+    assert ask(text, on=on) == {"data": {"getBookById": author}}
