@@ -125,20 +125,19 @@ class ChunkGuard(StreamGuard):
         head = {n: v for n, v in value.items() if n not in ("choices", "usage")}
         texts: list[tuple[Any, str, Write]] = []
         rest = [_without_texts(choice, head, texts) for choice in choices]
-        is_end = bool(value.get("usage")) or any(map(_is_end, rest))
-        if is_end and texts:  # calls begin before their texts, and end behind them
-            yield from self._pass(
-                chunks.dump({**head, "choices": _each(choices, finish_reason=None)})
-            )
-            yield from self._pass(
-                chunks.dump({**value, "choices": _each(choices, delta={})})
-            )
+        is_finish, usage = any(map(_is_end, rest)), bool(value.get("usage"))
+        if is_finish and texts:  # calls begin before their texts, and end behind them
+            said = _each(choices, finish_reason=None)
+            ended = _each(choices, delta={}, logprobs=None)
+            yield from self._pass(chunks.dump({**head, "choices": said}))
+            yield from self._pass(chunks.dump({**value, "choices": ended}))
             return
-        if is_end or any(map(_has_calls, rest)):
+        # Some servers send the usage with each text.
+        if is_finish or (usage and not texts) or any(map(_has_calls, rest)):
             yield from self._flush()
         if not texts:
             yield payload
-        elif any(map(_says_more, rest)):
+        elif usage or any(map(_says_more, rest)):
             yield chunks.dump(self._whole({**value, "choices": rest}))
         for channel, text, write in texts:
             yield from self._text(channel, text, write)

@@ -38,7 +38,8 @@ class Transformer:
         for payload in payloads:
             if self.is_done:
                 return
-            match = self._template.apply(payload) if self._template else None
+            template = self._template
+            match = None if template is None else template.apply(payload)
             if match is not None:
                 event, length = match
                 self._ready.append(event)

@@ -52,6 +52,20 @@ def chunk_text(events: Iterable[bytes]) -> str:
     return "".join(part.get("content") or "" for part in parts)
 
 
+def test_usage_in_each_chunk_ends_no_text():
+    stream = guard(ChunkGuard, CARD)
+    usage = {"prompt_tokens": 9, "completion_tokens": 2}
+    parts = ["4111 1111", " 1111 1111"]
+    events = [json.dumps(chunk(part, usage=usage)).encode() for part in parts]
+    end = chunk(" end", "stop", usage=usage)
+    end["choices"][0]["logprobs"] = {"content": [{"token": "1111"}]}
+    out = [*stream.feed([*events, json.dumps(end).encode()]), *stream.end()]
+    assert chunk_text(out) == "[card] end"
+    assert b"1111" not in b"".join(out)
+    last = json.loads(out[-1])
+    assert (last["usage"], last["choices"][0]["finish_reason"]) == (usage, "stop")
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_chunks_are_masked_wherever_they_are_cut(seed: int):
     stream = guard(ChunkGuard, CARD, EMAIL)
