@@ -139,6 +139,7 @@ def test_the_version_of_claude_says_how_it_thinks(model, thinking):
 
 
 def test_settings_of_a_deployment_and_of_all(convert):
+    settings = {"drop_params": True, "num_retries": 2, "request_timeout": 9}
     imported, notes = convert(
         config(
             deployment(
@@ -154,11 +155,7 @@ def test_settings_of_a_deployment_and_of_all(convert):
             ),
             deployment("mistral/x", "small"),
             deployment("text-embedding-3-small", "embed"),
-            litellm_settings={
-                "drop_params": True,
-                "num_retries": 2,
-                "request_timeout": 9,
-            },
+            litellm_settings=settings,
         )
     )
     large, small, embed = imported.models
@@ -219,6 +216,7 @@ def test_fallbacks_of_each_kind(convert):
 
 
 def test_budgets_of_models_users_providers_and_all(convert):
+    seven = {"budget_limit": 7, "time_period": "1d"}
     imported, notes = convert(
         config(
             deployment("gpt-4o", tpm=1000, max_budget=5, budget_duration="1d"),
@@ -230,12 +228,7 @@ def test_budgets_of_models_users_providers_and_all(convert):
                 "max_internal_user_budget": 3,
                 "internal_user_budget_duration": "12h",
             },
-            router_settings={
-                "provider_budget_config": {
-                    "groq": {"budget_limit": 7, "time_period": "1d"},
-                    "xai": {"budget_limit": 7, "time_period": "1d"},
-                }
-            },
+            router_settings={"provider_budget_config": {"groq": seven, "xai": seven}},
         )
     )
     shown = [(b.counts, b.window, b.limit, sorted(b.models)) for b in imported.budgets]
