@@ -19,7 +19,14 @@ from webhooks_core.pages.searches import HOURS, Chip
 from webhooks_core.web.owner_views import position
 
 PAGE_SIZE = 25
-FILTERS = ("model", "status", "key", "text")
+# The fields of the form, with their labels; only who may see texts searches in them.
+TEXT = "text"
+FILTERS = {
+    "model": "Model",
+    "status": "Status",
+    "key": "Number of a key",
+    TEXT: "Text in prompt or answer",
+}
 NO_TEXTS = "This link does not allow to search in prompts and answers."
 
 
@@ -37,7 +44,8 @@ class Requests(TenantPage):
         }
         query = RequestsQuery(data=_asked(values))
         error = "" if query.is_valid() else _first_text(query.errors)
-        if "text" in values and not self.owner.may(Capability.VIEW_PAYLOAD):
+        sees_texts = self.owner.may(Capability.VIEW_PAYLOAD)
+        if TEXT in values and not sees_texts:
             error = NO_TEXTS
         rows: list[LoggedRequest] = []
         cursor = ""
@@ -52,6 +60,11 @@ class Requests(TenantPage):
         context = {
             "rows": [(row, *outcome(row)) for row in rows],
             "values": values,
+            "fields": [
+                (name, label, values.get(name, ""))
+                for name, label in FILTERS.items()
+                if name != TEXT or sees_texts
+            ],
             "error": error,
             "older": _query(values, cursor=cursor) if cursor else "",
             "hours": [
