@@ -78,14 +78,18 @@ bench-auth bench-budgets bench-catalog bench-chat bench-deliveries bench-hostile
 
 # In environments of their own: they and Signpost need different versions of the same packages.
 PEERS := var/bench-peers
-bench-peers: $(VENV)/uv.stamp ## Install what the chat benchmark measures: other gateways, and Signpost as in production
+bench-peers: $(VENV)/uv.stamp ## Install what the benchmarks measure: peers, and Signpost as in production
 	$(PY) -m uv venv -q --allow-existing --python $(PY) $(PEERS)/signpost
 	$(PY) -m uv pip install -q --python $(PEERS)/signpost/bin/python --require-hashes -r requirements/production.lock
-	$(PY) -m uv venv -q --allow-existing --python $(PY) $(PEERS)/litellm
-	$(PY) -m uv pip install -q --python $(PEERS)/litellm/bin/python --require-hashes -r benchmarks/peers.lock
-	@mkdir -p $(PEERS)/portkey
+	$(PY) -m uv venv -q --allow-existing --python $(PY) $(PEERS)/gateways
+	$(PY) -m uv pip install -q --python $(PEERS)/gateways/bin/python --require-hashes -r benchmarks/peers.lock
+	$(PY) -m uv venv -q --allow-existing --python $(PY) $(PEERS)/bench
+	$(PY) -m uv pip install -q --python $(PEERS)/bench/bin/python --require-hashes -r benchmarks/requirements.lock
+	@mkdir -p $(PEERS)/portkey $(PEERS)/node
 	cp benchmarks/chat/package.json benchmarks/chat/package-lock.json $(PEERS)/portkey/
+	cp benchmarks/node/package.json benchmarks/node/package-lock.json $(PEERS)/node/
 	cd $(PEERS)/portkey && npm ci --ignore-scripts --no-audit --no-fund
+	cd $(PEERS)/node && npm ci --ignore-scripts --no-audit --no-fund
 
 schemas: $(VENV)/dev.stamp ## Write docs/api again from the code
 	$(PY) manage.py schemas

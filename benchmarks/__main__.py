@@ -17,6 +17,7 @@ COMMANDS = {
     "deliveries": "benchmarks.deliveries.command",
     "hostile": "benchmarks.hostile.command",
     "mcp": "benchmarks.mcp.command",
+    "page": "benchmarks.page",
     "recordings": "benchmarks.recordings",
     "scale": "benchmarks.scale.command",
     "search": "benchmarks.catalog.search",

@@ -1,4 +1,7 @@
-"""Measure what authentication costs: requests/s with and without it, queries, CPU of a refresh."""
+"""Measure what authentication costs: requests/s with and without it, queries, CPU of a refresh.
+
+The peer is the authentication of django-oauth-toolkit, with the same token on the same view.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ import json
 import logging
 import secrets
 import statistics
+import tempfile
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -23,10 +28,12 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.core.management.base import BaseCommand
 from django.db import connection
 from django.test.utils import CaptureQueriesContext, override_settings
+from oauth2_provider.contrib.rest_framework import OAuth2Authentication
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from benchmarks import login_flood
+from benchmarks import login_flood, results
+from benchmarks.catalog.servers import BENCHMARKS, prepare, run
 from recording.accounts import personal_tokens
 from recording.oauth import clients
 from recording.oauth.authorization import Authorization
@@ -38,6 +45,7 @@ from webhooks_core.management.argument_types import integer_between
 REDIRECT = "http://127.0.0.1/"
 VERIFIER = "v" * 64
 ROUNDS = 9
+TOOLKIT = "OAuth token, by django-oauth-toolkit"
 TARGET_SHARE, TARGET_CPU_MS = 0.6, 10.0
 
 
@@ -181,48 +189,85 @@ class Command(BaseCommand):
             action="store_true",
             help="measure instead what a flood of logins costs other requests",
         )
+        parser.add_argument("--database-url", help="an empty database to use up")
+        parser.add_argument("--ask", action="store_true", help="the default database")
+        results.add_option(parser)
+
+    def handle(self, *args: Any, requests: int, **options: Any) -> None:
+        if options["flood"]:
+            self.stdout.write(login_flood.run())
+        elif options["ask"]:
+            self.ask(requests, save=options["save"])
+        else:
+            self.prepare(requests, options)
+
+    def prepare(self, requests: int, options: dict[str, Any]) -> None:
+        """Measure in another process, on a database of its own."""
+        with tempfile.TemporaryDirectory() as folder:
+            database = options["database_url"] or f"sqlite:///{folder}/bench.sqlite3"
+            prepare(database)
+            given = [f"--requests={requests}", *["--save"] * options["save"]]
+            run(*BENCHMARKS, "auth", "--ask", *given, database=database)
 
     @override_settings(OAUTH_RATES={"token": ""})
-    def handle(
-        self, *args: Any, requests: int, flood: bool = False, **options: Any
-    ) -> None:
-        if flood:
-            self.stdout.write(login_flood.run())
-            return
+    def ask(self, requests: int, *, save: bool) -> None:
         logging.disable(logging.INFO)
         bench = Bench()
         try:
-            self.measure(bench, requests)
+            rows = self.measure(bench, requests)
         finally:
             bench.clear()
             logging.disable(logging.NOTSET)
+        if save:
+            names = ("none", TOOLKIT)
+            results.save(
+                "rest",
+                {
+                    "peers": {k: v for k, v in rows.items() if k != "none"},
+                    "limits": {k: v for k, v in rows.items() if k not in names},
+                },
+                versions=results.python_versions("django-oauth-toolkit"),
+            )
 
-    def measure(self, bench: Bench, requests: int) -> None:
+    def measure(self, bench: Bench, requests: int) -> dict[str, Any]:
         """Print one line per kind of token, and one for the token endpoint."""
         checked = SubscriptionViewSet.authentication_classes
-        rates: dict[str, list[float]] = {name: [] for name in ("none", *bench.bearers)}
+        kinds = {
+            "none": ((Open,), ""),
+            **{name: (checked, bearer) for name, bearer in bench.bearers.items()},
+            TOOLKIT: ((OAuth2Authentication,), bench.bearers["OAuth token"]),
+        }
+        rates: dict[str, list[float]] = {name: [] for name in kinds}
         count = {}
-        # Each round measures all variants, so that a busy machine disturbs them alike.
-        for _ in range(ROUNDS):
-            SubscriptionViewSet.authentication_classes = (Open,)  # type: ignore[assignment]
-            rates["none"].append(rate(bench.get, requests))
-            count["none"] = queries(bench.get)
+        try:
+            # Each round measures all kinds, so that a busy machine disturbs them alike.
+            for _ in range(ROUNDS):
+                for name, (classes, bearer) in kinds.items():
+                    SubscriptionViewSet.authentication_classes = classes
+                    call = partial(bench.get, bearer)
+                    rates[name].append(rate(call, requests))
+                    count[name] = queries(call)
+        finally:
             SubscriptionViewSet.authentication_classes = checked
-            for name, bearer in bench.bearers.items():
-                call = lambda bearer=bearer: bench.get(bearer)  # noqa: E731
-                rates[name].append(rate(call, requests))
-                count[name] = queries(call)
         base = statistics.median(rates["none"])
+        rows = {}
         for name, measured in rates.items():
             per_second = statistics.median(measured)
+            rows[name] = {
+                "requests/s": per_second,
+                "of none": per_second / base,
+                "more queries": count[name] - count["none"],
+            }
             self.stdout.write(
-                f"GET /v1/webhooks, {name + ':':<16}{per_second:7.0f} requests/s"
+                f"GET /v1/webhooks, {name + ':':<33}{per_second:7.0f} requests/s"
                 f" {per_second / base:5.2f} of none"
                 f" {count[name] - count['none']:+d} queries"
             )
+        refresh = cpu_ms(bench.refresh, requests)
+        rows["OAuth token"]["CPU of a refresh, ms"] = refresh
         self.stdout.write(
-            f"POST /oauth/token, refresh, client_secret_basic: "
-            f"{cpu_ms(bench.refresh, requests):.2f} ms of CPU"
+            f"POST /oauth/token, refresh, client_secret_basic: {refresh:.2f} ms of CPU"
             f" (limit {TARGET_CPU_MS:.0f}), {queries(bench.refresh)} queries"
         )
         self.stdout.write(f"Wanted: at least {TARGET_SHARE} of none, one query each.")
+        return rows

@@ -1,7 +1,7 @@
 """Compare this catalogue with other ways to build it: same data, same server settings, one run.
 
-Installs nothing: strawberry-django and ariadne come from benchmarks/requirements.lock, and a
-contender whose library is missing is left out. The default database is never touched.
+Installs nothing: `make bench-peers` does, and a contender whose library is missing is left
+out. The default database is never touched.
 """
 
 from __future__ import annotations
@@ -9,28 +9,36 @@ from __future__ import annotations
 import json
 import tempfile
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
-from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmarks.catalog.cases import QUERIES, bodies, seed
+from benchmarks import node, results
+from benchmarks.catalog.cases import POSTGRAPHILE, QUERIES, bodies, seed
 from benchmarks.catalog.load import Client, Load, load
 from benchmarks.catalog.servers import BENCHMARKS, Server, prepare, run, serve, server
+from benchmarks.results import lines_of, python_versions
 from webhooks_core.management.argument_types import integer_between, seconds
 
-# name: module of the contender, and the library that it needs beside ours
+# name: module or script of the contender, and the package that it needs beside ours
 CONTENDERS = {
     "Signpost": ("signpost", "graphene"),
-    "graphene-django, documented": ("graphene_documented", "graphene_django"),
-    "strawberry-django, optimizer": ("strawberry_optimized", "strawberry_django"),
+    "graphene-django, documented": ("graphene_documented", "graphene-django"),
+    "strawberry-django, optimizer": (
+        "strawberry_optimized",
+        "strawberry-graphql-django",
+    ),
     "ariadne, joins by hand": ("ariadne_by_hand", "ariadne"),
+    "mercurius + graphql-jit": ("mercurius.mjs", "mercurius"),
+    "PostGraphile": ("postgraphile.mjs", "postgraphile"),
     "JsonResponse of values()": ("plain_json", "django"),
     "driver and orjson": ("driver_alone", "orjson"),
 }
-GRAPHQL = list(CONTENDERS)[:4]
+LIMITS = list(CONTENDERS)[-2:]
+HERE = Path(__file__).parent / "contenders"
 Loads = dict[str, dict[str, Load]]  # by operation and contender
 
 
@@ -50,10 +58,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--clients", type=integer_between(1, 1000), default=4, help="at once"
         )
+        results.add_option(parser)
         parser.add_argument("--database-url", help="an empty database to use up")
         parser.add_argument(
             "--serve",
-            choices=[m for m, _ in CONTENDERS.values()],
+            choices=[m for m, _ in CONTENDERS.values() if not m.endswith(".mjs")],
             help="be one of these alone",
         )
         parser.add_argument(
@@ -80,13 +89,16 @@ class Command(BaseCommand):
             books = options["books"]
             prepare(database)
             run(*BENCHMARKS, "catalog", "--seed", f"--books={books}", database=database)
+            lacking = dict(lacks(database))
             servers = {
                 name: stack.enter_context(server(module, database))
-                for name, (module, needs) in CONTENDERS.items()
-                if find_spec(needs)
+                for name, (module, _) in CONTENDERS.items()
+                if name not in lacking
             }
             agree(servers, books)
             loads = measure(servers, options)
+        if options["save"]:
+            save(loads, lacking)
         self.stdout.write(
             f"{books:,} books, {options['clients']} clients, {options['rounds']} rounds "
             f"of {options['seconds']} s; in brackets Signpost's multiple\n"
@@ -127,14 +139,74 @@ def agree(servers: dict[str, Server], books: int) -> None:
     for case in QUERIES:
         if case == "addBook":
             continue
-        body, expected = bodies(case, books)[1], None
-        for name in GRAPHQL:
-            if name in servers:
-                with closing(Client.of(servers[name].port)) as client:
-                    answer = json.loads(client.send(body))
-                expected = expected or answer
-                if answer != expected:
-                    raise CommandError(f"{name} answers {case} differently.")
+        answers = {}
+        for name in [name for name in servers if name not in LIMITS]:
+            body = bodies(case, books, queries(name))[1]
+            with closing(Client.of(servers[name].port)) as client:
+                answers[name] = _alike(json.loads(client.send(body))["data"])
+        for name, answer in answers.items():
+            if answer != answers["Signpost"]:
+                raise CommandError(f"{name} answers {case} differently.")
+
+
+def queries(name: str) -> Mapping[str, str]:
+    return POSTGRAPHILE if name == "PostGraphile" else QUERIES
+
+
+def _alike(data: Any) -> Any:
+    """Return an answer as Signpost gives it: counts as numbers, ids as text."""
+    if isinstance(data, list):
+        return [_alike(row) for row in data]
+    if not isinstance(data, dict):
+        return data
+    if data.keys() == {"totalCount"}:
+        return data["totalCount"]
+    return {k: str(v) if k == "id" else _alike(v) for k, v in data.items()}
+
+
+def lacks(database: str) -> Iterator[tuple[str, str]]:
+    """Return the contenders that cannot be measured here, and why."""
+    for name, (module, package) in CONTENDERS.items():
+        if not version(module, package):
+            yield name, f"{package} is not installed"
+        elif module.endswith(".mjs") and not database.startswith("postgres"):
+            yield name, "no PostgreSQL"
+
+
+def version(module: str, package: str) -> str:
+    found = (
+        node.versions(package) if module.endswith(".mjs") else python_versions(package)
+    )
+    return found.get(package, "")
+
+
+def save(loads: Loads, lacking: Mapping[str, str]) -> None:
+    rows: dict[str, dict[str, float | str]] = {}
+    cpu: dict[str, dict[str, float | str]] = {}
+    for case, by_name in loads.items():
+        for name, row in by_name.items():
+            rows.setdefault(name, {})[case] = row.rate
+            cpu.setdefault(name, {})[case] = row.cpu_ms
+    for name in rows.keys() - {"Signpost", *LIMITS}:
+        module, _ = CONTENDERS[name]
+        file = (
+            node.SCRIPTS / module if module.endswith(".mjs") else HERE / f"{module}.py"
+        )
+        rows[name]["lines of own code"] = lines_of(file)
+    results.save(
+        "graphql",
+        {
+            "peers": {name: row for name, row in rows.items() if name not in LIMITS},
+            "limits": {name: rows[name] for name in ("Signpost", *LIMITS)},
+            "cpu": cpu,
+        },
+        versions={
+            package: version(module, package)
+            for name, (module, package) in CONTENDERS.items()
+            if name not in {"Signpost", *LIMITS, *lacking}
+        },
+        left_out=lacking,
+    )
 
 
 def measure(servers: dict[str, Server], options: dict[str, Any]) -> Loads:
@@ -145,15 +217,15 @@ def measure(servers: dict[str, Server], options: dict[str, Any]) -> Loads:
     seconds, clients = options["seconds"], options["clients"]
     loads: Loads = {}
     for case in QUERIES:
-        sent = bodies(case, options["books"])
+        sent = {name: bodies(case, options["books"], queries(name)) for name in servers}
         loads[case] = {name: Load() for name in servers}
-        for target in servers.values():  # to warm up
-            load(target.port, sent, seconds=seconds, clients=clients)
+        for name, target in servers.items():  # to warm up
+            load(target.port, sent[name], seconds=seconds, clients=clients)
         for _ in range(options["rounds"]):
             for name, target in servers.items():
                 before = target.cpu()
                 requests, took = load(
-                    target.port, sent, seconds=seconds, clients=clients
+                    target.port, sent[name], seconds=seconds, clients=clients
                 )
                 loads[case][name].add(requests, took, target.cpu() - before)
     return loads

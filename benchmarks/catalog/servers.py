@@ -20,6 +20,7 @@ from django.test.utils import override_settings
 from django.urls import path
 from django.utils.module_loading import import_string
 
+from benchmarks import node
 from benchmarks.catalog.load import Client
 
 START_S = 180  # all of them start on a machine that may be busy
@@ -91,9 +92,14 @@ def server(module: str, database: str) -> Iterator[Server]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
-    command = (*BENCHMARKS, "catalog", f"--serve={module}", f"--port={port}")
+    if module.endswith(".mjs"):
+        command = (*node.command(module), str(port))
+    else:
+        command = (*BENCHMARKS, "catalog", f"--serve={module}", f"--port={port}")
     with subprocess.Popen(  # noqa: S603
-        command, env=environment(database), cwd=settings.BASE_DIR
+        command,
+        env=environment(database) | {"NODE_ENV": "production"},
+        cwd=settings.BASE_DIR,
     ) as process:
         try:
             wait_for(port, process)

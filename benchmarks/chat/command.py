@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from argparse import ArgumentParser
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import uvloop
-from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from benchmarks import node, results
 from benchmarks.chat import load, peers
 from benchmarks.chat.load import Server, Taken
 from webhooks_core.management.argument_types import integer_between, seconds
 
-REQUEST_CLIENTS = (1, 16, 64)
+REQUEST_CLIENTS = (16, 64)
 STREAM_CLIENTS = (64, 300)
 HELD = 1000
+CALLS = 300
 
 # What each server took of one load, by its name.
 Turn = dict[str, Taken]
+Rows = dict[str, dict[str, float | str]]
 
 
 class Command(BaseCommand):
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             "--only",
             action="append",
             default=[],
-            choices=["signpost", "litellm", "portkey"],
+            choices=[start.__name__ for start in peers.ALL],
             help="leave the others out; may be given several times",
         )
         parser.add_argument(
@@ -60,6 +60,7 @@ class Command(BaseCommand):
             help="measure Signpost with so many processes, too: the column of the "
             "clients' CPU says whether they had a core to themselves",
         )
+        results.add_option(parser)
 
     def handle(
         self,
@@ -69,43 +70,68 @@ class Command(BaseCommand):
         held: int,
         rounds: int,
         processes: int,
+        save: bool,
         **options: Any,
     ) -> None:
         self.seconds, self.rounds = seconds, rounds
+        left_out: dict[str, str] = {}
         with (
             tempfile.TemporaryDirectory(prefix="bench-chat-") as folder,
-            peers.all_servers(Path(folder), only, processes) as servers,
+            peers.all_servers(Path(folder), only, left_out, processes) as servers,
         ):
-            uvloop.run(self._measure(servers, held))
+            tables = uvloop.run(self._measure(servers, held))
+        for name, reason in left_out.items():
+            self.stdout.write(f"Not measured: {name} ({reason}).")
+        if save:
+            results.save("chat", tables, versions=_versions(), left_out=left_out)
 
-    async def _measure(self, servers: list[Server], held: int) -> None:
-        self.stdout.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_commit()}")
+    async def _measure(self, servers: peers.Servers, held: int) -> dict[str, Rows]:
+        """Measure and print; return the tables of the page."""
+        rows: Rows = {server.name: {} for server in servers["chat"]}
+        self._sequential(servers["chat"], rows)
         for clients in REQUEST_CLIENTS:
-            self._section(f"Requests, {clients} at once", REQUEST_COLUMNS)
-            await self._loads(servers, clients, stream=False)
+            turns = await self._turns(servers["chat"], clients, stream=False)
+            _add(rows, f"requests/s, {clients} at once", turns)
+            if clients == REQUEST_CLIENTS[0]:
+                _add(rows, "CPU per request, ms", turns, _cpu)
+                _add(rows, "clients' CPU, of a core", turns, _clients_cpu)
+                _multiples(rows, "Signpost's multiple", turns)
         for clients in STREAM_CLIENTS:
-            self._section(f"Streams of 50 chunks, {clients} at once", STREAM_COLUMNS)
-            await self._loads(servers, clients, stream=True)
-        self._section(f"{held} slow streams open", HELD_COLUMNS)
-        for server in servers[1:]:
-            if not server.streams:
-                continue
-            self._row(server.name, *_held(*await load.hold(server, held), held))
+            turns = await self._turns(servers["chat"], clients, stream=True)
+            _add(rows, f"streams/s, {clients} at once", turns)
+            if clients == STREAM_CLIENTS[0]:
+                _add(rows, "CPU per stream, ms", turns, _cpu)
+        for shape in peers.SAME:
+            clients = REQUEST_CLIENTS[0]
+            turns = await self._turns(servers[shape], clients, stream=False)
+            _add(rows, f"/v1/{shape}, requests/s", turns)
+        self._print("Gateways", rows)
+        streams = {
+            server.name: _held(*await load.hold(server, held), held)
+            for server in servers["chat"][1:]
+            if server.streams
+        }
+        self._print(f"{held} slow streams open", streams)
+        straight = {
+            name: rows[name] for name in ("straight", peers.OURS) if name in rows
+        }
+        theirs = {name: row for name, row in rows.items() if name != "straight"}
+        return {"peers": theirs, "limits": straight, "streams": streams}
 
-    async def _loads(
+    def _sequential(self, servers: list[Server], rows: Rows) -> None:
+        """Time one request after another, each server in turn; the median of the medians counts."""
+        taken = [load.sequential(servers, CALLS) for _ in range(self.rounds)]
+        straight = median(one["straight"] for one in taken)
+        for name, row in rows.items():
+            p50 = median(one[name] for one in taken)
+            row["p50 of one client, ms"] = p50 * 1e3
+            row["added, ms"] = (p50 - straight) * 1e3
+
+    async def _turns(
         self, servers: list[Server], clients: int, *, stream: bool
-    ) -> None:
+    ) -> list[Turn]:
         able = [server for server in servers if server.streams or not stream]
-        turns = [await self._turn(able, clients, stream) for _ in range(self.rounds)]
-        for server in servers:
-            if server not in able:
-                self._row(server.name, "answers every stream with an error here")
-                continue
-            shown = sorted(turns, key=lambda turn: turn[server.name].per_second)
-            middle = shown[len(shown) // 2]
-            show = _streams if stream else _requests
-            cells = show(middle[server.name], middle["straight"])
-            self._row(server.name, *cells, _multiple(turns, server.name))
+        return [await self._turn(able, clients, stream) for _ in range(self.rounds)]
 
     async def _turn(self, servers: list[Server], clients: int, stream: bool) -> Turn:
         """Let each server have the load once."""
@@ -119,91 +145,65 @@ class Command(BaseCommand):
             turn[server.name] = taken
         return turn
 
-    def _section(self, title: str, columns: str) -> None:
-        names = columns.split("|")
-        self.stdout.write(f"\n### {title}\n\n| | {' | '.join(names)} |")
-        self.stdout.write("|---" * (len(names) + 1) + "|")
-
-    def _row(self, *cells: str) -> None:
-        self.stdout.write(f"| {' | '.join(cells)} |")
-        self.stdout.flush()
+    def _print(self, title: str, rows: Mapping[str, Mapping[str, float | str]]) -> None:
+        lines = results.as_markdown(rows)
+        self.stdout.write("\n".join((f"\n### {title}\n", *lines)))
 
 
-MULTIPLE = "Signpost's multiple"
-REQUEST_COLUMNS = f"requests/s|p50|added p50|added p95|added p99|CPU/request|clients' CPU|failures|{MULTIPLE}"
-STREAM_COLUMNS = f"streams/s|chunks/s|first chunk p50|added p50|added p95|CPU/stream|clients' CPU|failures|{MULTIPLE}"
-NONE = "none answered"
-HELD_COLUMNS = "completed|memory|idle p50|idle p95|p50 meanwhile|p95 meanwhile"
+def _add(
+    rows: Rows,
+    column: str,
+    turns: list[Turn],
+    figure: Any = lambda taken: taken.per_second,
+) -> None:
+    """Give each row the median of a figure; failures are told beside it."""
+    for name in turns[0]:
+        rows[name][column] = median(figure(turn[name]) for turn in turns)
+        if failures := sum(turn[name].failures for turn in turns):
+            rows[name]["failures"] = failures + float(rows[name].get("failures", 0))
 
 
-def _commit() -> str:
-    """Return what is measured; an image has no git."""
-    command = "git", "describe", "--always", "--dirty"
-    try:
-        description = subprocess.run(  # noqa: S603 - a command of ours
-            command, cwd=settings.BASE_DIR, capture_output=True, text=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "commit unknown"
-    return f"commit {description.stdout.strip()}"
+def _multiples(rows: Rows, column: str, turns: list[Turn]) -> None:
+    """Give each row Signpost's rate as a multiple of its own: within a round, the median of all."""
+    for name in turns[0]:
+        multiples = [
+            turn[peers.OURS].per_second / turn[name].per_second
+            for turn in turns
+            if peers.OURS in turn and turn[name].per_second
+        ]
+        if multiples and name != "straight":
+            rows[name][column] = median(multiples)
 
 
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1000:.2f} ms"
-
-
-def _percentile(
-    taken: Taken, percent: int, *, above: Taken | None = None, first: bool = False
-) -> str:
-    """Return a percentile, above another load's; NONE when nothing was answered."""
-    if not (taken.first_bytes if first else taken.latencies):
-        return NONE
-    value = taken.percentile(percent, first=first)
-    return _ms(value - above.percentile(percent, first=first) if above else value)
-
-
-def _multiple(turns: list[Turn], name: str) -> str:
-    """Return Signpost's rate as a multiple of another's: within a round, the median of all."""
-    multiples = [
-        turn["signpost"].per_second / turn[name].per_second
-        for turn in turns
-        if "signpost" in turn and turn[name].per_second
-    ]
-    return f"{median(multiples):.2f}" if multiples else NONE
-
-
-def _requests(taken: Taken, straight: Taken) -> Iterator[str]:
-    yield f"{taken.per_second:,.0f}"
-    yield _percentile(taken, 50)
-    for percent in (50, 95, 99):
-        yield _percentile(taken, percent, above=straight)
-    yield _cpu(taken)
-    yield f"{taken.clients_cpu / taken.seconds:.0%}"
-    yield str(taken.failures)
-
-
-def _streams(taken: Taken, straight: Taken) -> Iterator[str]:
-    yield f"{taken.per_second:,.0f}"
-    yield f"{taken.events / taken.seconds:,.0f}"
-    yield _percentile(taken, 50, first=True)
-    for percent in (50, 95):
-        yield _percentile(taken, percent, above=straight, first=True)
-    yield _cpu(taken)
-    yield f"{taken.clients_cpu / taken.seconds:.0%}"
-    yield str(taken.failures)
-
-
-def _cpu(taken: Taken) -> str:
-    # The warm-up costs CPU as well.
+def _cpu(taken: Taken) -> float:
+    """Return the milliseconds of CPU of a request; the warm-up costs CPU as well."""
     share = taken.seconds / (taken.seconds + load.WARM_UP_S)
-    return _ms(taken.cpu * share / len(taken.latencies)) if taken.latencies else NONE
+    return taken.cpu * share / max(len(taken.latencies), 1) * 1e3
+
+
+def _clients_cpu(taken: Taken) -> float:
+    return taken.clients_cpu / taken.seconds
 
 
 def _held(
     idle: Taken, busy: Taken, streams: Taken, memory: int, held: int
-) -> Iterator[str]:
-    yield f"{len(streams.latencies)} of {held}"
-    yield f"{memory / 1e6:.0f} MB"
-    for taken in (idle, busy):
+) -> dict[str, float | str]:
+    cells: dict[str, float | str] = {
+        "completed": f"{len(streams.latencies):,} of {held:,}",
+        "memory, MB": round(memory / 1e6),
+    }
+    for name, taken in (("idle", idle), ("meanwhile", busy)):
         for percent in (50, 95):
-            yield _percentile(taken, percent)
+            column = f"p{percent} {name}, ms"
+            cells[column] = (
+                taken.percentile(percent) * 1e3 if taken.latencies else "none answered"
+            )
+    return cells
+
+
+def _versions() -> dict[str, str]:
+    environment = peers.GATEWAYS.parent
+    return {
+        **results.python_versions("litellm", "ferrogw", "smg", under=environment),
+        **node.versions("@portkey-ai/gateway", under=peers.PORTKEY),
+    }

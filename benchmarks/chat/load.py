@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from statistics import median
 from typing import cast
 
 import httptools
 
 WARM_UP_S = 0.5
+# What a request of each shape has in front of its messages.
+FIELDS = {
+    "chat": '"messages"',
+    "messages": '"max_tokens": 100, "messages"',
+    "responses": '"input"',
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +33,13 @@ class Server:
     pids: tuple[int, ...] = ()
     model: str = "bench"
     streams: bool = True
-    conversation: str = "messages"  # the field of a request that has it
+    shape: str = "chat"
 
     def request(self, *, stream: bool, slow: bool = False) -> bytes:
         text = "slow" if slow else "Which ships are in the harbour?"
         body = (
             f'{{"model": "{self.model}", "stream": {str(stream).lower()}, '
-            f'"{self.conversation}": [{{"role": "user", "content": "{text}"}}]}}'
+            f'{FIELDS[self.shape]}: [{{"role": "user", "content": "{text}"}}]}}'
         ).encode()
         lines = [f"POST {self.path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
@@ -149,6 +158,47 @@ async def load(server: Server, *, clients: int, seconds: float, stream: bool) ->
     await asyncio.wait([client.done for client in connected], timeout=30)
     counted.failures = taken.failures
     return counted
+
+
+class Caller:
+    """One kept connection that sends one request after another, and waits for each answer."""
+
+    def __init__(self, server: Server) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", server.port), 60)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._request = server.request(stream=False)
+        self._is_done = False
+
+    def call(self) -> float:
+        """Return the seconds of one request."""
+        parser, self._is_done = httptools.HttpResponseParser(self), False
+        started = time.perf_counter()
+        self._socket.sendall(self._request)
+        while not self._is_done:
+            parser.feed_data(self._socket.recv(65536))
+        return time.perf_counter() - started
+
+    def on_message_complete(self) -> None:
+        self._is_done = True
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def sequential(servers: Sequence[Server], times: int) -> dict[str, float]:
+    """Return the median of one request at a time, in seconds; each server has every request in turn."""
+    took: dict[str, list[float]] = {server.name: [] for server in servers}
+    with ExitStack() as stack:
+        callers = {
+            server.name: stack.enter_context(closing(Caller(server)))
+            for server in servers
+        }
+        for _ in range(times):
+            for name, caller in callers.items():
+                took[name].append(caller.call())
+    return {
+        name: median(seconds[len(seconds) // 10 :]) for name, seconds in took.items()
+    }
 
 
 async def hold(server: Server, count: int) -> tuple[Taken, Taken, Taken, int]:

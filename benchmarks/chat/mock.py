@@ -2,7 +2,7 @@
 
 Run as `python -m benchmarks.chat.mock PORT`. A request with `"stream":true` gets 50 chunks,
 each a write of its own; one whose body says `slow` gets 16, one every 500 ms. It speaks
-OpenAI's shape, and at /v1/messages Anthropic's.
+OpenAI's shapes, and at /v1/messages Anthropic's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import httptools
 
@@ -75,7 +76,47 @@ def _framed(data: bytes, name: bytes = b"") -> bytes:
     return b"%x\r\n%s\r\n" % (len(event), event)
 
 
+def _response(status: str, *output: dict[str, Any]) -> dict[str, Any]:
+    usage = {"input_tokens": 19, "output_tokens": 50, "total_tokens": 69}
+    return {
+        "id": "resp_bench",
+        "object": "response",
+        "created_at": HEAD["created"],
+        "status": status,
+        "model": "bench-upstream",
+        "output": output,
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "error": None,
+        "usage": usage if output else None,
+    }
+
+
+def _item(text: str) -> dict[str, Any]:
+    part = {"type": "output_text", "text": text, "annotations": []}
+    return {
+        "id": "msg_bench",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": [part],
+    }
+
+
+def _output_word(number: int) -> bytes:
+    return _named(
+        "response.output_text.delta",
+        sequence_number=number + 2,
+        item_id="msg_bench",
+        output_index=0,
+        content_index=0,
+        delta=f" word{number:02}",
+    )
+
+
 ANSWER = _answer(_completion())
+RESPONSE = _answer(_response("completed", _item(TEXT)))
 MESSAGE = _answer(_message({"type": "text", "text": TEXT}, reason="end_turn"))
 STREAM_HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
@@ -96,6 +137,30 @@ NAMED = [
     *(_word(number) for number in range(CHUNKS - 1)),
 ]
 SLOW_NAMED = NAMED[:16]
+RESPONSE_EVENTS = [
+    _named("response.created", sequence_number=0, response=_response("in_progress"))
+    + _named(
+        "response.output_item.added",
+        sequence_number=1,
+        output_index=0,
+        item={**_item(""), "status": "in_progress", "content": []},
+    ),
+    *(_output_word(number) for number in range(CHUNKS - 1)),
+]
+LAST_OF_RESPONSE = (
+    _named(
+        "response.output_item.done",
+        sequence_number=51,
+        output_index=0,
+        item=_item(TEXT),
+    )
+    + _named(
+        "response.completed",
+        sequence_number=52,
+        response=_response("completed", _item(TEXT)),
+    )
+    + b"0\r\n\r\n"
+)
 LAST_NAMED = (
     _named("content_block_stop", index=0)
     + _named(
@@ -108,12 +173,31 @@ LAST_NAMED = (
 )
 
 
+class Shape(NamedTuple):
+    """What the upstream answers at an address; streams as events of one write each."""
+
+    answer: bytes
+    events: Sequence[bytes]
+    slow: Sequence[bytes]
+    last: bytes
+
+
+CHAT = Shape(ANSWER, EVENTS, SLOW, LAST)
+# Signpost and its peers are asked at addresses that end so.
+SHAPES = {
+    b"messages": Shape(MESSAGE, NAMED, SLOW_NAMED, LAST_NAMED),
+    b"responses": Shape(
+        RESPONSE, RESPONSE_EVENTS, RESPONSE_EVENTS[:16], LAST_OF_RESPONSE
+    ),
+}
+
+
 class Connection(asyncio.Protocol):
     """One client; answers each request when all of it is there."""
 
     def __init__(self) -> None:
         self._body = b""
-        self._is_named = False
+        self._shape = CHAT
         self._stream: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -124,7 +208,7 @@ class Connection(asyncio.Protocol):
         self._parser.feed_data(data)
 
     def on_url(self, url: bytes) -> None:
-        self._is_named = url.startswith(b"/v1/messages")
+        self._shape = SHAPES.get(url.partition(b"?")[0].rpartition(b"/")[2], CHAT)
 
     def on_body(self, body: bytes) -> None:
         self._body += body
@@ -133,14 +217,14 @@ class Connection(asyncio.Protocol):
         body, self._body = self._body, b""
         if b'"stream":true' in body.replace(b'"stream": true', b'"stream":true'):
             is_slow = b"slow" in body
-            quick, slow = (NAMED, SLOW_NAMED) if self._is_named else (EVENTS, SLOW)
-            pace, events = (SLOW_CHUNK_S, slow) if is_slow else (0.0, quick)
-            last = LAST_NAMED if self._is_named else LAST
-            self._stream = asyncio.ensure_future(self._send(pace, events, last))
+            pace = SLOW_CHUNK_S if is_slow else 0.0
+            events = self._shape.slow if is_slow else self._shape.events
+            sending = self._send(pace, events, self._shape.last)
+            self._stream = asyncio.ensure_future(sending)
         else:
-            self._transport.write(MESSAGE if self._is_named else ANSWER)
+            self._transport.write(self._shape.answer)
 
-    async def _send(self, pace: float, events: list[bytes], last: bytes) -> None:
+    async def _send(self, pace: float, events: Sequence[bytes], last: bytes) -> None:
         self._transport.write(STREAM_HEAD)
         for event in events:
             self._transport.write(event)

@@ -1,4 +1,7 @@
-"""What the benchmark measures: Signpost, and the gateways that `make bench-peers` installs."""
+"""What the benchmark measures: Signpost, and the gateways that `make bench-peers` installs.
+
+A model is `bench`, and `bench-own` behind an upstream of Anthropic's kind.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import requests
 from django.conf import settings
 
 from benchmarks.chat.load import Server
 from benchmarks.deliveries.process_tree import descendants
+from benchmarks.results import PEERS
 
-PEERS = Path("var") / "bench-peers"
-# The model behind an upstream of Anthropic's kind.
 OWN_KIND = "bench-own"
 START_S = 90.0
 # The name of the gateway that is measured.
 OURS = "signpost"
+CHAT = "/v1/chat/completions"
+KEY = f"sk-{secrets.token_hex(32)}"
+BEARER = {"Authorization": f"Bearer {KEY}"}
+# What each gateway is asked for each shape: the model, and further headers.
+Asked = Mapping[str, tuple[str, Mapping[str, str]]]
+SAME: Asked = {"messages": (OWN_KIND, {}), "responses": ("bench", {})}
 # None of them sees what this shell says about databases.
 BARE = {k: v for k, v in os.environ.items() if k not in {"DATABASE_URL", "REDIS_URL"}}
 
@@ -81,7 +90,7 @@ def mock(folder: Path) -> Iterator[Server]:
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.chat.mock", str(port)]
     with process(command, port, log=folder / "mock.log") as pid:
-        yield Server("straight", port, "/v1/chat/completions", {}, (pid,))
+        yield Server("straight", port, CHAT, {}, (pid,))
 
 
 @contextmanager
@@ -95,6 +104,7 @@ def signpost(folder: Path, upstream: Server, processes: int = 1) -> Iterator[Ser
     folder.mkdir()
     config = folder / "gateway.json"
     own = {**_model(upstream), "name": OWN_KIND, "upstream": "anthropic"}
+    del own["responses"]
     config.write_text(json.dumps({"models": [_model(upstream), own]}))
     environment = {
         "ENVIRONMENT": "local",
@@ -115,18 +125,19 @@ def signpost(folder: Path, upstream: Server, processes: int = 1) -> Iterator[Ser
         yield Server(name, port, "/v2/chat/completions", headers, pids)
 
 
-def _model(upstream: Server) -> Mapping[str, str]:
+def _model(upstream: Server) -> dict[str, Any]:
     return {
         "name": "bench",
         "upstream": "openai",
         "base_url": f"http://127.0.0.1:{upstream.port}/v1",
         "model": "bench-upstream",
         "api_key": "sk-bench",
+        "responses": True,
     }
 
 
 def _python() -> str:
-    program = settings.BASE_DIR / PEERS / "signpost" / "bin" / "python"
+    program = PEERS / "signpost" / "bin" / "python"
     return str(program) if program.exists() else sys.executable
 
 
@@ -144,7 +155,7 @@ def _manage(python: str, *arguments: str, **environment: str) -> str:
 @contextmanager
 def litellm(folder: Path, upstream: Server) -> Iterator[Server | None]:
     """LiteLLM's proxy, without a database; None when it is not installed."""
-    program = settings.BASE_DIR / PEERS / "litellm" / "bin" / "litellm"
+    program = GATEWAYS / "litellm"
     if not program.exists():
         yield None
         return
@@ -154,31 +165,91 @@ def litellm(folder: Path, upstream: Server) -> Iterator[Server | None]:
         "api_base": f"http://127.0.0.1:{upstream.port}/v1",
         "api_key": "sk-bench",
     }
-    models = [{"model_name": "bench", "litellm_params": parameters}]
+    own = parameters | {
+        "model": "anthropic/bench-upstream",
+        "api_base": f"http://127.0.0.1:{upstream.port}",
+    }
+    models = [
+        {"model_name": "bench", "litellm_params": parameters},
+        {"model_name": OWN_KIND, "litellm_params": own},
+    ]
     config.write_text(json.dumps({"model_list": models}))
     command: list[str | Path] = [
         *(program, "--config", config, "--host", "127.0.0.1"),
         *("--port", str(port), "--num_workers", "1"),
     ]
-    key = f"sk-{secrets.token_hex(32)}"
     environment = {
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LITELLM_TELEMETRY": "False",
         "LITELLM_LOG": "ERROR",
         "LITELLM_MODE": "PRODUCTION",
-        "LITELLM_MASTER_KEY": key,
+        "LITELLM_MASTER_KEY": KEY,
     }
     with process(command, port, log=folder / "litellm.log", **environment) as pid:
-        headers = {"Authorization": f"Bearer {key}"}
         pids = tuple(descendants(pid))
-        yield Server("litellm", port, "/v1/chat/completions", headers, pids)
+        yield Server("litellm", port, CHAT, BEARER, pids)
+
+
+@contextmanager
+def ferrogw(folder: Path, upstream: Server) -> Iterator[Server | None]:
+    """Ferro Labs' gateway in Go, all stores in memory; None when it is not installed.
+
+    It has no option for the address that it listens on, so it has a key.
+    """
+    program = GATEWAYS / "ferrogw"
+    if not program.exists():
+        yield None
+        return
+    port, config = free_port(), folder / "ferrogw.yaml"
+    targets = [{"virtual_key": "openai"}, {"virtual_key": "anthropic"}]
+    config.write_text(
+        json.dumps({"strategy": {"mode": "fallback"}, "targets": targets})
+    )
+    origin = f"http://127.0.0.1:{upstream.port}"
+    environment = {
+        "OPENAI_API_KEY": "sk-bench",
+        "OPENAI_BASE_URL": origin,
+        "ANTHROPIC_API_KEY": "sk-bench",
+        "ANTHROPIC_BASE_URL": origin,
+        "GATEWAY_CONFIG": str(config),
+        "MASTER_KEY": KEY,
+        "LOG_LEVEL": "error",
+        "RATE_LIMIT_RPS": "1000000",  # 20 without it
+        "RATE_LIMIT_BURST": "1000000",
+        "PORT": str(port),
+    }
+    command: list[str | Path] = [program, "serve"]
+    with process(command, port, log=folder / "ferrogw.log", **environment) as pid:
+        # It knows models by their names alone.
+        yield Server("ferrogw", port, CHAT, BEARER, (pid,), model="gpt-4o")
+
+
+@contextmanager
+def smg(folder: Path, upstream: Server) -> Iterator[Server | None]:
+    """Shepherd Model Gateway, a router in Rust, without a key; None when it is not installed."""
+    program = GATEWAYS / "smg"
+    if not program.exists():
+        yield None
+        return
+    port, metrics = free_port(), free_port()
+    command: list[str | Path] = [
+        *(program, "launch", "--backend", "openai", "--policy", "round_robin"),
+        *("--worker-urls", f"http://127.0.0.1:{upstream.port}"),
+        *("--host", "127.0.0.1", "--port", str(port), "--log-level", "error"),
+        *("--prometheus-host", "127.0.0.1", "--prometheus-port", str(metrics)),
+        *("--history-backend", "none"),
+    ]
+    with process(command, port, log=folder / "smg.log") as pid:
+        pids = tuple(descendants(pid))
+        headers = {"Authorization": "Bearer sk-bench"}
+        yield Server("smg", port, CHAT, headers, pids, model="bench-upstream")
 
 
 @contextmanager
 def portkey(folder: Path, upstream: Server) -> Iterator[Server | None]:
     """Portkey's gateway; None when it is not installed."""
-    package = PEERS / "portkey" / "node_modules" / "@portkey-ai" / "gateway"
-    program = settings.BASE_DIR / package / "build" / "start-server.js"
+    package = PORTKEY / "node_modules" / "@portkey-ai" / "gateway"
+    program = package / "build" / "start-server.js"
     node = shutil.which("node")
     if node is None or not program.exists():
         yield None
@@ -193,50 +264,84 @@ def portkey(folder: Path, upstream: Server) -> Iterator[Server | None]:
     with process(
         command, port, log=folder / "portkey.log", NODE_ENV="production"
     ) as pid:
-        yield Server("portkey", port, "/v1/chat/completions", headers, (pid,))
+        yield Server("portkey", port, CHAT, headers, (pid,))
+
+
+GATEWAYS = PEERS / "gateways" / "bin"
+PORTKEY = PEERS / "portkey"
+ALL = (signpost, litellm, portkey, ferrogw, smg)
+ASKED: Mapping[str, Asked] = {
+    "straight": SAME,
+    "signpost": SAME,
+    "litellm": SAME,
+    "portkey": {**SAME, "messages": ("bench", {"x-portkey-provider": "anthropic"})},
+    "ferrogw": {
+        "messages": ("gpt-4o", {}),
+        "responses": ("gpt-4o", {}),
+    },
+    "smg": {"responses": ("bench-upstream", {})},
+}
+# Servers by the shape that they are asked in.
+Servers = dict[str, list[Server]]
 
 
 @contextmanager
 def all_servers(
-    folder: Path, only: Sequence[str], processes: int = 1
-) -> Iterator[list[Server]]:
-    """Start the installed servers that are wanted; the upstream is the first.
+    folder: Path, only: Sequence[str], left_out: dict[str, str], processes: int = 1
+) -> Iterator[Servers]:
+    """Start the installed servers that are wanted; the upstream is the first of each shape.
 
-    With more than one of `processes`, Signpost runs with so many beside the one.
+    `left_out` gets the reasons why others are not measured. With more than one of `processes`,
+    Signpost runs with so many beside the one.
     """
     with ExitStack() as stack:
         upstream = stack.enter_context(mock(folder))
-        servers: list[Server | None] = [upstream]
-        servers += [
-            stack.enter_context(start(folder, upstream))
-            for start in (signpost, litellm, portkey)
-            if not only or start.__name__ in only
-        ]
+        servers = [upstream]
+        for start in ALL:
+            name = start.__name__
+            if only and name not in only:
+                continue
+            try:
+                server = stack.enter_context(start(folder, upstream))
+            except RuntimeError as error:
+                if name == OURS:
+                    raise
+                left_out[name] = str(error)[-200:]
+                continue
+            if server is None:
+                left_out[name] = "not installed"
+            else:
+                servers.append(server)
         if processes > 1:
             more = stack.enter_context(signpost(folder, upstream, processes))
             servers.append(more)
-        servers += [
-            each
-            for server in servers
-            if server is not None and server.name == OURS
-            for each in (*_messages(server), _responses(server))
-        ]
-        yield [_checked(server) for server in servers if server is not None]
+        chat = [_checked(server) for server in servers]
+        yield {"chat": chat, **{each: _asked(chat, each, left_out) for each in SAME}}
 
 
-def _messages(server: Server) -> list[Server]:
-    """Return Signpost in Anthropic's shape: translated, and passed to an upstream of that kind."""
-    translated = replace(server, name="signpost, Messages", path="/v1/messages")
-    return [
-        translated,
-        replace(translated, name="signpost, Messages passed on", model=OWN_KIND),
-    ]
-
-
-def _responses(server: Server) -> Server:
-    """Return the same process by its address of the Responses API, which it translates."""
-    path = "/v1/responses"
-    return replace(server, name=path, path=path, conversation="input")
+def _asked(
+    servers: Sequence[Server], shape: str, left_out: dict[str, str]
+) -> list[Server]:
+    """Return the servers that answer another shape."""
+    able = []
+    for server in servers:
+        path = f"/v1/{shape}"
+        model, headers = ASKED.get(server.name, SAME).get(shape, ("", {}))
+        asked = replace(
+            server,
+            path=path,
+            model=model,
+            shape=shape,
+            headers={**server.headers, **headers},
+        )
+        fault = _fault(asked, stream=False) if model else "it has none"
+        if fault is None:
+            able.append(asked)
+        elif server.name in {OURS, servers[0].name}:
+            raise RuntimeError(f"{server.name}: {fault}")
+        else:
+            left_out[f"{server.name}, {path}"] = fault[:100]
+    return able
 
 
 def _checked(server: Server) -> Server:

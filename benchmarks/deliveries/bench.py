@@ -9,7 +9,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +19,7 @@ from redis.exceptions import RedisError
 from benchmarks.deliveries import environments
 from benchmarks.deliveries.environments import Receiver, ScratchEnvironment
 from benchmarks.deliveries.report import Report
+from benchmarks.deliveries.servers import Servers
 
 MAX_IN_FLIGHT = 512
 PER_ENDPOINT = 4
@@ -52,6 +53,7 @@ class Bench:
     say: Callable[[str], None]
     environments: list[ScratchEnvironment]
     redis: str = ""
+    servers: Servers = field(default_factory=Servers)
 
     @property
     def sqlite(self) -> ScratchEnvironment:
@@ -100,7 +102,8 @@ def scratch_environments(
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="bench-")))
         receiver = Receiver(folder / "receiver.log")
         stack.callback(receiver.close)
-        bench = Bench(options, report, receiver, folder, name, say, [], redis)
+        servers = Servers.of(database, redis)
+        bench = Bench(options, report, receiver, folder, name, say, [], redis, servers)
         file = folder / "bench.sqlite3"
         _scratch(bench, stack, "SQLite", f"sqlite:///{file}")
         _copy(file, bench.empty)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import sys
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from benchmarks import results
 from benchmarks.deliveries import live, waits
 from benchmarks.deliveries.bench import Bench, Options, scratch_environments
 from benchmarks.deliveries.environments import BenchError
@@ -34,6 +33,7 @@ PARTS = {
     "memory": waits.memory,
     "latency": live.latency,
     "kill": live.kill,
+    "killothers": live.kill_others,
     "ingest": live.ingest,
 }
 
@@ -57,6 +57,7 @@ class Command(BaseCommand):
             const="ingest",
             help="what publishing costs a request: --only ingest",
         )
+        results.add_option(parser)
         parser.add_argument("--quick", action="store_true", help="under a minute")
         parser.add_argument("--json", action="store_true", help="for machines")
         parser.add_argument(
@@ -83,8 +84,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **given: Any) -> None:
         options = _options(given)
-        words = [re.sub("://.*@", "://…@", word) for word in sys.argv[2:]]
-        report = Report(" ".join(["python -m benchmarks deliveries", *words]))
+        report = Report(results.called())
         try:
             with scratch_environments(options, report, self.stderr.write) as bench:
                 failed = [name for name in options.parts if not _done(bench, name)]
@@ -95,6 +95,13 @@ class Command(BaseCommand):
                 self._tell(report, as_json=given["json"])
         if failed:
             raise CommandError(f"Failed: {', '.join(failed)}")
+        if given["save"]:
+            results.save(
+                "deliveries",
+                report.saved,
+                versions=report.versions,
+                left_out=report.skipped,
+            )
 
     def _tell(self, report: Report, *, as_json: bool) -> None:
         if as_json:

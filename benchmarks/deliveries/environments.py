@@ -246,6 +246,10 @@ def scratch_keys(url: str, name: str) -> Iterator[str]:
                 connection.delete(key)
 
 
+def slug_of(name: str) -> str:
+    return "".join(each if each.isalnum() else "-" for each in name.lower())
+
+
 def free_port() -> int:
     """Return a port of this machine on which no process listens."""
     with socket.socket() as probe:

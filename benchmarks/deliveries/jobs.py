@@ -7,12 +7,9 @@ from benchmarks.deliveries.dispatching import dispatch_all
 from benchmarks.deliveries.filling import clear, fill, grow, prepare, state
 from benchmarks.deliveries.peers.queueing import (
     queue_celery,
-    queue_celery_posts,
     queue_django_q,
-    queue_django_q_posts,
     queue_django_webhook,
     queue_dramatiq,
-    queue_dramatiq_posts,
 )
 from benchmarks.deliveries.publishing import (
     claim_cost,
@@ -48,12 +45,9 @@ __all__ = [
     "publish_many",
     "publish_now_and_then",
     "queue_celery",
-    "queue_celery_posts",
     "queue_django_q",
-    "queue_django_q_posts",
     "queue_django_webhook",
     "queue_dramatiq",
-    "queue_dramatiq_posts",
     "raw",
     "state",
 ]

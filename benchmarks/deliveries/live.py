@@ -16,6 +16,7 @@ from benchmarks.deliveries.environments import (
     free_port,
     until,
 )
+from benchmarks.deliveries.peers.running import PATIENCE_S, interrupted, peers
 from benchmarks.deliveries.process_tree import Worker
 from benchmarks.deliveries.report import Table
 
@@ -96,6 +97,12 @@ def latency(bench: Bench) -> None:
     title = "From the commit to the receiver's first byte, idle system"
     bench.report.tables.append(Table(title, columns, rows))
     bench.report.figures["latency"] = spans_by_name
+    bench.report.saved["latency"] = {
+        name: {
+            f"p{percent}, ms": percentile(spans, percent) * 1e3 for percent in PERCENTS
+        }
+        for name, spans in spans_by_name.items()
+    }
     bare = median(spans_by_name["bare POST"])
     for setting in settings(bench):
         added = (median(spans_by_name[setting.name]) - bare) * 1e3
@@ -126,11 +133,12 @@ def _spans(bench: Bench, begun: dict[str, float]) -> list[float]:
 
 def kill(bench: Bench) -> None:
     """Kill a whole cluster in mid-run, start it again, and count the deliveries of each event."""
-    rows = []
+    rows, saved = [], bench.report.saved.setdefault("kill", {})
     for setting in settings(bench):
         counts = _kill(bench, setting)
         bench.report.figures.setdefault("kill", {})[setting.name] = counts
         rows.append((setting.name, *(f"{count:,}" for count in counts.values())))
+        saved[f"Signpost, {setting.name}"] = _kill_cells(counts)
         bench.report.at_most(f"lost by kill -9, {setting.name}", counts["lost"], 0, "")
         what = f"sent twice after kill -9, {setting.name}"
         bench.report.at_most(what, counts["twice"], counts["claimed"], "")
@@ -143,6 +151,24 @@ def kill(bench: Bench) -> None:
         "claimed at the kill",
     )
     bench.report.tables.append(Table("kill -9 of the whole tree", columns, rows))
+
+
+def kill_others(bench: Bench) -> None:
+    """Kill the workers of other libraries in mid-run, and start them again."""
+    with peers(bench) as runners:
+        counts = interrupted(bench, runners)
+    bench.report.figures["kill others"] = counts
+    rows = [(name, *(f"{n:,}" for n in each.values())) for name, each in counts.items()]
+    columns = ("", "published", "delivered", "sent twice", "not delivered")
+    title = f"kill -9 of other workers, {PATIENCE_S} s after their restart"
+    bench.report.tables.append(Table(title, columns, rows))
+    saved = bench.report.saved.setdefault("kill", {})
+    saved.update({name: _kill_cells(each) for name, each in counts.items()})
+
+
+def _kill_cells(counts: dict[str, int]) -> dict[str, float | str]:
+    names = {"published": "published", "twice": "sent twice", "lost": "not delivered"}
+    return {column: counts[name] for name, column in names.items()}
 
 
 def _kill(bench: Bench, setting: Setting) -> dict[str, int]:

@@ -24,11 +24,16 @@ class Worker:
         self, command: Sequence[str], environment: Mapping[str, str], log: Path
     ) -> None:
         program = command[0]
-        module = ("-m", program) if program != "manage.py" else (program,)
+        if program == "manage.py":
+            started = [sys.executable, *command]
+        elif program.startswith("/"):
+            started = [*command]
+        else:
+            started = [sys.executable, "-m", *command]
         self._log = log
         with log.open("ab") as out:
             self._process = subprocess.Popen(  # noqa: S603 - programs of the group bench
-                [*_ENDING_WITH_US, sys.executable, *module, *command[1:]],
+                [*_ENDING_WITH_US, *started],
                 env=dict(environment),
                 cwd=settings.BASE_DIR,
                 stdin=subprocess.DEVNULL,
@@ -43,6 +48,12 @@ class Worker:
 
     def pids(self) -> list[int]:
         return descendants(self.pid)
+
+    def wait(self) -> None:
+        """Wait for its end. Raises BenchError unless it succeeds."""
+        if self._process.wait():
+            tail = self._log.read_text(errors="replace")[-2000:]
+            raise BenchError(f"a program failed:\n{tail}")
 
     def signal(self, number: int) -> None:
         """Send a signal to the process and its descendants."""
@@ -60,14 +71,15 @@ class Worker:
 
     def cpu(self) -> float:
         """Return the seconds of CPU of the process and its descendants."""
-        return sum(map(_cpu_of, self.pids()))
+        return sum(map(cpu_of, self.pids()))
 
     def kill(self) -> None:
         self.signal(signal.SIGKILL)
         self._process.wait()
 
 
-def _cpu_of(pid: int) -> float:
+def cpu_of(pid: int) -> float:
+    """Return the seconds of CPU of a process and its children that have ended; 0 for none."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -68,7 +68,7 @@ class Connection(asyncio.Protocol):
             self._tell()
             return
         notes.open += 1
-        start = head.index(b"\r\nContent-Length: ") + 18
+        start = head.lower().index(b"\r\ncontent-length: ") + 18  # Node writes it so
         end = head.find(b"\r\n", start)
         self._missing = int(head[start : end if end > 0 else len(head)])
 

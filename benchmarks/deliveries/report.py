@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
+from benchmarks.results import about
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +49,9 @@ class Report:
     tables: list[Table] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
+    # What `--save` writes.
+    saved: dict[str, dict[str, dict[str, float | str]]] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
 
     def at_least(self, what: str, measured: float, wanted: float, unit: str) -> None:
         text = f"{measured:.2f}" if unit == "" else f"{measured:.1f} {unit}"
@@ -89,31 +87,3 @@ class Report:
             for it in self.targets
         ]
         return Table("Targets", ("what", "wanted", "measured", "met"), rows)
-
-
-def about() -> dict[str, str]:
-    """Return where and when this is."""
-    return {
-        "at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "commit": _commit(),
-        "machine": f"{os.cpu_count()} x {_processor()}, {platform.system()}, "
-        f"Python {platform.python_version()}",
-    }
-
-
-def _commit() -> str:
-    git = ("git", "-C", str(settings.BASE_DIR), "describe", "--always", "--dirty")
-    try:
-        completed = subprocess.run(git, capture_output=True, text=True, check=True)  # noqa: S603
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return completed.stdout.strip()
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if "model name" in line)
-    return next(names, platform.machine())

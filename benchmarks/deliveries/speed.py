@@ -10,27 +10,37 @@ from typing import NamedTuple
 
 from benchmarks.deliveries.bench import Bench, median
 from benchmarks.deliveries.environments import BenchError, ScratchEnvironment
-from benchmarks.deliveries.peers.running import peers
+from benchmarks.deliveries.peers.known import KNOWN
+from benchmarks.deliveries.peers.running import Measured, peers
 from benchmarks.deliveries.report import Table
 
 SIZES = {"1 KB": 1024, "50 KB": 50 * 1024}
 OURS = "Signpost, SQLite, 1 dispatcher"
+OURS_POSTGRES = "Signpost, PostgreSQL, 1 dispatcher"
 WANTED = {"django-q2": 10, "Celery": 5}
 BARE = ("bare aiohttp", "bare aiohttp, two processes")
 # What part of a bare loop is wanted, and of which one, by contender and size.
 TARGETS = {
     (OURS, "1 KB"): (1.0, BARE[0]),
     (OURS, "50 KB"): (0.9, BARE[0]),
-    ("Signpost, PostgreSQL, 1 dispatcher", "1 KB"): (0.8, BARE[0]),
+    (OURS_POSTGRES, "1 KB"): (0.8, BARE[0]),
     ("Signpost, PostgreSQL, 2 dispatchers", "1 KB"): (0.5, BARE[1]),
 }
 
 
+# `publish()` in a transaction, as docs/your-own-project.md has it.
+PUBLISH_LINES = 7
+
+
 class Measurement(NamedTuple):
-    """One measurement; `cpu` is that of the senders, in seconds per delivery."""
+    """One measurement; `cpu` is that of the senders, in seconds per delivery.
+
+    `server_cpu` is that of the database servers.
+    """
 
     rate: float
     cpu: float
+    server_cpu: float = 0.0
 
 
 class Contender(NamedTuple):
@@ -81,7 +91,9 @@ def signpost(
     dispatchers: int = 1,
 ) -> Measurement:
     scratch.fill(bench.waits("ok", count), size=size)
+    before = bench.servers.cpu()
     result = combine(scratch.dispatch(dispatchers))
+    result = result._replace(server_cpu=(bench.servers.cpu() - before) / count)
     left = scratch.job_process().do("state")
     if left["delivered"] != count:
         raise BenchError(f"not all was delivered: {left}")
@@ -102,7 +114,15 @@ def speed(bench: Bench) -> None:
     ceiling(bench)
     for name, size in SIZES.items():
         contenders = _contenders(bench, size)
-        _tell(bench, name, _rounds(bench, name, contenders), contenders)
+        results = _rounds(bench, name, contenders)
+        _tell(bench, name, results, contenders)
+        limits = bench.report.saved.setdefault("limits", {})
+        for contender, rounds in results.items():
+            cells = limits.setdefault(contender, {})
+            cells[f"{name}, deliveries/s"] = median([row.rate for row in rounds])
+            against = contenders[contender].against or contender
+            cells[f"{name}, of bare"] = ratio(results, contender, against)
+            cells[f"{name}, CPU, ms"] = median([row.cpu for row in rounds]) * 1e3
 
 
 def other_queues(bench: Bench) -> None:
@@ -110,19 +130,41 @@ def other_queues(bench: Bench) -> None:
     ours = {
         name: it
         for name, it in _contenders(bench, 1024).items()
-        if name in {BARE[0], OURS}
+        if name in {BARE[0], OURS, OURS_POSTGRES}
     }
     with peers(bench) as runners:
         theirs = {
-            name: Contender(partial(_peer, measure), BARE[0])
-            for name, measure in runners.items()
+            name: Contender(partial(_peer, runner.measure), BARE[0])
+            for name, runner in runners.items()
         }
         contenders = ours | theirs
         results = _rounds(bench, "1 KB", contenders)
     _tell(bench, "1 KB, one process each", results, contenders)
+    _save_peers(bench, results)
 
 
-def _peer(measure: Callable[[], tuple[float, float]]) -> Measurement:
+def _save_peers(bench: Bench, results: Mapping[str, list[Measurement]]) -> None:
+    """Save a row for each library, with what a user writes and needs."""
+    bench.report.saved["peers"] = rows = {}
+    for name, rounds in results.items():
+        cells = _cells(rounds)
+        cells["of bare"] = ratio(results, name, BARE[0])
+        if peer := KNOWN.get(name):
+            cells["lines of own code"] = peer.lines()
+            bench.report.versions[peer.package] = peer.version()
+        elif name != BARE[0]:
+            cells["lines of own code"] = PUBLISH_LINES
+        rows[name] = cells
+
+
+def _cells(rounds: list[Measurement]) -> dict[str, float | str]:
+    rate, cpu, server_cpu = (median(column) for column in zip(*rounds, strict=True))
+    cells: dict[str, float | str] = {"deliveries/s": rate, "CPU, ms": cpu * 1e3}
+    cells["CPU of the database, ms"] = server_cpu * 1e3 if server_cpu else ""
+    return cells
+
+
+def _peer(measure: Callable[[], Measured]) -> Measurement:
     return Measurement(*measure())
 
 
@@ -221,6 +263,6 @@ def _targets(bench: Bench, size: str, results: Mapping[str, list[Measurement]]) 
 def _multiples(bench: Bench, results: Mapping[str, list[Measurement]]) -> None:
     for name in results:
         wanted = next((n for peer, n in WANTED.items() if name.startswith(peer)), 0)
-        if wanted and "alone" not in name:
+        if wanted:
             measured = ratio(results, OURS, name)
             bench.report.at_least(f"{OURS}, of {name}", measured, wanted, "times")

@@ -18,6 +18,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
+from benchmarks import results
 from benchmarks.catalog.servers import BENCHMARKS, MANAGE, environment, prepare
 from benchmarks.deliveries.bench import percentile
 from benchmarks.deliveries.environments import Receiver, free_port, until
@@ -37,6 +38,7 @@ CHAT = {"model": "echo", "messages": [{"role": "user", "content": "Hello harbour
 SUBSCRIPTIONS = "/v1/webhooks/subscriptions"
 CHAT_PER_S, EVENTS_PER_S = 40, 20
 Times = dict[str, list[float]]
+Row = dict[str, float | str]
 
 
 class Command(BaseCommand):
@@ -55,6 +57,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--apart", action="store_true", help="/mcp in a web process of its own"
         )
+        results.add_option(parser)
         parser.add_argument("--database-url", help="an empty database to use up")
         parser.add_argument("--fill", action="store_true", help="the default database")
 
@@ -93,37 +96,53 @@ class Command(BaseCommand):
             loads.run(1)  # warms up; the first call imports the package `mcp`
         for _ in range(options["rounds"]):
             alone.append(loads.run(length))
-            with mcp_clients(mcp_port, token, count, length + 1) as results:
+            with mcp_clients(mcp_port, token, count, length + 1) as figures:
                 beside.append(loads.run(length))
-            calls.append(results)
-        self.report(alone, beside)
-        for tool in CALLS:
-            latencies = [each for one in calls for each in one[tool]["latencies"]]
-            failures = sum(one[tool]["failures"] for one in calls)
-            per_s = len(latencies) / (length + 1) / len(calls)
+            calls.append(figures)
+        tables = {
+            "tools": dict(tool_rows(calls, length + 1)),
+            "limits": dict(ratio_rows(alone, beside)),
+        }
+        for title, rows in tables.items():
             self.stdout.write(
-                f"{tool}: {per_s:.0f} calls/s, p50 {milliseconds(latencies, 50)}, "
-                f"p95 {milliseconds(latencies, 95)}, {failures} failures"
+                "\n".join((f"\n### {title}\n", *results.as_markdown(rows)))
             )
-
-    def report(self, alone: list[Times], beside: list[Times]) -> None:
-        self.stdout.write("| | without | beside MCP | ratio |\n|---|---:|---:|---:|")
-        for name in alone[0]:
-            for percent in (50, 95):
-                pairs = [
-                    (percentile(one[name], percent), percentile(two[name], percent))
-                    for one, two in zip(alone, beside, strict=True)
-                ]
-                ratio = median(two / one for one, two in pairs)
-                before, after = (median(times) for times in zip(*pairs, strict=True))
-                self.stdout.write(
-                    f"| {name}, p{percent} | {before * 1e3:.1f} ms | {after * 1e3:.1f} ms "
-                    f"| {ratio:.2f} |"
-                )
+        if options["save"]:
+            results.save("mcp", tables, versions=results.python_versions("mcp"))
 
 
-def milliseconds(latencies: list[float], percent: float) -> str:
-    return f"{percentile(latencies, percent) * 1e3:.0f} ms"
+def tool_rows(calls: list[dict[str, Any]], length: float) -> Iterator[tuple[str, Row]]:
+    """Return what the clients of each tool measured in all rounds together."""
+    for tool in CALLS:
+        latencies = [each for one in calls for each in one[tool]["latencies"]]
+        yield (
+            tool,
+            {
+                "calls/s": len(latencies) / length / len(calls),
+                "p50, ms": percentile(latencies, 50) * 1e3,
+                "p95, ms": percentile(latencies, 95) * 1e3,
+                "failures": sum(one[tool]["failures"] for one in calls),
+            },
+        )
+
+
+def ratio_rows(alone: list[Times], beside: list[Times]) -> Iterator[tuple[str, Row]]:
+    """Return the medians of the rounds; a ratio is one within a round."""
+    for name in alone[0]:
+        for percent in (50, 95):
+            pairs = [
+                (percentile(one[name], percent), percentile(two[name], percent))
+                for one, two in zip(alone, beside, strict=True)
+            ]
+            before, after = (median(times) for times in zip(*pairs, strict=True))
+            yield (
+                f"{name}, p{percent}",
+                {
+                    "without MCP clients, ms": before * 1e3,
+                    "beside them, ms": after * 1e3,
+                    "ratio": median(two / one for one, two in pairs),
+                },
+            )
 
 
 def fill() -> str:

@@ -13,7 +13,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from benchmarks.deliveries import environments
 from benchmarks.deliveries.environments import BenchError, ScratchEnvironment
-from benchmarks.deliveries.report import Table, about
+from benchmarks.deliveries.report import Table
+from benchmarks.results import about
 from webhooks_core.management.argument_types import integer_between
 
 FIRST = 100_000

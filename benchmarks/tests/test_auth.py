@@ -20,9 +20,9 @@ from recording.oauth.models import Application
 @pytest.mark.django_db(transaction=True)
 def test_the_benchmark_tells_rates_queries_and_cpu():
     out = StringIO()
-    call_command(command("auth"), requests=2, stdout=out)
+    call_command(command("auth"), "--ask", requests=2, stdout=out)
     output = out.getvalue()
-    assert re.findall(r"\+(\d) queries", output) == ["0", "1", "1"]
+    assert re.findall(r"\+(\d) queries", output) == ["0", "1", "1", "1"]
     assert "ms of CPU" in output
     for model in (get_user_model(), Application, AccessToken, PersonalToken):
         assert not model.objects.exists()
@@ -39,3 +39,8 @@ def test_a_flood_is_told_by_the_ratio_of_each_round():
     rounds = [([0.004], [0.008]), ([0.002], [0.010]), ([0.004], [0.012])]
     assert "4.0 ms alone, 10.0 ms beside" in login_flood.summary(rounds)
     assert "ratio 3.00 (2.00 to 5.00)" in login_flood.summary(rounds)
+
+
+def test_a_fresh_clone_needs_no_database_of_its_own(capfd):
+    call_command(command("auth"), requests=1)
+    assert "GET /v1/webhooks, personal token:" in capfd.readouterr().out

@@ -91,7 +91,7 @@ def test_hanging_and_slow_receivers_and_large_bodies_are_measured(folder):
 @pytest.mark.timeout(600)
 def test_what_is_not_installed_or_not_there_is_skipped_with_a_reason(folder):
     report = json.loads(run("others"))
-    assert {"Celery", "dramatiq, 8 threads"} <= report["skipped"].keys()
+    assert {"Celery, one process", "BullMQ + undici"} <= report["skipped"].keys()
     assert "django-q2" in report["parts"]["speed 1 KB, one process each"]
 
 

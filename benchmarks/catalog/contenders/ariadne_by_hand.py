@@ -29,7 +29,7 @@ def all_books(*_: Any) -> Any:
 
 @query.field("getAllAuthors")
 def all_authors(*_: Any) -> Any:
-    rows = models.Author.objects.annotate(book_count=Count("books"))
+    rows = models.Author.objects.annotate(book_count=Count("books")).order_by("pk")
     return rows.prefetch_related("books")
 
 

@@ -50,7 +50,10 @@ class BookInput:
 @strawberry.type
 class Query:
     get_all_books: list[Book] = strawberry_django.field()
-    get_all_authors: list[Author] = strawberry_django.field()
+
+    @strawberry_django.field
+    def get_all_authors(self) -> list[Author]:
+        return cast("list[Author]", models.Author.objects.order_by("pk"))
 
     @strawberry_django.field
     def search_books(self, title: str) -> list[Book]:

@@ -26,5 +26,4 @@ if not apps.ready:
 from benchmarks.deliveries.peers import naive  # noqa: E402 - Django first
 
 deliver = app.task(naive.deliver, name="deliver")
-post = app.task(naive.post, name="post")
 app.autodiscover_tasks()

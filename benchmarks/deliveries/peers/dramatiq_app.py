@@ -21,4 +21,3 @@ broker = RedisBroker(  # type: ignore[no-untyped-call,unused-ignore]
 dramatiq.set_broker(broker)
 
 deliver = dramatiq.actor(max_retries=0)(naive.deliver)
-post = dramatiq.actor(max_retries=0)(naive.post)

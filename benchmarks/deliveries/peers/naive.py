@@ -39,7 +39,6 @@ def deliver(pk: int) -> None:
 
 
 def post(url: str, headers: dict[str, str], body: bytes | str) -> None:
-    """Post what was signed before; no record is kept."""
     answer = session.post(
         url, data=body, headers=headers, timeout=TIMEOUT_S, allow_redirects=False
     )

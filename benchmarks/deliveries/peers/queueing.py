@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from benchmarks.deliveries.filling import body, padding
-from benchmarks.deliveries.sending import COMMON, signed
 
 
 def queue_django_q(keys: Sequence[int]) -> None:
@@ -17,18 +16,6 @@ def queue_django_q(keys: Sequence[int]) -> None:
         async_task("benchmarks.deliveries.peers.naive.deliver", key, broker=broker)
 
 
-def queue_django_q_posts(url: str, count: int) -> None:
-    from django_q.brokers import get_broker
-    from django_q.tasks import async_task
-
-    broker = get_broker()
-
-    def queue(*arguments: object) -> None:
-        async_task("benchmarks.deliveries.peers.naive.post", *arguments, broker=broker)
-
-    _queue_posts(url, count, queue)
-
-
 def queue_celery(keys: Sequence[int]) -> None:
     from benchmarks.deliveries.peers.celery_app import deliver
 
@@ -36,28 +23,11 @@ def queue_celery(keys: Sequence[int]) -> None:
         deliver.delay(key)
 
 
-def queue_celery_posts(url: str, count: int) -> None:
-    from benchmarks.deliveries.peers.celery_app import post
-
-    _queue_posts(url, count, post.delay)
-
-
 def queue_dramatiq(keys: Sequence[int]) -> None:
     from benchmarks.deliveries.peers.dramatiq_app import deliver
 
     for key in keys:
         deliver.send(key)
-
-
-def queue_dramatiq_posts(url: str, count: int) -> None:
-    from benchmarks.deliveries.peers.dramatiq_app import post
-
-    _queue_posts(url, count, post.send)
-
-
-def _queue_posts(url: str, count: int, queue: Callable[..., object]) -> None:
-    for event in signed(count, 1024):
-        queue(url, {**COMMON, **event.headers}, event.body.decode())
 
 
 def queue_django_webhook(url: str, count: int) -> None:

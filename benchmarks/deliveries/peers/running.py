@@ -4,70 +4,26 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
-from typing import NamedTuple
 
 from benchmarks.deliveries.bench import Bench
-from benchmarks.deliveries.environments import JobProcess, ScratchEnvironment, until
+from benchmarks.deliveries.environments import (
+    JobProcess,
+    ScratchEnvironment,
+    slug_of,
+    until,
+)
+from benchmarks.deliveries.peers.known import Peer, able
 from benchmarks.deliveries.process_tree import Worker
 
 WARM_UP = 20
 SETTLE_S = 1.0
+KILLED_AFTER = 5  # a part of the deliveries
+# Node and most queues find what a killed worker had within a minute, or after a fixed long time.
+PATIENCE_S = 75
 
-
-class Peer(NamedTuple):
-    """How to queue for a library and how to run its worker.
-
-    `keyed` says that its jobs take the keys of deliveries; the others take a url and a count.
-    """
-
-    library: str
-    job: str
-    command: tuple[str, ...]
-    keyed: bool
-    needs_redis: bool = True
-
-
-_CELERY = (
-    "celery",
-    "-A",
-    "benchmarks.deliveries.peers.celery_app",
-    "worker",
-    "-l",
-    "ERROR",
-)
-_QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-_ONE = (*_CELERY, *_QUIET, "-c", "1")
-_THREADS = (*_CELERY, *_QUIET, "--pool", "threads", "-c", "16")
-_DRAMATIQ = (
-    "dramatiq",
-    "benchmarks.deliveries.peers.dramatiq_app",
-    "-p",
-    "1",
-    "-t",
-    "8",
-)
-_QCLUSTER = ("manage.py", "qcluster", "--unresponsive-after", "100000")
-
-RECORDED = {
-    "django-q2": Peer("django_q", "queue_django_q", _QCLUSTER, True, False),
-    "Celery": Peer("celery", "queue_celery", _ONE, True),
-    "Celery, 16 threads": Peer("celery", "queue_celery", _THREADS, True),
-    "dramatiq, 8 threads": Peer("dramatiq", "queue_dramatiq", _DRAMATIQ, True),
-    "django-webhook": Peer("django_webhook", "queue_django_webhook", _ONE, False),
-}
-POSTED = {
-    "django-q2, posts alone": Peer(
-        "django_q", "queue_django_q_posts", _QCLUSTER, False, False
-    ),
-    "Celery, posts alone": Peer("celery", "queue_celery_posts", _ONE, False),
-    "dramatiq, posts alone": Peer("dramatiq", "queue_dramatiq_posts", _DRAMATIQ, False),
-}
-
-
-Measured = tuple[float, float]
+Measured = tuple[float, float, float]
 
 
 class Runner:
@@ -77,44 +33,77 @@ class Runner:
         self, bench: Bench, scratch: ScratchEnvironment, name: str, peer: Peer
     ) -> None:
         self._bench, self._scratch, self._name, self._peer = bench, scratch, name, peer
-        slug = "".join(
-            character if character.isalnum() else "-" for character in name.lower()
-        )
+        slug = slug_of(name)
         # Each has its own queue: a stopped worker would take from a shared one.
-        environment = scratch.environment | {"BENCH_NAME": f"{bench.name}-{slug}"}
-        log = bench.folder / f"{slug}.log"
-        self._queuer = JobProcess(environment, log)
-        self._worker = Worker(peer.command, environment, log)
-        self._count = bench.options.either(100, 1_000)
+        self._environment = scratch.environment | {"BENCH_NAME": f"{bench.name}-{slug}"}
+        if peer.server == "PostgreSQL" and bench.postgres:
+            database = bench.postgres.environment["DATABASE_URL"]
+            self._environment["DATABASE_URL"] = database
+        self._log = bench.folder / f"{slug}.log"
+        self._queuer = JobProcess(self._environment, self._log) if peer.job else None
+        self._count = bench.options.either(100, peer.deliveries)
+        self._queue(WARM_UP, "ok")  # a worker may need the tables of its queue
+        self._worker = self._start()
+
+    def _start(self) -> Worker:
+        command = self._peer.worker or (*self._peer.started(), "work")
+        return Worker(command, self._environment, self._log)
 
     def warm(self) -> None:
-        self._bench.receiver.reset()
-        self._queue(WARM_UP)
         self._await(WARM_UP)
         self._halt()
 
     def measure(self) -> Measured:
-        """Return the deliveries per second, and the CPU of each."""
-        self._queue(self._count)
+        """Return the deliveries per second, and the CPU of each: worker's, servers'."""
+        self._queue(self._count, "ok")
         self._bench.receiver.reset()
-        cpu, at = self._worker.cpu(), time.monotonic()
+        before, at = self._cpu(), time.monotonic()
         self._worker.signal(signal.SIGCONT)
         seconds = self._await(self._count) - at
         self._halt()
-        used = self._worker.cpu() - cpu
-        return self._count / seconds, used / self._count
+        used = [now - then for now, then in zip(self._cpu(), before, strict=True)]
+        return self._count / seconds, used[0] / self._count, used[1] / self._count
+
+    def _cpu(self) -> tuple[float, float]:
+        return self._worker.cpu(), self._bench.servers.cpu()
+
+    def interrupt(self, place: int) -> int:
+        """Kill the worker in mid-run, and start another one; return how many were queued."""
+        count = min(self._count, 2_000)
+        self._queue(count, f"seen/20/{place}")
+        self._worker.signal(signal.SIGCONT)
+        until(
+            lambda: len(self._seen(place)) > count // KILLED_AFTER,
+            f"a part of {self._name}",
+            every_s=0.05,
+        )
+        self._worker.kill()
+        self._worker = self._start()
+        return count
+
+    def arrived(self, place: int) -> tuple[int, int]:
+        """Return how many of the interrupted deliveries arrived, and how many twice."""
+        counts = self._seen(place)
+        return len(counts), sum(counts) - len(counts)
+
+    def _seen(self, place: int) -> list[int]:
+        seen = self._bench.receiver.stats()["seen"]
+        return [count for key, count in seen.items() if key.endswith(f" {place}")]
 
     def _halt(self) -> None:
         """Stop the worker, but not while it holds a lock of the database."""
         time.sleep(SETTLE_S)
         self._worker.signal(signal.SIGSTOP)
 
-    def _queue(self, count: int) -> None:
-        if self._peer.keyed:
-            keys = self._scratch.fill(self._bench.waits("ok", count))
+    def _queue(self, count: int, path: str) -> None:
+        url = self._bench.receiver.url(path)
+        if self._queuer is None:
+            command = (*self._peer.started(), "queue", url, str(count))
+            Worker(command, self._environment, self._log).wait()
+        elif self._peer.keyed:
+            keys = self._scratch.fill(self._bench.waits(path, count))
             self._queuer.do(self._peer.job, keys=keys)
         else:
-            url = self._bench.receiver.url()
             self._queuer.do(self._peer.job, url=url, count=count)
 
     def _await(self, count: int) -> float:
@@ -127,32 +116,43 @@ class Runner:
 
     def close(self) -> None:
         self._worker.kill()
-        self._queuer.kill()
+        if self._queuer:
+            self._queuer.kill()
 
 
 @contextmanager
-def peers(bench: Bench) -> Iterator[dict[str, Callable[[], Measured]]]:
-    """Start the workers of the installed libraries; yield a function for each that measures it."""
-    wanted = RECORDED if bench.options.quick else RECORDED | POSTED
+def peers(bench: Bench) -> Iterator[dict[str, Runner]]:
+    """Start the workers of the installed libraries, warm and stopped."""
     with ExitStack() as stack:
         scratch = _scratch(bench)
         stack.callback(scratch.close)
         runners = {}
-        for name, peer in wanted.items():
-            if not _is_able(bench, name, peer):
-                continue
+        for name, peer in able(bench):
+            bench.receiver.reset()
             runners[name] = Runner(bench, scratch, name, peer)
             stack.callback(runners[name].close)
             runners[name].warm()
-        yield {name: runner.measure for name, runner in runners.items()}
+        yield runners
 
 
-def _is_able(bench: Bench, name: str, peer: Peer) -> bool:
-    if find_spec(peer.library) is None:
-        bench.report.skipped[name] = f"{peer.library} is not installed"
-    elif peer.needs_redis and not bench.redis:
-        bench.report.skipped[name] = "no Redis"
-    return name not in bench.report.skipped
+def interrupted(bench: Bench, runners: dict[str, Runner]) -> dict[str, dict[str, int]]:
+    """Kill each worker in mid-run; return what had arrived a while after the restarts."""
+    bench.receiver.reset()
+    queued = {}
+    for place, (name, runner) in enumerate(runners.items()):
+        queued[name] = runner.interrupt(place)
+        bench.say(f"{name}: killed and started again")
+    time.sleep(bench.options.either(2, PATIENCE_S))
+    counts = {}
+    for place, (name, runner) in enumerate(runners.items()):
+        arrived, twice = runner.arrived(place)
+        counts[name] = {
+            "published": queued[name],
+            "delivered": arrived,
+            "twice": twice,
+            "lost": queued[name] - arrived,
+        }
+    return counts
 
 
 def _scratch(bench: Bench) -> ScratchEnvironment:
