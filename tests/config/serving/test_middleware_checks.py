@@ -190,6 +190,7 @@ def test_an_unknown_address_is_404_with_the_headers_of_its_product(url, path, me
     neighbour = {
         RECORDING: "/v1/webhooks",
         DETAIL: "/v1/usage",
+        OPENAI: "/v1/usage",
         OAUTH: "/oauth/token",
         GRAPHQL: "/graphql",
     }[UNKNOWN[path]]
