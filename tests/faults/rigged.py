@@ -26,8 +26,8 @@ POINTS = (BEFORE_CLAIM, CLAIMED, ANSWERED, WRITING)
 # Of replays of many events.
 QUEUEING, QUEUED = "while a replay queues events", "after a replay has queued events"
 
-# A request with this in its URL kills the process that sends it.
-DEADLY = "/deadly"
+# A request with this in its URL kills the process that sends it; one with this waits without end.
+DEADLY, PATIENT = "/deadly", "/patient"
 
 CLOCK = "clock"
 HALTED = "halted"
@@ -66,7 +66,7 @@ def rig(folder: Path) -> None:
     halt_after(replay_jobs, "_queue", QUEUEING)
     halt_after(replay_jobs, "_continue", QUEUED)
     halt_before_recording(results, halt)
-    die_of_deadly_requests()
+    change_requests()
     set_clock(folder)
 
 
@@ -81,7 +81,8 @@ def halt_before_recording(results: Any, halt: Callable[[str], None]) -> None:
     results.record_results = record_results
 
 
-def die_of_deadly_requests() -> None:
+def change_requests() -> None:
+    """Die of deadly requests, and let patient ones wait for longer than any test."""
     from webhooks_core.dispatch import sender
 
     real = sender.attempt  # type: ignore[attr-defined]
@@ -89,6 +90,8 @@ def die_of_deadly_requests() -> None:
     async def attempt(request: Any, client: Any) -> Any:
         if DEADLY in request.url:
             os.kill(os.getpid(), signal.SIGKILL)
+        if PATIENT in request.url:
+            request = request._replace(timeout_s=100_000)
         return await real(request, client)
 
     sender.attempt = attempt  # type: ignore[attr-defined]
