@@ -23,7 +23,7 @@ from webhooks_core.web.fields import (
     StrictListField,
     TimeField,
 )
-from webhooks_core.web.json_schema import described, object_of
+from webhooks_core.web.json_schema import NUMBER, described, object_of, one_of
 from webhooks_core.web.owner_requests import TimeParameter
 
 BUDGET = {"counts": "tokens", "window": "day", "limit": 100000}
@@ -58,9 +58,11 @@ class NamesField(StrictListField):
         "What the key's requests may use in each window of the UTC calendar, besides all other "
         "budgets. That of your key if it is missing. Null: none of its own.",
         object_of(
-            counts={"type": "string", "enum": list(COUNTED)},
-            window={"type": "string", "enum": list(WINDOWS)},
-            limit={"type": "number"},
+            counts=described("What is counted.", one_of(*COUNTED)),
+            window=described("After which time it starts again.", one_of(*WINDOWS)),
+            limit=described(
+                "At most so many; a cost in the currency of the prices.", NUMBER
+            ),
         ),
     )
 )

@@ -105,7 +105,7 @@ def test_an_unknown_address_under_v1_is_recording_s_404(api, client, path):
 @pytest.mark.parametrize("rest", ["/no/such/thing", "/"])
 @pytest.mark.parametrize(
     "prefix",
-    ["/v1/ingest", GATEWAY.path, "/v1/chat", "/v1/embeddings", "/v1/usage", "/v2"],
+    ["/v1/ingest", GATEWAY.path, "/v1/usage", "/v1/keys", "/v1/requests", "/v2"],
 )
 def test_an_unknown_address_below_the_gateway_s_is_its_404(client, prefix, rest):
     response = client.get(prefix + rest)

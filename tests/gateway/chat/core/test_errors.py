@@ -144,7 +144,6 @@ def test_sync_upstream_failure_names_the_request_and_nothing_else(
         ("an error first", sends(event({"error": {"message": "overloaded"}}))),
         ("malformed JSON", sends(event(b'{"id":'))),
         ("half a chunk", sends(b'data: {"id": "1", "choi')),
-        ("a whole answer", answers(COMPLETION)),
     ],
 )
 def test_before_the_first_chunk_every_other_failure_is_internal(
