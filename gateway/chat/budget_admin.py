@@ -16,7 +16,6 @@ from django.urls import URLPattern, path
 from gateway import configuration
 from gateway.chat.budget_models import Budget
 from gateway.chat.metering import budget_definitions, reports
-from gateway.chat.metering.windows import in_each
 from gateway.configuration import EntryError
 from gateway.configuration.shapes import SUBJECTS, BudgetEntry
 from webhooks_core.admin.base import CappedAdmin
@@ -112,8 +111,7 @@ class BudgetAdmin(CappedAdmin[Budget]):
 
     @admin.display(description="limit", ordering="limit")
     def allows(self, row: Budget) -> str:
-        limit = f"{row.limit:,f}".rstrip("0").rstrip(".")
-        return f"{limit} {row.counts} {in_each(row.window)}"
+        return BudgetEntry(row.name, row.counts, row.window, float(row.limit)).allowance
 
     @admin.display(description="a counter for each")
     def counted_for(self, row: Budget) -> str:
@@ -137,8 +135,7 @@ def _described(entry: BudgetEntry) -> Described:
     principals = ["/".join(principal) for principal in sorted(entry.principals)]
     return Described(
         entry.name,
-        f"{entry.limit:,.9f}".rstrip("0").rstrip(".")
-        + f" {entry.counts} {in_each(entry.window)}",
+        entry.allowance,
         ", ".join(entry.per) or "all together",
         _whose([*sorted(entry.tenants), *principals], sorted(entry.models)),
     )

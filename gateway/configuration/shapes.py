@@ -339,6 +339,15 @@ class BudgetEntry(FromFile):
         return round(self.limit * (NANO if self.counts == COST else 1))
 
     @property
+    def allowance(self) -> str:
+        """What it allows, in words: `2 requests an hour`, `a cost of 0.5 a day`."""
+        limit = f"{self.limit:,.9f}".rstrip("0").rstrip(".")
+        what = f"a cost of {limit}" if self.counts == COST else f"{limit} {self.counts}"
+        if limit == "1":
+            what = what.removesuffix("s")
+        return f"{what} {'an' if self.window == 'hour' else 'a'} {self.window}"
+
+    @property
     def only_tenant(self) -> str:
         """The tenant whose requests alone count; "" if others' may count, too."""
         tenants = self.tenants | {tenant for tenant, _ in self.principals}

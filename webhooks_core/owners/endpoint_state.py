@@ -221,7 +221,7 @@ def _sentence(
 ) -> str:
     parts = [_begin(state, endpoint, now), _failures(state, endpoint, error, now)]
     if state is not Health.DELETED:
-        parts += [_last_success(endpoint, now), f"{_count(backlog.waiting)} wait."]
+        parts += [_last_success(endpoint, now), _waiting(backlog)]
         parts.append(_skipped(backlog, now))
     return " ".join(filter(None, parts))
 
@@ -265,6 +265,10 @@ def _last_success(endpoint: Endpoint, now: datetime) -> str:
         return ""
     at = endpoint.last_success_at
     return f"Last success: {told(at, now) if at else 'never'}."
+
+
+def _waiting(backlog: Backlog) -> str:
+    return "1 waits." if backlog.waiting == 1 else f"{_count(backlog.waiting)} wait."
 
 
 def _skipped(backlog: Backlog, now: datetime) -> str:

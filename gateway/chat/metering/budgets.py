@@ -35,7 +35,7 @@ from gateway.chat.metering.budget_reports import Reached, report
 from gateway.chat.metering.budget_sharing import Sharing
 from gateway.chat.metering.budget_stores import Store
 from gateway.chat.metering.usage import NANO_PER_TOKEN, CompletedRequest
-from gateway.chat.metering.windows import end_of, in_each, start_of
+from gateway.chat.metering.windows import end_of, start_of
 from gateway.chat.models import ModelPrice
 from gateway.configuration.shapes import COST, EMBEDDING, TOKENS, BudgetEntry
 from gateway.identity import Caller
@@ -64,17 +64,13 @@ class BudgetExceededError(OverBudgetError):
         resets_at = end_of(budget.window, start_of(budget.window, now))
         whose = f" for {subject}" if subject else ""
         super().__init__(
-            f"The budget {budget.name!r} allows {_plain(budget.limit)} {budget.counts} "
-            f"{in_each(budget.window)}{whose}. It starts again at {resets_at:%Y-%m-%dT%H:%M:%SZ}.",
+            f"The budget {budget.name!r} allows {budget.allowance}{whose}. "
+            f"It starts again at {resets_at:%Y-%m-%dT%H:%M:%SZ}.",
             headers={
                 "Retry-After": str(max(1, math.ceil((resets_at - now).total_seconds())))
             },
         )
         self.resets_at = resets_at
-
-
-def _plain(limit: float) -> str:
-    return f"{limit:.9f}".rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)

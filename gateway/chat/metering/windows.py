@@ -31,8 +31,3 @@ def end_of(window: str, start: datetime) -> datetime:
         return start_of(window, start + timedelta(days=31))
     names = {"minute": "minutes", "hour": "hours", "day": "days", "week": "weeks"}
     return start + timedelta(**{names[window]: 1})
-
-
-def in_each(window: str) -> str:
-    """Return a window as texts name it: `an hour`."""
-    return f"{'an' if window == 'hour' else 'a'} {window}"

@@ -60,7 +60,7 @@ def test_failures_are_told_with_their_time_number_error_and_answer(use_profile):
         since = told(state.since, timezone.now())
         assert state.sentence == (
             f'Fails since {since}: 1 attempt, HTTP 500 `{{"error": "no disk"}}`.'
-            " Last success: never. 1 wait."
+            " Last success: never. 1 waits."
         )
         assert "the log of your server" in state.remedy
         assert describe(target, with_response=False).error == "HTTP 500"

@@ -195,7 +195,7 @@ def test_the_strictest_budget_decides_and_nothing_is_held_by_the_others():
     budgets = process(Database(), minute, day, wide)
     run(use(budgets, request(), ONE))
     error = refusal(budgets, request())
-    assert "'day' allows 1 requests a day for tenant acme" in str(error)
+    assert "'day' allows 1 request a day for tenant acme" in str(error)
     assert {counter.reserved for counter in budgets._counters.values()} == {0}
 
 
@@ -354,7 +354,7 @@ def test_every_route_counts_and_refuses_before_the_upstream_is_asked(
     body = refused.json()
     text = body["detail"] if path == V2 else body["error"]["message"]
     start = (
-        "The budget 'b' allows 1 requests a month for tenant acme. It starts again at "
+        "The budget 'b' allows 1 request a month for tenant acme. It starts again at "
     )
     assert text.startswith(start)
     assert len(upstream.requests) == 1
