@@ -12,10 +12,16 @@ from django.core.management.base import BaseCommand
 from benchmarks import results
 
 PAGE = "docs/benchmarks.md"
+SIZING = "docs/operations.md"
 # `<!-- results: SECTION.TABLE -->`, and what is written up to `<!-- end of results -->`.
 MARKED = re.compile(
     r"(?<=<!-- results: )(\w+)\.(\w+) -->\n.*?(?=<!-- end of results -->)", re.DOTALL
 )
+
+
+def cell(row: str, column: int) -> str:
+    """Return the pattern of a figure in a table; the first column after the row's name is 1."""
+    return rf"\| {re.escape(row)} \|(?:[^|\n]*\|){{{column - 1}}} ([\d,.]+) \|"
 
 
 class Quotation(NamedTuple):
@@ -29,7 +35,49 @@ class Quotation(NamedTuple):
     column: str
 
 
-QUOTATIONS: tuple[Quotation, ...] = ()
+_DELIVERIES = ("deliveries", "peers", "deliveries/s")
+_DISPATCHERS = ("deliveries", "limits", "1 KB, deliveries/s")
+_CHAT = ("chat", "peers", "requests/s, 16 at once")
+_POSTGRES = "Signpost, PostgreSQL, 1 dispatcher"
+# The place of a figure (file, row, column), its table, and the row there.
+_QUOTED = (
+    (("README.md", "deliveries/s, 1 KB", 1), _DELIVERIES, _POSTGRES),
+    (("README.md", "deliveries/s, 1 KB", 2), _DELIVERIES, "BullMQ + undici"),
+    (("README.md", "deliveries/s, 1 KB", 3), _DELIVERIES, "graphile-worker + undici"),
+    (("README.md", "deliveries/s, 1 KB", 4), _DELIVERIES, "Celery, gevent"),
+    (("README.md", "chat requests/s, 16 clients", 1), _CHAT, "signpost"),
+    (("README.md", "chat requests/s, 16 clients", 5), _CHAT, "litellm"),
+    (("README.md", "chat requests/s, 16 clients", 6), _CHAT, "portkey"),
+    (
+        (SIZING, "deliveries of 1 KB a second, SQLite, one dispatcher", 1),
+        _DISPATCHERS,
+        "Signpost, SQLite, 1 dispatcher",
+    ),
+    (
+        (SIZING, "deliveries of 1 KB a second, PostgreSQL, one dispatcher", 1),
+        _DISPATCHERS,
+        _POSTGRES,
+    ),
+    (
+        (SIZING, "deliveries of 1 KB a second, PostgreSQL, two dispatchers", 1),
+        _DISPATCHERS,
+        "Signpost, PostgreSQL, 2 dispatchers",
+    ),
+    (
+        (SIZING, "chat requests a second, one web process, 16 clients", 1),
+        _CHAT,
+        "signpost",
+    ),
+    (
+        (SIZING, "memory of a web process with 1,000 open streams, MB", 1),
+        ("chat", "streams", "memory, MB"),
+        "signpost",
+    ),
+)
+QUOTATIONS = tuple(
+    Quotation(file, cell(row, column), section, table, name, figure)
+    for (file, row, column), (section, table, figure), name in _QUOTED
+)
 
 
 class Command(BaseCommand):
@@ -67,8 +115,8 @@ def marked(saved: Mapping[str, Any], found: re.Match[str]) -> str:
 
 def _run(section: Mapping[str, Any]) -> Iterator[str]:
     yield (
-        f"Run of {section['at']}, commit {section['commit']}, {section['machine']}, "
-        f"load average {section['load']}: `{section['command']}`."
+        f"Run of {section['at']}, commit {section['commit']}, {section['machine']}: "
+        f"`{section['command']}`."
     )
     if section["versions"]:
         yield ""

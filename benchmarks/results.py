@@ -59,7 +59,6 @@ def save(
     """Replace a section. `left_out` gives the reason why a peer was not measured."""
     section = {
         **about(),
-        "load": round(os.getloadavg()[2], 1),
         "command": called(),
         "versions": versions or {},
         "left_out": left_out or {},

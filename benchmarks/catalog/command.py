@@ -204,7 +204,8 @@ def save(loads: Loads, lacking: Mapping[str, str]) -> None:
             package: version(module, package)
             for name, (module, package) in CONTENDERS.items()
             if name not in {"Signpost", *LIMITS, *lacking}
-        },
+        }
+        | node.versions("graphql-jit"),
         left_out=lacking,
     )
 

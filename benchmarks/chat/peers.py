@@ -334,7 +334,7 @@ def _asked(
             shape=shape,
             headers={**server.headers, **headers},
         )
-        fault = _fault(asked, stream=False) if model else "it has none"
+        fault = _fault(asked, stream=False) if model else "it does not pass this API on"
         if fault is None:
             able.append(asked)
         elif server.name in {OURS, servers[0].name}:

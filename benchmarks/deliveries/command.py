@@ -93,8 +93,6 @@ class Command(BaseCommand):
         finally:  # after Ctrl-C too
             if report.figures:
                 self._tell(report, as_json=given["json"])
-        if failed:
-            raise CommandError(f"Failed: {', '.join(failed)}")
         if given["save"]:
             results.save(
                 "deliveries",
@@ -102,6 +100,8 @@ class Command(BaseCommand):
                 versions=report.versions,
                 left_out=report.skipped,
             )
+        if failed:
+            raise CommandError(f"Failed: {', '.join(failed)}")
 
     def _tell(self, report: Report, *, as_json: bool) -> None:
         if as_json:

@@ -151,7 +151,7 @@ def _save_peers(bench: Bench, results: Mapping[str, list[Measurement]]) -> None:
         cells["of bare"] = ratio(results, name, BARE[0])
         if peer := KNOWN.get(name):
             cells["lines of own code"] = peer.lines()
-            bench.report.versions[peer.package] = peer.version()
+            bench.report.versions |= peer.installed()
         elif name != BARE[0]:
             cells["lines of own code"] = PUBLISH_LINES
         rows[name] = cells

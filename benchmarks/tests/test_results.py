@@ -28,7 +28,7 @@ def saved(tmp_path, monkeypatch):
 def test_a_section_replaces_its_own_alone(saved):
     assert set(saved) == {"rest", "chat"}
     assert saved["chat"]["tables"]["peers"] == ROWS
-    assert {"at", "commit", "machine", "command", "load"} <= saved["chat"].keys()
+    assert {"at", "commit", "machine", "command"} <= saved["chat"].keys()
 
 
 def test_a_marked_table_is_written_again(saved):

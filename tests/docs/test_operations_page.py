@@ -90,11 +90,3 @@ def test_the_page_names_variables_that_exist():
 def test_nginx_clears_the_headers_that_claim_an_identity():
     for name in ("X-Tenant-ID", "X-Principal-ID", "Forwarded"):
         assert re.search(rf'proxy_set_header {name}\s+"";', PAGE), name
-
-
-def test_the_figures_to_plan_with_are_those_of_the_benchmarks():
-    section = PAGE.split("## Sizing")[1].split("\nDisk space")[0]
-    figures = re.findall(r"^\| [^|]+ \| ([\d,]+(?: MB)?) \|$", section, re.MULTILINE)
-    measured = (DOCS / "benchmarks.md").read_text()
-    assert len(figures) == 6
-    assert [figure for figure in figures if f"| {figure} |" not in measured] == []

