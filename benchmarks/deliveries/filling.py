@@ -99,13 +99,22 @@ def make_endpoints(url: str, count: int, owner: str = OWNER) -> list[Endpoint]:
 
 
 def fill(
-    groups: Sequence[Mapping[str, Any]], size: int, owner: str = OWNER
+    groups: Sequence[Mapping[str, Any]],
+    size: int,
+    owner: str = OWNER,
+    due: bool = True,
 ) -> list[int]:
     """Create pending deliveries, an event each; return their keys.
 
+    Dispatchers see those that are `due`. Other libraries get the others by their keys.
+
     A group names a `url`, how many `endpoints` lead there, and how many `deliveries` they get.
     """
-    return [pk for group in groups for pk in _fill(size, owner, **group)]
+    keys = [pk for group in groups for pk in _fill(size, owner, **group)]
+    if due:
+        queues = EndpointQueue.objects.values_list("pk", flat=True)
+        EndpointQueue.objects.mark_due(list(queues), at=timezone.now())
+    return keys
 
 
 def _fill(
@@ -126,7 +135,6 @@ def _fill(
                 for number, event in zip(numbers, events, strict=True)
             )
         pks += [row.pk for row in rows]
-    EndpointQueue.objects.mark_due([target.pk for target in targets], at=timezone.now())
     return pks
 
 

@@ -13,7 +13,7 @@ if (action === "queue") {
     utils.addJobs(jobs.map((payload) => ({ identifier: "deliver", payload, maxAttempts: 6 }))));
   await utils.release();
 } else {
-  const worker = { concurrentJobs: 256, localQueue: { size: 1000, ttl: 60_000 }, completeJobBatchDelay: 5, failJobBatchDelay: 5 };
+  const worker = { concurrentJobs: 256, localQueue: { size: 500, refetchDelay: { durationMs: 10 } }, completeJobBatchDelay: 0, failJobBatchDelay: 0, pollInterval: 100 };
   await run({
     preset: { worker: { connectionString, maxPoolSize: 10, ...worker } },
     taskList: { deliver: (payload) => post(payload) },

@@ -101,7 +101,7 @@ class Runner:
             command = (*self._peer.started(), "queue", url, str(count))
             Worker(command, self._environment, self._log).wait()
         elif self._peer.keyed:
-            keys = self._scratch.fill(self._bench.waits(path, count))
+            keys = self._scratch.fill(self._bench.waits(path, count), due=False)
             self._queuer.do(self._peer.job, keys=keys)
         else:
             self._queuer.do(self._peer.job, url=url, count=count)
