@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 import psycopg
 from redis.exceptions import RedisError
@@ -73,7 +73,8 @@ class Bench:
 
     def scratch_sqlite(self, name: str) -> str:
         """Make another empty database; return its URL."""
-        file = self.folder / f"{name}.sqlite3"
+        # A new folder: the log of an older database of this name would be read with it.
+        file = Path(mkdtemp(dir=self.folder)) / f"{name}.sqlite3"
         shutil.copy(self.empty, file)
         return f"sqlite:///{file}"
 

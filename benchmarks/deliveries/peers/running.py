@@ -69,8 +69,8 @@ class Runner:
 
     def interrupt(self, place: int) -> int:
         """Kill the worker in mid-run, and start another one; return how many were queued."""
-        count = min(self._count, 2_000)
-        self._queue(count, f"seen/20/{place}")
+        count = self._count
+        self._queue(count, f"seen/20/{place}", empty=False)
         self._worker.signal(signal.SIGCONT)
         until(
             lambda: len(self._seen(place)) > count // KILLED_AFTER,
@@ -95,13 +95,15 @@ class Runner:
         time.sleep(SETTLE_S)
         self._worker.signal(signal.SIGSTOP)
 
-    def _queue(self, count: int, path: str) -> None:
+    def _queue(self, count: int, path: str, *, empty: bool = True) -> None:
         url = self._bench.receiver.url(path)
         if self._queuer is None:
             command = (*self._peer.started(), "queue", url, str(count))
             Worker(command, self._environment, self._log).wait()
         elif self._peer.keyed:
-            keys = self._scratch.fill(self._bench.waits(path, count), due=False)
+            keys = self._scratch.fill(
+                self._bench.waits(path, count), due=False, empty=empty
+            )
             self._queuer.do(self._peer.job, keys=keys)
         else:
             self._queuer.do(self._peer.job, url=url, count=count)
