@@ -42,12 +42,15 @@ _POSTGRES = "Signpost, PostgreSQL, 1 dispatcher"
 # The place of a figure (file, row, column), its table, and the row there.
 _QUOTED = (
     (("README.md", "deliveries/s, 1 KB", 1), _DELIVERIES, _POSTGRES),
-    (("README.md", "deliveries/s, 1 KB", 2), _DELIVERIES, "BullMQ + undici"),
-    (("README.md", "deliveries/s, 1 KB", 3), _DELIVERIES, "graphile-worker + undici"),
-    (("README.md", "deliveries/s, 1 KB", 4), _DELIVERIES, "Celery, gevent"),
+    (("README.md", "deliveries/s, 1 KB", 2), _DELIVERIES, "pg-boss + undici"),
+    (("README.md", "deliveries/s, 1 KB", 3), _DELIVERIES, "BullMQ + undici"),
+    (("README.md", "deliveries/s, 1 KB", 4), _DELIVERIES, "graphile-worker + undici"),
+    (("README.md", "deliveries/s, 1 KB", 5), _DELIVERIES, "Celery, gevent"),
     (("README.md", "chat requests/s, 16 clients", 1), _CHAT, "signpost"),
+    (("README.md", "chat requests/s, 16 clients", 2), _CHAT, "smg"),
+    (("README.md", "chat requests/s, 16 clients", 3), _CHAT, "ferrogw"),
+    (("README.md", "chat requests/s, 16 clients", 4), _CHAT, "portkey"),
     (("README.md", "chat requests/s, 16 clients", 5), _CHAT, "litellm"),
-    (("README.md", "chat requests/s, 16 clients", 6), _CHAT, "portkey"),
     (
         (SIZING, "deliveries of 1 KB a second, SQLite, one dispatcher", 1),
         _DISPATCHERS,
