@@ -169,6 +169,7 @@ def deliver(project: Project, owner: str) -> tuple[str, str, str]:
 
 
 def test_the_documented_project_delivers_what_it_signed(project):
+    project.write("shop/webhooks.py", sample(PAGE, "python", "own-profile"))
     verify = sample("receiving-webhooks.md", "python", "verify-gateway")
     printed = project.python(verify + VERIFY_AS_GATEWAY, *deliver(project, "7"))
     assert printed == "True False\n"
