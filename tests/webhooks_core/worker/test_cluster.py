@@ -199,6 +199,7 @@ def test_a_suspended_an_idle_and_a_busy_cluster_are_not_unresponsive(start, give
 
 
 RESTARTED = "task processes restarted"
+WORKERS, PUSHER = PARTS.index("workers"), PARTS.index("pusher")
 
 
 def attack(cluster: Running, part: int, number: int) -> None:
@@ -206,8 +207,14 @@ def attack(cluster: Running, part: int, number: int) -> None:
     restarts, victims = cluster.output.count(RESTARTED), set(parts_of(cluster)[part])
     for pid in victims:
         send_while_it_waits(number, pid)
-    until(lambda: not victims & set(cluster.family()), f"the end: {PARTS[part]}")
-    if (PARTS[part], number) != ("pusher", signal.SIGKILL):  # replaced alone
+    # A frozen worker counts as busy until the end of its task's time-out, 90 s.
+    until(
+        lambda: not victims & set(cluster.family()),
+        f"the end: {PARTS[part]}",
+        seconds=2 * PATIENCE_S,
+    )
+    # django-q2 replaces a killed pusher, and workers that were in a task.
+    if part != WORKERS and (part, number) != (PUSHER, signal.SIGKILL):
         until(lambda: cluster.output.count(RESTARTED) > restarts, "a restart")
 
 
@@ -218,9 +225,10 @@ def test_tasks_run_again_after_each_part_of_the_cluster_was_killed_or_frozen(
 ):
     cluster = start("--unresponsive-after", "5")
     assert run_a_task(give) in cluster.family()
-    for part in range(len(PARTS)):
+    # The workers last: it is not sure whether they alone are replaced, or the cluster is restarted.
+    for part in sorted(range(len(PARTS)), key=WORKERS.__eq__):
         attack(cluster, part, number)
-        assert run_a_task(give) in cluster.family()
+        until(lambda: run_a_task(give) in cluster.family(), "a task of a new worker")
     assert cluster.end() == 0
     assert cluster.family() == []
 
