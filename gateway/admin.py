@@ -194,7 +194,7 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
 
     @admin.display(description="budget of its own")
     def shown_budget(self, obj: GatewayKey) -> str:
-        return "{limit} {counts} a {window}".format(**obj.budget) if obj.budget else ""
+        return obj.budget_entry.allowance if obj.budget_entry else ""
 
     @admin.display(description="created by")
     def creator(self, obj: GatewayKey) -> str:
