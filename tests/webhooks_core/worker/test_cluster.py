@@ -136,7 +136,8 @@ def run_a_task(give: Callable[..., Path]) -> int:
             until(signatures, "one more signature", seconds=5)
         return bool(signatures())
 
-    until(has_run, "a signature")
+    # A frozen worker counts as busy until the end of its task's time-out, 90 s.
+    until(has_run, "a signature", seconds=2 * PATIENCE_S)
     return int(signatures()[0])
 
 
@@ -166,7 +167,8 @@ def send_while_it_waits(number: int, pid: int) -> None:
     worker takes it for a message. No task gets through until the cluster is restarted.
     """
     until(lambda: is_asleep(pid), "a process to wait")
-    os.kill(pid, number)
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def is_asleep(pid: int) -> bool:
@@ -202,20 +204,18 @@ RESTARTED = "task processes restarted"
 WORKERS, PUSHER = PARTS.index("workers"), PARTS.index("pusher")
 
 
-def attack(cluster: Running, part: int, number: int) -> None:
-    """Kill or freeze a part of the cluster; return when it has been replaced."""
+def attack(cluster: Running, part: int, number: int) -> set[int]:
+    """Kill or freeze a part of the cluster and wait for its replacement; return its old pids."""
     restarts, victims = cluster.output.count(RESTARTED), set(parts_of(cluster)[part])
     for pid in victims:
         send_while_it_waits(number, pid)
-    # A frozen worker counts as busy until the end of its task's time-out, 90 s.
-    until(
-        lambda: not victims & set(cluster.family()),
-        f"the end: {PARTS[part]}",
-        seconds=2 * PATIENCE_S,
-    )
-    # django-q2 replaces a killed pusher, and workers that were in a task.
-    if part != WORKERS and (part, number) != (PUSHER, signal.SIGKILL):
+    if part == WORKERS:
+        return victims
+    until(lambda: not victims & set(cluster.family()), f"the end: {PARTS[part]}")
+    # A killed pusher is replaced by django-q2.
+    if (part, number) != (PUSHER, signal.SIGKILL):
         until(lambda: cluster.output.count(RESTARTED) > restarts, "a restart")
+    return victims
 
 
 @pytest.mark.timeout(600)
@@ -227,8 +227,16 @@ def test_tasks_run_again_after_each_part_of_the_cluster_was_killed_or_frozen(
     assert run_a_task(give) in cluster.family()
     # The workers last: it is not sure whether they alone are replaced, or the cluster is restarted.
     for part in sorted(range(len(PARTS)), key=WORKERS.__eq__):
-        attack(cluster, part, number)
-        until(lambda: run_a_task(give) in cluster.family(), "a task of a new worker")
+        victims = attack(cluster, part, number)
+        until(
+            lambda old=victims: run_a_task(give) in set(cluster.family()) - old,
+            "a task of a new worker",
+            seconds=2 * PATIENCE_S,
+        )
+    # A frozen worker that django-q2 replaced keeps its SIGTERM until it goes on.
+    for pid in victims & set(cluster.family()):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
     assert cluster.end() == 0
     assert cluster.family() == []
 
