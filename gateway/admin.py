@@ -54,6 +54,11 @@ class KeyForm(forms.ModelForm[GatewayKey]):
         required=False,
         help_text="The only models that it calls, one a line; empty means all.",
     )
+    budget = forms.CharField(
+        required=False,
+        help_text="What its requests may use besides all other budgets, like cost month 12.5 or "
+        "requests hour 1000.",
+    )
 
     class Meta:
         model = GatewayKey
@@ -64,6 +69,13 @@ class KeyForm(forms.ModelForm[GatewayKey]):
 
     def clean_models(self) -> list[str] | None:
         return self.cleaned_data["models"] or None
+
+    def clean_budget(self) -> dict[str, Any] | None:
+        words = self.cleaned_data["budget"].split()
+        try:
+            return keys.parse_budget(words) if words else None
+        except keys.KeyInputError as error:
+            raise forms.ValidationError(str(error)) from error
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = self.cleaned_data
@@ -91,7 +103,7 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     actions = ("revoke_selected",)
     new_fields: ClassVar = (
         *("tenant", "principal", "name", "days"),
-        *("scopes", "models"),
+        *("scopes", "models", "budget"),
     )
     fields_of_key: ClassVar = (
         *(*list_display, "revoked"),

@@ -9,11 +9,16 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from gateway import configuration
-from gateway.configuration import EntryError
 from gateway.configuration.shapes import COUNTED, WINDOWS
 from gateway.identity import NAME_RULE
-from gateway.keys import MAX_MODEL, MAX_MODELS, MAX_NAME, Created
+from gateway.keys import (
+    MAX_MODEL,
+    MAX_MODELS,
+    MAX_NAME,
+    Created,
+    KeyInputError,
+    check_budget,
+)
 from gateway.models import GatewayKey
 from gateway.rights import SCOPES
 from gateway.serializers import TIME, request_example, response_example
@@ -75,9 +80,9 @@ class BudgetField(serializers.JSONField):
         if not isinstance(data, dict) or data.keys() != BUDGET.keys():
             self.fail("null")
         try:
-            configuration.budget({"name": "budget", **data})
-        except EntryError as error:
-            raise ValidationError(f"budget: {error}.") from error
+            check_budget(data)
+        except KeyInputError as error:
+            raise ValidationError(f"{error}.") from error
         return data
 
 

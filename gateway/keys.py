@@ -13,6 +13,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from gateway import configuration
+from gateway.configuration import EntryError
 from gateway.identity import NAME_RULE, Caller, is_name
 from gateway.models import GatewayKey
 from gateway.rights import SCOPES
@@ -54,13 +56,11 @@ def create(
     days: int | None = None,
     expires_at: datetime | None = None,
     created_by: str = "",
-    budget: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Created:
     """Create a key. Without `days` or an end it never expires. Raises KeyInputError.
 
-    `fields` are those of check(). `created_by` is the principal whose key creates this one, and
-    `budget` has `counts`, `window` and `limit`, which configuration.budget() has checked.
+    `fields` are those of check(). `created_by` is the principal whose key creates this one.
     """
     fields = {"name": "", "scopes": None, "models": None} | fields
     check(days=days, expires_at=expires_at, **fields)
@@ -76,7 +76,7 @@ def create(
         scopes=_as_list(fields["scopes"]),
         allowed_models=_as_list(fields["models"]),
         created_by=created_by,
-        budget=budget,
+        budget=fields.get("budget"),
     )
     return Created(key, text)
 
@@ -90,6 +90,7 @@ def check(
     expires_at: datetime | None = None,
     scopes: Sequence[str] | None = None,
     models: Sequence[str] | None = None,
+    budget: Mapping[str, Any] | None = None,
 ) -> None:
     """Raise KeyInputError for a value that a key cannot have."""
     for field, value in {"tenant": tenant, "principal": principal}.items():
@@ -102,6 +103,8 @@ def check(
     if len(name) > MAX_NAME or not name.isprintable():
         raise KeyInputError("the name must be at most 100 printable characters")
     _check_rights(scopes, models)
+    if budget is not None:
+        check_budget(budget)
 
 
 def _check_rights(scopes: Sequence[str] | None, models: Sequence[str] | None) -> None:
@@ -114,6 +117,24 @@ def _check_rights(scopes: Sequence[str] | None, models: Sequence[str] | None) ->
         if not (0 < len(name) <= MAX_MODEL and name.isprintable()):
             text = f"a model must have 1 to {MAX_MODEL} printable characters"
             raise KeyInputError(text)
+
+
+def check_budget(budget: Mapping[str, Any]) -> None:
+    """Check `counts`, `window` and `limit` as those of the configuration. Raises KeyInputError."""
+    try:
+        configuration.budget({"name": "budget", **budget})
+    except EntryError as error:
+        raise KeyInputError(f"budget: {error}") from error
+
+
+def parse_budget(words: Sequence[str]) -> dict[str, Any]:
+    """Return the budget of `cost month 12.5`, not checked yet. Raises KeyInputError."""
+    try:
+        counts, window, limit = words
+        return {"counts": counts, "window": window, "limit": float(limit)}
+    except ValueError:
+        text = "budget: needs what it counts, its window and its limit, a number"
+        raise KeyInputError(text) from None
 
 
 def _as_list(names: Sequence[str] | None) -> list[str] | None:

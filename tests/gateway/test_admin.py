@@ -98,17 +98,27 @@ def test_a_key_is_made_and_its_text_shown_on_this_one_page(admin_client):
 
 
 def test_a_key_gets_the_scopes_and_models_of_the_form(admin_client):
-    fields = {"scopes": ["keys", "chat"], "models": " small \n\nlarge"}
+    fields = {
+        "scopes": ["keys", "chat"],
+        "models": " small \n\nlarge",
+        "budget": "cost month 12.5",
+    }
     admin_client.post(f"{KEYS}add/", FORM | fields)
     row = GatewayKey.objects.get()
     assert row.rights.scopes == {"chat", "keys"}
+    assert row.budget == {"counts": "cost", "window": "month", "limit": 12.5}
     assert row.allowed_models == ["large", "small"]
     shown = page(admin_client, f"{KEYS}{row.pk}/change/")
     assert "chat, keys" in shown
     assert "large, small" in shown
     assert "an operator" in shown
-    response = admin_client.post(f"{KEYS}add/", FORM | {"scopes": ["all of them"]})
-    assert "Select a valid choice" in response.content.decode()
+    for wrong, words in (
+        ({"scopes": ["all of them"]}, "Select a valid choice"),
+        ({"budget": "cost month"}, "budget: needs what it counts"),
+        ({"budget": "cost decade 1"}, "budget: window"),
+    ):
+        response = admin_client.post(f"{KEYS}add/", FORM | wrong)
+        assert words in response.content.decode()
     assert GatewayKey.objects.count() == 1
 
 

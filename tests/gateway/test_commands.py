@@ -60,9 +60,19 @@ def test_a_key_may_have_scopes_and_models():
     assert [row["models"] for row in listed] == [["large", "small"], []]
 
 
+def test_a_key_may_have_a_budget():
+    make("--budget", "cost", "month", "12.5")
+    budget = GatewayKey.objects.get().budget_entry
+    assert budget is not None
+    assert budget.allowance == "a cost of 12.5 a month"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("--budget", "cost", "month", "much"), "budget: needs"),
+        (("--budget", "cost", "month", "nan"), "budget: limit"),
+        (("--budget", "requests", "decade", "1"), "budget: window"),
         (("--scopes", "admin"), "invalid choice"),
         (("--models", "a\0"), "a model must have"),
         (("--days", "0"), "days must be between"),

@@ -33,6 +33,12 @@ class Command(BaseCommand):
             "keys over HTTP",
         )
         parser.add_argument("--models", nargs="+", help="the only models that it calls")
+        parser.add_argument(
+            "--budget",
+            nargs=3,
+            metavar=("COUNTS", "WINDOW", "LIMIT"),
+            help="what its requests may use besides all other budgets: cost month 50",
+        )
         add_json_argument(parser)
 
     def handle(
@@ -44,6 +50,7 @@ class Command(BaseCommand):
         name: str,
         scopes: list[str] | None,
         models: list[str] | None,
+        budget: list[str] | None,
         json: bool,
         **options: Any,
     ) -> None:
@@ -55,6 +62,7 @@ class Command(BaseCommand):
                 name=name,
                 scopes=SCOPES if ALL in (scopes or ()) else scopes,
                 models=models,
+                budget=keys.parse_budget(budget) if budget else None,
             )
         except keys.KeyInputError as error:
             raise CommandError(str(error)) from error
