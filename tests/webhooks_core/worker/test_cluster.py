@@ -218,6 +218,16 @@ def attack(cluster: Running, part: int, number: int) -> set[int]:
     return victims
 
 
+def wait_for_a_new_worker(
+    cluster: Running, give: Callable[..., Path], victims: set[int]
+) -> None:
+    until(
+        lambda: run_a_task(give) in set(cluster.family()) - victims,
+        "a task of a new worker",
+        seconds=2 * PATIENCE_S,
+    )
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_tasks_run_again_after_each_part_of_the_cluster_was_killed_or_frozen(
@@ -228,11 +238,7 @@ def test_tasks_run_again_after_each_part_of_the_cluster_was_killed_or_frozen(
     # The workers last: it is not sure whether they alone are replaced, or the cluster is restarted.
     for part in sorted(range(len(PARTS)), key=WORKERS.__eq__):
         victims = attack(cluster, part, number)
-        until(
-            lambda old=victims: run_a_task(give) in set(cluster.family()) - old,
-            "a task of a new worker",
-            seconds=2 * PATIENCE_S,
-        )
+        wait_for_a_new_worker(cluster, give, victims)
     # A frozen worker that django-q2 replaced keeps its SIGTERM until it goes on.
     for pid in victims & set(cluster.family()):
         with suppress(ProcessLookupError):
