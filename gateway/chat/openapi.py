@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
 
 from gateway import errors
-from gateway.chat import openapi_messages, openapi_responses
+from gateway.chat import openapi_shapes as shapes
 from gateway.chat.caching.openapi import cacheable
 from gateway.chat.core.errors import EndpointNotFoundError
 from gateway.chat.serializers import UsageQuery
 from gateway.serializers import response_example
 from webhooks_core.web.json_schema import (
-    AND_OTHERS,
     INTEGER,
-    STRING,
     add_operations,
     array_of,
     body,
@@ -96,107 +94,6 @@ DESCRIBE_USAGE = extend_schema(
     ],
 )
 
-OBJECTS = array_of({"type": "object"})
-TIMESTAMP = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d P[SD]T$"
-TOKENS = described(
-    "What the request used, as the upstream counts.",
-    object_of(
-        [],
-        prompt_tokens=described("Of the messages.", INTEGER),
-        completion_tokens=described("Of the response.", INTEGER),
-    )
-    | AND_OTHERS,
-)
-
-
-def _completion(choices: str) -> dict[str, Any]:
-    """Return the schema of a completion or of a chunk. Everything else is the upstream's."""
-    return AND_OTHERS | object_of(
-        ["choices"],
-        choices=described(choices, OBJECTS),
-        id=described("The upstream's id of the response."),
-        object=described("The kind of this object."),
-        created=described("Unix time in seconds.", INTEGER),
-        model=described("The name of the model endpoint."),
-        usage=TOKENS,
-    )
-
-
-CHAT = AND_OTHERS | object_of(
-    ["model"],
-    model=described("Name of the model endpoint."),
-    stream=described(
-        "True for server-sent events in place of one response.",
-        {"type": ["boolean", "null"], "default": False},
-    ),
-    messages=described("The conversation, each with `role` and `content`.", OBJECTS),
-)
-FAILURE = object_of(
-    error=described("A text."),
-    timestamp=described(
-        "`YYYY-MM-DD HH:MM:SS` and the abbreviation of the zone, in the US Pacific time zone.",
-        STRING | {"pattern": TIMESTAMP},
-    ),
-)
-ERROR_CHUNK = object_of(
-    request_id=described("The id of the request, as in the logs."),
-    error=described(
-        "Why the stream ended early.",
-        object_of(
-            status_code=described("The status it would have had.", INTEGER),
-            content=described("The failure.", FAILURE),
-        ),
-    ),
-)
-OPENAI_ERROR = object_of(
-    ["message", "type"],
-    message=described("What is wrong, for people."),
-    type=described("The kind of the error, for programs."),
-    param=described("The field that is wrong, or null.", {"type": ["string", "null"]}),
-    code=described("A more exact kind, or null.", {}),
-)
-SCHEMAS = {
-    "GatewayChatRequest": described(
-        "Every other field goes to the upstream as it is.", CHAT
-    ),
-    "GatewayChatCompletion": _completion("The responses, each with a `message`."),
-    "GatewayChatChunk": _completion("The parts, each with a `delta`."),
-    "GatewayChatErrorChunk": ERROR_CHUNK,
-    "GatewayOpenAIError": object_of(
-        error=described("As OpenAI describes it.", OPENAI_ERROR | AND_OTHERS)
-    ),
-    **openapi_messages.SCHEMAS,
-    **openapi_responses.SCHEMAS,
-}
-MESSAGES = [
-    {"role": "system", "content": "Answer in one sentence."},
-    {"role": "user", "content": "Which ships give way to ferries?"},
-]
-CHATS = {
-    "Chat": {"model": "echo", "messages": MESSAGES, "temperature": 0.2},
-    "Stream": {"model": "echo", "messages": MESSAGES, "stream": True},
-}
-TEXTS_TO_EMBED = {"model": "embed", "input": ["Ships give way to ferries."]}
-MODEL = object_of(
-    id=described("The name for requests."),
-    object=described("Always `model`.", {"const": "model"}),
-    created=described("Unix time in seconds.", INTEGER),
-    owned_by=described("Who serves it."),
-)
-MODELS = object_of(
-    object=described("Always `list`.", {"const": "list"}),
-    data=described("The models.", array_of(MODEL)),
-)
-EMBEDDING = AND_OTHERS | object_of(
-    ["model"],
-    model=described("The name of the model endpoint."),
-    input=described("A text, or an array of texts, as OpenAI takes it.", {}),
-)
-EMBEDDINGS = AND_OTHERS | object_of(
-    ["data"],
-    data=described("One item for each text, with `embedding`.", OBJECTS),
-    usage=TOKENS,
-)
 FAILURES = {
     400: "The request is not valid, or the endpoint cannot serve it.",
     401: errors.ERRORS[401]().detail,
@@ -216,14 +113,11 @@ def _operation(
     schema: Any,
     statuses: Sequence[int] = tuple(FAILURES),
     *,
-    error: str = "GatewayOpenAIError",
-    other_error: str = "",
+    error: Any = shapes.OPENAI_FAILURE,
     **fields: Any,
 ) -> dict[str, Any]:
-    texts = FAILURES | openapi_messages.PASSED_STATUSES
-    shapes = [ref(name) for name in (error, other_error) if name]
-    shape = {"anyOf": shapes} if other_error else shapes[0]
-    failures = {status: body(shape, description=texts[status]) for status in statuses}
+    texts = FAILURES | shapes.PASSED_STATUSES
+    failures = {status: body(error, description=texts[status]) for status in statuses}
     return operation(
         f"gateway_{name}",
         summary,
@@ -234,35 +128,53 @@ def _operation(
     )
 
 
-def _chat(name: str, text: str, error: str, *, last: str, end: str = "") -> Any:
-    """Describe an address of chat; an error after a stream's first chunk is its last event."""
-    described_chat = _operation(
+def _answer(
+    name: str,
+    summary: str,
+    schema: str,
+    request: str,
+    examples: Mapping[str, Any],
+    events: Any,
+    **fields: Any,
+) -> Any:
+    """Describe an address that answers at once or as a stream, or from the cache."""
+    described_answer = _operation(
         name,
-        "Complete a chat, at once or as a stream",
-        ref("GatewayChatCompletion"),
-        error=error,
-        requestBody=body(ref("GatewayChatRequest"), CHATS, required=True),
+        f"{summary}, at once or as a stream",
+        ref(schema),
+        requestBody=body(ref(request), examples, required=True),
+        **fields,
     )
-    data: dict[str, Any] = {
-        "contentMediaType": "application/json",
-        "contentSchema": {"anyOf": [ref("GatewayChatChunk"), ref(last)]},
-    }
-    if end:
-        data = {"anyOf": [data, {"const": end}]}
-    events = described(
-        "Server-sent events: the shape of each one.",
-        object_of(data=described(text, STRING | data)),
-    )
-    content = described_chat["responses"]["200"]["content"]
+    content = described_answer["responses"]["200"]["content"]
     content["text/event-stream"] = {"schema": events}
-    return cacheable(described_chat)
+    return cacheable(described_answer)
+
+
+def _chat(name: str, events: Any, **fields: Any) -> Any:
+    return _answer(
+        name,
+        "Complete a chat",
+        "GatewayChatCompletion",
+        "GatewayChatRequest",
+        shapes.CHATS,
+        events,
+        **fields,
+    )
 
 
 def _contract_chat(name: str) -> Any:
     text = "A chunk, or at the end the error chunk."
-    return _chat(name, text, "GatewayError", last="GatewayChatErrorChunk")
+    events = shapes.chat_events(text, "GatewayChatErrorChunk")
+    return _chat(name, events, error=shapes.CONTRACT_FAILURE)
 
 
+ANTHROPIC: Any = {
+    "statuses": (*FAILURES, *shapes.PASSED_STATUSES),
+    "error": shapes.MESSAGES_FAILURE,
+}
+MODEL_IN_PATH = parameter(
+    "model", "The name of the model endpoint.", example="echo"
+) | {"in": "path"}
 # A client that sends it gets Anthropic's shape.
 VERSION = parameter(
     "anthropic-version",
@@ -281,9 +193,9 @@ def _models(name: str) -> Any:
     return _operation(
         name,
         "List the models that the caller may use",
-        {"anyOf": [MODELS, openapi_messages.MODELS]},
+        {"anyOf": [shapes.MODELS, shapes.MESSAGES_MODELS]},
         (400, 401, 403, 429, 500, 503),
-        other_error="GatewayMessagesError",
+        error=shapes.EITHER_FAILURE,
         parameters=[VERSION, *pages],
     )
 
@@ -292,50 +204,11 @@ def _one_model(name: str) -> Any:
     return _operation(
         name,
         "Describe a model that the caller may use",
-        {"anyOf": [MODEL, openapi_messages.MODEL]},
+        {"anyOf": [shapes.MODEL, shapes.MESSAGES_MODEL]},
         (401, 403, 404, 429, 500, 503),
-        other_error="GatewayMessagesError",
-        parameters=[
-            parameter("model", "The name of the model endpoint.", example="echo")
-            | {"in": "path"},
-            VERSION,
-        ],
+        error=shapes.EITHER_FAILURE,
+        parameters=[MODEL_IN_PATH, VERSION],
     )
-
-
-def _messages(name: str, summary: str, schema: Any) -> Any:
-    return _operation(
-        name,
-        summary,
-        schema,
-        (*FAILURES, *openapi_messages.PASSED_STATUSES),
-        error="GatewayMessagesError",
-        requestBody=body(
-            ref("GatewayMessagesRequest"), openapi_messages.EXAMPLES, required=True
-        ),
-    )
-
-
-def _create_message() -> Any:
-    summary = "Create a message, at once or as a stream"
-    described_message = _messages("messages", summary, ref("GatewayMessage"))
-    content = described_message["responses"]["200"]["content"]
-    content["text/event-stream"] = {"schema": openapi_messages.EVENTS}
-    return cacheable(described_message)
-
-
-def _create_response() -> Any:
-    described_response = _operation(
-        "responses",
-        "Create a response, at once or as a stream",
-        ref("GatewayResponse"),
-        requestBody=body(
-            ref("GatewayResponsesRequest"), openapi_responses.EXAMPLES, required=True
-        ),
-    )
-    content = described_response["responses"]["200"]["content"]
-    content["text/event-stream"] = {"schema": openapi_responses.EVENTS}
-    return cacheable(described_response)
 
 
 OPERATIONS = {
@@ -344,23 +217,43 @@ OPERATIONS = {
     ("post", "/v2/chat/completion"): _contract_chat("chat_in_log"),
     ("post", "/v1/chat/completions"): _chat(
         "openai_chat",
-        "A chunk, an error or `[DONE]`.",
-        "GatewayOpenAIError",
-        last="GatewayOpenAIError",
-        end="[DONE]",
+        shapes.chat_events(
+            "A chunk, an error or `[DONE]`.", "GatewayOpenAIError", "[DONE]"
+        ),
     ),
     ("post", "/v1/embeddings"): cacheable(
         _operation(
             "embeddings",
             "Embed texts",
-            EMBEDDINGS,
-            requestBody=body(EMBEDDING, {"Texts": TEXTS_TO_EMBED}, required=True),
+            shapes.EMBEDDINGS,
+            requestBody=body(
+                shapes.EMBEDDING, {"Texts": shapes.TEXTS_TO_EMBED}, required=True
+            ),
         )
     ),
-    ("post", "/v1/responses"): _create_response(),
-    ("post", "/v1/messages"): _create_message(),
-    ("post", "/v1/messages/count_tokens"): _messages(
-        "count_tokens", "Count the tokens of a message", openapi_messages.TOKENS
+    ("post", "/v1/responses"): _answer(
+        "responses",
+        "Create a response",
+        "GatewayResponse",
+        "GatewayResponsesRequest",
+        shapes.RESPONSES,
+        shapes.RESPONSE_EVENTS,
+    ),
+    ("post", "/v1/messages"): _answer(
+        "messages",
+        "Create a message",
+        "GatewayMessage",
+        "GatewayMessagesRequest",
+        shapes.MESSAGES,
+        shapes.MESSAGE_EVENTS,
+        **ANTHROPIC,
+    ),
+    ("post", "/v1/messages/count_tokens"): _operation(
+        "count_tokens",
+        "Count the tokens of a message",
+        shapes.MESSAGE_TOKENS,
+        **ANTHROPIC,
+        requestBody=body(ref("GatewayMessagesRequest"), shapes.MESSAGES, required=True),
     ),
     ("get", "/v1/models"): _models("models"),
     ("get", "/v1/models/{model}"): _one_model("model"),
@@ -369,24 +262,21 @@ OPERATIONS = {
     ("get", "/v2/models"): _operation(
         "models_of_contract",
         "List the models that the caller may use",
-        MODELS,
+        shapes.MODELS,
         (401, 403, 429, 500, 503),
-        error="GatewayError",
+        error=shapes.CONTRACT_FAILURE,
     ),
     ("get", "/v2/models/{model}"): _operation(
         "model_of_contract",
         "Describe a model that the caller may use",
-        MODEL,
+        shapes.MODEL,
         (401, 403, 404, 429, 500, 503),
-        error="GatewayError",
-        parameters=[
-            parameter("model", "The name of the model endpoint.", example="echo")
-            | {"in": "path"}
-        ],
+        error=shapes.CONTRACT_FAILURE,
+        parameters=[MODEL_IN_PATH],
     ),
 }
 
 
 def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Put chat's addresses into the document (a drf-spectacular hook)."""
-    return add_operations(result, OPERATIONS, SCHEMAS)
+    return add_operations(result, OPERATIONS, shapes.SCHEMAS)

@@ -10,8 +10,7 @@ import pytest
 import requests
 import schemathesis
 
-from gateway.chat import openapi_messages, openapi_responses
-from gateway.chat.openapi import CHATS
+from gateway.chat.openapi_shapes import CHATS, MESSAGES, RESPONSES
 from gateway.configuration.shapes import Target
 from tests.documented import assert_response_documented
 from tests.fuzzing import DOCUMENT, assert_as_described, bounded
@@ -58,8 +57,8 @@ def test_a_response_is_as_documented(case, gateway):
     ("path", "example"),
     [
         *product(("/v1/chat/completions", "/v2/chat/completions"), CHATS.values()),
-        *product(("/v1/messages",), openapi_messages.EXAMPLES.values()),
-        *product(("/v1/responses",), openapi_responses.EXAMPLES.values()),
+        *product(("/v1/messages",), MESSAGES.values()),
+        *product(("/v1/responses",), RESPONSES.values()),
     ],
 )
 def test_an_example_works_when_sent(path, example, gateway):
