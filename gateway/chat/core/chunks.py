@@ -12,6 +12,7 @@ import orjson
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import InvalidRequestError, UpstreamServiceError
 from gateway.chat.core.failures import failure_in, is_failure, replaces_answer
+from gateway.chat.core.json_parts import mapping
 from gateway.chat.core.usage_tokens import Usage
 
 MODEL_KEY = b'"model"'
@@ -53,15 +54,20 @@ def rename(payload: bytes, model: str) -> bytes:
 
     Raises UpstreamServiceError.
     """
+    return rename_only(payload, model) or dump({**parse(payload), "model": model})
+
+
+def rename_only(payload: bytes, model: str) -> bytes | None:
+    """Return JSON with another name in its only member `model`, at any depth; None for other JSON."""
     match = MODEL.search(payload)
     if (
-        match is not None
-        and payload.count(MODEL_KEY) == 1
-        and payload[match.start() - 1] != BACKSLASH
+        match is None
+        or payload.count(MODEL_KEY) != 1
+        or payload[match.start() - 1] == BACKSLASH
     ):
-        start, end = match.span(1)
-        return payload[:start] + orjson.dumps(model) + payload[end:]
-    return dump({**parse(payload), "model": model})
+        return None
+    start, end = match.span(1)
+    return payload[:start] + orjson.dumps(model) + payload[end:]
 
 
 def understand(value: dict[str, Any]) -> Chunk:
@@ -84,11 +90,15 @@ def understand(value: dict[str, Any]) -> Chunk:
 
 def usage_in(value: Mapping[str, Any]) -> Usage | None:
     """Return the usage of a response or chunk: Kimi's is in its choice, Groq's in `x_groq`."""
-    choices = value.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    places = (value, first, value.get("x_groq"))
-    usages = (Usage.read(p.get("usage")) for p in places if isinstance(p, dict))
+    places = (value, first_choice(value), mapping(value.get("x_groq")))
+    usages = (Usage.read(place.get("usage")) for place in places)
     return next((usage for usage in usages if usage is not None), None)
+
+
+def first_choice(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the first choice of a response or chunk; an empty one if there is none."""
+    choices = value.get("choices")
+    return mapping(choices[0]) if isinstance(choices, list) and choices else {}
 
 
 def _is_finish(choice: Any) -> bool:

@@ -13,6 +13,7 @@ from webhooks_core.web.errors import TooManyRequestsError
 
 PACIFIC = ZoneInfo("America/Los_Angeles")
 INTERNAL = "Internal error occurred. Our team has been notified."
+MAX_TEXT = 500  # of what a client sent and gets back
 UPSTREAM = "Upstream service error for request_id {request_id}"
 
 
@@ -51,13 +52,13 @@ class InvalidRequestError(ChatError):
 
 
 class UnsupportedRequestError(ChatError):
-    """The endpoint does not support the request; the message says what.
+    """The endpoint does not support the request; the message says what, which a client may have sent.
 
     `fields` are those of the request that can be left out instead.
     """
 
-    def __init__(self, *args: object, fields: Iterable[str] = ()) -> None:
-        super().__init__(*args)
+    def __init__(self, what: str, *, fields: Iterable[str] = ()) -> None:
+        super().__init__(what[:MAX_TEXT])
         self.fields = frozenset(fields)
 
 

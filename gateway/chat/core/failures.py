@@ -15,7 +15,7 @@ from gateway.chat.core.errors import (
     UpstreamError,
     UpstreamServiceError,
 )
-from gateway.chat.core.json_parts import mapping
+from gateway.chat.core.json_parts import mapping, objects
 
 REFUSAL_STATUSES = frozenset({400, 413, 422})
 REFUSAL_TYPES = frozenset(
@@ -102,7 +102,7 @@ def failure_in(
     return failure
 
 
-def is_too_long(error: ChatError) -> bool:
+def is_too_long(error: BaseException) -> bool:
     """Return True if an upstream refused a request because it exceeds the model's context."""
     if not isinstance(error, InvalidValueError | InvalidRequestError):
         return False
@@ -115,9 +115,8 @@ def is_too_long(error: ChatError) -> bool:
 def _error(value: Any) -> Any:
     """Return the object that describes the error: within the JSON, or all of it."""
     fields = mapping(value)
-    choices = fields.get("choices")
-    inner = choices if isinstance(choices, list) else []
-    errors = [mapping(item).get("error") for item in (fields, *inner)]
+    inner = objects(fields.get("choices"))
+    errors = [item.get("error") for item in (fields, *inner)]
     candidates = (*errors, fields.get("base_resp"))
     return next((item for item in candidates if item and isinstance(item, dict)), value)
 

@@ -82,7 +82,7 @@ class MessagesFormat(ApiFormat):
                 headers["Retry-After"] = pause
         if upstream.status in LASTING:
             headers["x-should-retry"] = "false"
-        if isinstance(error, errors.ChatError) and is_too_long(error):
+        if is_too_long(error):
             detail = f"{TOO_LONG}: {detail}" if TOO_LONG not in str(detail) else detail
         return status, self.error(status, detail), headers
 

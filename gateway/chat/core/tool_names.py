@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gateway.chat.core.json_parts import member, objects
+
 TOOLS = ("tools", "functions")
 MAX_NAME = 128
 
@@ -15,11 +17,8 @@ def tool_names(body: Mapping[str, Any]) -> Iterator[str]:
     A tool that the upstream has itself is named by its type.
     """
     for key in TOOLS:
-        tools = body.get(key)
-        for tool in tools if isinstance(tools, list) else ():
-            if isinstance(tool, dict):
-                function = tool.get("function")
-                inner = function.get("name") if isinstance(function, dict) else None
-                name = inner or tool.get("name") or tool.get("type")
-                if isinstance(name, str):
-                    yield name[:MAX_NAME]
+        for tool in objects(body.get(key)):
+            inner = member(tool, "function", "name")
+            name = inner or tool.get("name") or tool.get("type")
+            if isinstance(name, str):
+                yield name[:MAX_NAME]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any
 
+from gateway.chat.core.json_parts import mapping
+
 CHARACTERS_PER_TOKEN = 4
 # The maximum of a column; an upstream that reports more is wrong.
 MAX_TOKENS = 2**31 - 1
@@ -83,10 +85,10 @@ class Usage:
             prompt = max(0, total - completion)
         completion = max(completion, total - prompt)
         is_reported = completion > 0 or value.get("completion_tokens") is not None
-        inputs, outputs = (_mapping(value.get(name)) for name in DETAILS)
+        inputs, outputs = (mapping(value.get(name)) for name in DETAILS)
         cached = min(_first(CACHED, inputs, value), prompt)
         hour = _first(
-            HOUR, *(_mapping(i.get(n)) for i in (inputs, value) for n in WRITES)
+            HOUR, *(mapping(i.get(n)) for i in (inputs, value) for n in WRITES)
         )
         written = min(max(_first(WRITTEN, inputs, value), hour), prompt - cached)
         reasoning = _first(("reasoning_tokens",), outputs)
@@ -160,10 +162,6 @@ def _first(names: Iterable[str], *places: Mapping[str, Any]) -> int:
     """Return the first number above 0 that has one of the names in one of the places."""
     numbers = (count(place.get(name)) for name in names for place in places)
     return next(filter(None, numbers), 0)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def estimate(characters: int) -> int:

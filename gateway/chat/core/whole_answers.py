@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.failures import replaces_answer
-from gateway.chat.core.json_parts import objects
+from gateway.chat.core.json_parts import mapping, objects
 
 Event = dict[str, Any]
 # The members of a message's block that come in deltas: the type of a delta, its member, and
@@ -80,8 +80,8 @@ def _chunks(completion: Mapping[str, Any]) -> Iterator[Event]:
 
 def _said(choice: Mapping[str, Any]) -> Event:
     rest = {**choice, "finish_reason": None}
-    message = rest.pop("message", None)
-    return {**rest, "delta": with_numbers(message) if isinstance(message, dict) else {}}
+    message = mapping(rest.pop("message", None))
+    return {**rest, "delta": with_numbers(message)}
 
 
 def with_numbers(message: Mapping[str, Any]) -> Mapping[str, Any]:

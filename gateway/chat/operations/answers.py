@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
-from gateway.chat.core.json_parts import objects
+from gateway.chat.core.json_parts import mapping, objects
 from gateway.chat.core.whole_answers import with_numbers
 
 # What some servers write in place of OpenAI's finish reasons: Mistral, Gemini, GLM.
@@ -43,7 +43,7 @@ def said_in(choice: Mapping[str, Any]) -> Mapping[str, Any]:
     delta, message = choice.get("delta"), choice.get("message")
     if delta and isinstance(delta, dict):
         return delta
-    return with_numbers(message) if isinstance(message, dict) else {}
+    return with_numbers(mapping(message))
 
 
 def texts_of(content: Any) -> Iterator[str]:
@@ -84,8 +84,7 @@ def calls_in(said: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def function_of(call: Mapping[str, Any]) -> tuple[str, str]:
     """Return the name and the arguments of a call or a part; Ollama sends an object."""
-    function = call.get("function")
-    function = function if isinstance(function, dict) else {}
+    function = mapping(call.get("function"))
     name, arguments = function.get("name"), function.get("arguments")
     if isinstance(arguments, dict):
         arguments = json_numbers.dumps(arguments).decode()

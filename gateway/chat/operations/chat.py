@@ -10,6 +10,7 @@ from typing import Any
 from gateway.chat.core import chunks, failures, json_numbers, off_loop
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import UpstreamServiceError
+from gateway.chat.core.json_parts import objects
 from gateway.chat.core.usage_tokens import text_length
 from gateway.chat.operations.base import Operation
 from gateway.chat.streaming.opened import OpenedStream
@@ -87,7 +88,7 @@ def _note_usage(context: ChatContext, value: Mapping[str, Any]) -> None:
     if usage is not None and usage.completion_tokens is None:
         choices = value.get("choices")
         if isinstance(choices, list):
-            messages = [c.get("message") for c in choices if isinstance(c, dict)]
+            messages = [choice.get("message") for choice in objects(choices)]
             context.completion_characters = text_length(messages)
         else:
             context.usage = replace(usage, completion_tokens=0)

@@ -7,6 +7,7 @@ from typing import Any
 from gateway.chat.core import chunks, json_numbers
 from gateway.chat.core.chunks import Chunk, Template
 from gateway.chat.core.formats import ApiFormat
+from gateway.chat.core.json_parts import objects
 from gateway.chat.core.model_request import ModelRequest
 from gateway.chat.core.sse import DONE, frame
 from gateway.chat.core.usage_tokens import text_length
@@ -57,21 +58,20 @@ class ChunkTransformer(Transformer):
             self._template = Template.learn(payload, rewritten)
 
     def _note_choices(self, choices: Any) -> None:
-        for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict):
-                index = choice.get("index")
-                number = index if isinstance(index, int) else 0
-                length = text_length(choice.get("delta"))
-                self.characters += length
-                if choice.get("finish_reason"):
-                    self._finished_choices.add(number)
-                    self._unfinished_choices.discard(number)
-                    self._resumed_choices.discard(number)
-                    self._template = None  # what follows is to be noted
-                elif number not in self._finished_choices:
-                    self._unfinished_choices.add(number)
-                elif length:
-                    self._resumed_choices.add(number)
+        for choice in objects(choices):
+            index = choice.get("index")
+            number = index if isinstance(index, int) else 0
+            length = text_length(choice.get("delta"))
+            self.characters += length
+            if choice.get("finish_reason"):
+                self._finished_choices.add(number)
+                self._unfinished_choices.discard(number)
+                self._resumed_choices.discard(number)
+                self._template = None  # what follows is to be noted
+            elif number not in self._finished_choices:
+                self._unfinished_choices.add(number)
+            elif length:
+                self._resumed_choices.add(number)
 
     def _add_usage(self, chunk: Chunk, payload: bytes) -> None:
         if self._held is not None:

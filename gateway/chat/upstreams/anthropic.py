@@ -26,6 +26,7 @@ from gateway.chat.core.errors import (
     UnsupportedRequestError,
     UpstreamServiceError,
 )
+from gateway.chat.core.json_parts import objects
 from gateway.chat.core.model_request import dump
 from gateway.chat.core.sse import DONE, MAX_EVENT_BYTES
 from gateway.chat.upstreams import http, messages
@@ -133,7 +134,7 @@ def completion(body: bytes) -> bytes:
         raise UpstreamServiceError("the response is not a message")
     usage = MessageUsage()
     usage.add(message.get("usage"))
-    blocks = [block for block in content if isinstance(block, dict)]
+    blocks = objects(content)
     text = _join(block.get("text") for block in blocks if block.get("type") == "text")
     calls = [_tool_call(block) for block in blocks if block.get("type") == "tool_use"]
     choice = {

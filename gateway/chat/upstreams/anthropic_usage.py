@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from gateway.chat.core import usage_tokens
+from gateway.chat.core.json_parts import mapping, member
 
 WRITTEN, CACHED = "cache_creation_input_tokens", "cache_read_input_tokens"
 COUNTS = ("input_tokens", "output_tokens", WRITTEN, CACHED)
@@ -59,19 +59,13 @@ class MessageUsage:
 
 def _counts(value: Any) -> dict[str, int]:
     """Return the numbers that the API reports, with those within `cache_creation` and details."""
-    counts = value if isinstance(value, dict) else {}
     numbers = {
-        **counts,
-        HOUR: _inner(counts, "cache_creation").get(HOUR),
-        THINKING: _inner(counts, "output_tokens_details").get(THINKING),
+        **mapping(value),
+        HOUR: member(value, "cache_creation", HOUR),
+        THINKING: member(value, "output_tokens_details", THINKING),
     }
     return {
         name: usage_tokens.count(numbers[name]) or 0
         for name in (*COUNTS, HOUR, THINKING)
         if numbers.get(name) is not None
     }
-
-
-def _inner(counts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    inner = counts.get(name)
-    return inner if isinstance(inner, dict) else {}

@@ -12,6 +12,7 @@ import aiohttp
 import orjson
 
 from gateway.chat.core.errors import UnsupportedRequestError
+from gateway.chat.core.json_parts import objects
 from gateway.chat.core.sse import DONE
 from gateway.chat.upstreams.base import Job
 
@@ -95,14 +96,10 @@ def _last_text(body: Any) -> str:
 
 def _texts(body: Any) -> Iterator[str]:
     """Yield the text of each message of OpenAI's shape."""
-    messages = body.get("messages")
-    for message in messages if isinstance(messages, list) else []:
-        content = message.get("content") if isinstance(message, dict) else None
+    for message in objects(body.get("messages")):
+        content = message.get("content")
         if isinstance(content, str):
             yield content
         elif isinstance(content, list):
-            yield "".join(
-                part["text"]
-                for part in content
-                if isinstance(part, dict) and isinstance(part.get("text"), str)
-            )
+            texts = (part.get("text") for part in objects(content))
+            yield "".join(text for text in texts if isinstance(text, str))

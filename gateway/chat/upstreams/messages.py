@@ -113,7 +113,7 @@ def _refuse_untranslatable(body: Mapping[str, Any]) -> None:
         text = ", ".join(ALTERNATIVES.get(name, name) for name in others)
         # Tools are never left out.
         fields = [name for name in others if name not in ALTERNATIVES]
-        raise UnsupportedRequestError(text[:500], fields=fields)
+        raise UnsupportedRequestError(text, fields=fields)
     options = object_in(body, "stream_options")
     if options.get("include_obfuscation") is False:
         options = {**options, "include_obfuscation": None}
@@ -127,7 +127,7 @@ def refuse_others_of(
     try:
         refuse_others(value, known, field)
     except UnsupportedRequestError as error:
-        raise UnsupportedRequestError(*error.args, fields={field}) from None
+        raise UnsupportedRequestError(str(error), fields={field}) from None
 
 
 def _lengths(body: Mapping[str, Any], way: str) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def service_tier(tier: Any, names: Mapping[str, str]) -> dict[str, Any]:
     if tier is None:
         return {}
     if not isinstance(tier, str) or tier not in names:
-        text = f"service_tier {tier}"[:500]
+        text = f"service_tier {tier}"
         raise UnsupportedRequestError(text, fields={"service_tier"})
     return {"service_tier": names[tier]}
 
@@ -273,7 +273,7 @@ def _tool(tool: Any) -> dict[str, Any]:
             }
             return with_cache_control(with_cache_control(translated, function), tool)
         case {"type": str(kind)} if kind != "function":
-            raise UnsupportedRequestError(f"tools of the type {kind}"[:500])
+            raise UnsupportedRequestError(f"tools of the type {kind}")
     raise InvalidValueError("tools: each must be a function with a name.")
 
 
@@ -293,7 +293,7 @@ def _tool_choice(choice: Any) -> dict[str, Any]:
         case {"type": "function", "function": {"name": str(name)}}:
             return {"type": "tool", "name": name}
         case {"type": str(kind)}:
-            raise UnsupportedRequestError(f"tool_choice of the type {kind}"[:500])
+            raise UnsupportedRequestError(f"tool_choice of the type {kind}")
     raise InvalidValueError("tool_choice: not one of OpenAI's forms.")
 
 
@@ -309,6 +309,6 @@ def _format(body: Mapping[str, Any]) -> dict[str, Any] | None:
         case {"type": "json_schema"}:
             raise InvalidValueError("response_format: a json_schema needs its schema.")
         case {"type": str(kind)}:
-            text = f"response_format {kind}"[:500]
+            text = f"response_format {kind}"
             raise UnsupportedRequestError(text, fields={"response_format"})
     raise InvalidValueError("response_format: must be an object with a type.")

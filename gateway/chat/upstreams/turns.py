@@ -54,7 +54,7 @@ def refuse_others(value: Mapping[str, Any], known: Collection[str], where: str) 
     """Raise UnsupportedRequestError for fields with a value whose names are not known."""
     others = [name for name in value if name not in known and not is_empty(value[name])]
     if others:
-        raise UnsupportedRequestError(f"{where}: {', '.join(others)}"[:500])
+        raise UnsupportedRequestError(f"{where}: {', '.join(others)}")
 
 
 def is_empty(value: Any) -> bool:
@@ -78,7 +78,7 @@ def _role(message: Any) -> str:
     role: str = message["role"]
     if role not in FIELDS:
         other = "; use tool" if role == "function" else ""
-        raise UnsupportedRequestError(f"messages with the role {role}{other}"[:500])
+        raise UnsupportedRequestError(f"messages with the role {role}{other}")
     refuse_others(message, FIELDS[role], f"messages with the role {role}")
     return role
 
@@ -197,7 +197,7 @@ def _block(role: str, part: Any) -> Block:
         raise InvalidValueError("messages: a part of the content has no type.")
     kind = part["type"]
     if kind not in PARTS:
-        raise UnsupportedRequestError(f"content of the type {kind}"[:500])
+        raise UnsupportedRequestError(f"content of the type {kind}")
     roles, translate = PARTS[kind]
     if role not in roles:
         where = f"content of the type {kind} in messages with the role {role}"
@@ -266,7 +266,7 @@ def _document(url: str) -> dict[str, str]:
             return {"type": "base64", "media_type": media_type, "data": data}
         case "text/plain":
             return {"type": "text", "media_type": media_type, "data": _decoded(data)}
-    raise UnsupportedRequestError(f"files of the type {media_type}"[:500])
+    raise UnsupportedRequestError(f"files of the type {media_type}")
 
 
 def _decoded(data: str) -> str:
@@ -302,7 +302,7 @@ def _tool_use(call: Any) -> Block:
             arguments = arguments_of(function.get("arguments"))
             return {"type": "tool_use", "id": key, "name": name, "input": arguments}
         case {"type": str(kind)} if kind != "function":
-            raise UnsupportedRequestError(f"tool calls of the type {kind}"[:500])
+            raise UnsupportedRequestError(f"tool calls of the type {kind}")
     raise InvalidValueError("messages: a tool call needs id, name and arguments.")
 
 

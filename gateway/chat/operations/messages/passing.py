@@ -15,6 +15,7 @@ from gateway.chat.core.errors import (
     InvalidRequestError,
     UpstreamServiceError,
 )
+from gateway.chat.core.json_parts import member
 from gateway.chat.core.messages_format import STATUSES, frame, frame_raw
 from gateway.chat.core.model_request import dump
 from gateway.chat.core.sse import BlockReader, data_of
@@ -122,14 +123,8 @@ def _renamed(raw: bytes, message: Mapping[str, Any], model: str) -> bytes:
 def _failure(payload: bytes, event: Mapping[str, Any]) -> ChatError:
     """Return the failure that JSON with status 200 reports; its client gets it as it is."""
     failure = failures.failure_in(event, refusal=InvalidRequestError)
-    error = event.get("error")
-    kind = error.get("type") if isinstance(error, dict) else None
-    response: tuple[int, bytes, dict[str, str]] = (
-        STATUSES.get(str(kind), 500),
-        payload,
-        {},
-    )
-    failure.upstream = replace(failure.upstream, response=response)
+    status = STATUSES.get(str(member(event, "error", "type")), 500)
+    failure.upstream = replace(failure.upstream, response=(status, payload, {}))
     return failure
 
 
@@ -194,10 +189,8 @@ class PassedStream(MessageEvents):
         self.usage = Usage.reported(self._counts.as_openai())
         if message.get("model", self._model) == self._model:
             return block
-        match = chunks.MODEL.search(block)
-        if match is not None and block.count(chunks.MODEL_KEY) == 1:
-            start, end = match.span(1)
-            return block[:start] + json_numbers.dumps(self._model) + block[end:]
+        if renamed := chunks.rename_only(block, self._model):
+            return renamed
         message["model"] = self._model
         return frame(event).removesuffix(b"\n\n")
 

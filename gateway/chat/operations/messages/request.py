@@ -62,13 +62,13 @@ def _refuse_untranslatable(body: Mapping[str, Any]) -> None:
         and value not in WITHOUT_EFFECT.get(name, ())
     ]
     if others:
-        raise UnsupportedRequestError(", ".join(others)[:500], fields=others)
+        raise UnsupportedRequestError(", ".join(others), fields=others)
     edits = object_in(body, "context_management").get("edits")
     for edit in edits if isinstance(edits, list) else ():
         # Thinking of earlier turns is not sent anyway.
         kind = str(edit.get("type")) if isinstance(edit, dict) else ""
         if not kind.startswith("clear_thinking_"):
-            text = f"context_management: {kind}"[:500]
+            text = f"context_management: {kind}"
             raise UnsupportedRequestError(text, fields={"context_management"})
     if (number := turns.marked(body)) > MAX_MARKED:
         raise InvalidValueError(
@@ -117,6 +117,6 @@ def _format(body: Mapping[str, Any]) -> dict[str, Any]:
             named = {"name": "output", "schema": schema, "strict": True}
             return {"response_format": {"type": "json_schema", "json_schema": named}}
         case {"type": str(kind)} if kind != "json_schema":
-            text = f"output_config: format {kind}"[:500]
+            text = f"output_config: format {kind}"
             raise UnsupportedRequestError(text, fields={"output_config"})
     raise InvalidValueError("output_config: a json_schema needs its schema.")

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gateway.chat.core.chunks import first_choice
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.operations import answers
 from gateway.chat.operations.carried import CALL, DETAILS
@@ -32,9 +33,7 @@ def message(
 
     Raises as answers.finish_reason() does.
     """
-    choices = completion.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    choice = first if isinstance(first, dict) else {}
+    choice = first_choice(completion)
     blocks = list(_blocks(answers.said_in(choice), ids))
     is_call = any(block["type"] == "tool_use" for block in blocks)
     return {

@@ -7,6 +7,7 @@ from typing import Any
 
 from gateway.chat.core import chunks
 from gateway.chat.core.chunks import Chunk, Template
+from gateway.chat.core.json_parts import objects
 from gateway.chat.core.messages_format import frame
 from gateway.chat.core.usage_tokens import Usage, estimate
 from gateway.chat.operations import answers
@@ -51,9 +52,7 @@ class MessageStream(MessageEvents):
         self.chunks += 1
         if chunk.usage is not None:
             self.usage = chunk.usage.at_least(self.usage)
-        choices = chunk.value.get("choices")
-        first = choices[0] if isinstance(choices, list) and choices else None
-        if isinstance(first, dict):
+        if first := chunks.first_choice(chunk.value):
             before = len(self._ready)
             self._add_choice(first)
             is_alone = chunk.usage is None and not first.get("finish_reason")
@@ -101,8 +100,7 @@ class MessageStream(MessageEvents):
             signature = response.SIGNATURES.get(name, "")
             block = self._add_text("thinking", text, signature)
             block.details += details if isinstance(details, list) else ()
-        parts = delta.get("thinking_blocks")
-        for part in parts if isinstance(parts, list) else ():
+        for part in objects(delta.get("thinking_blocks")):
             match part:
                 case {"type": "redacted_thinking", "data": str(data)}:
                     self._blocks.add(Block("redacted_thinking", data=data), "")

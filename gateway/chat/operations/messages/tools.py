@@ -102,7 +102,7 @@ def _blocks(turns: Any) -> Iterator[Mapping[str, Any]]:
 def _function(tool: Any) -> dict[str, Any]:
     match tool:
         case {"type": str(kind)} if kind != "custom":
-            raise UnsupportedRequestError(f"tools of the type {kind}"[:500])
+            raise UnsupportedRequestError(f"tools of the type {kind}")
         case {"name": str(name), "input_schema": dict(schema)}:
             others = {n: v for n, v in tool.items() if v is not False}
             refuse_others(others, FIELDS, "tools")

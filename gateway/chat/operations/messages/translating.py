@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from gateway.chat.core import chunks, off_loop
 from gateway.chat.core.context import ChatContext
+from gateway.chat.core.json_parts import objects
 from gateway.chat.core.usage_tokens import Usage, estimate, prompt_length, text_length
 from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.chat import checked
@@ -36,7 +37,7 @@ async def complete(upstream: Upstream, job: Job, context: ChatContext) -> bytes:
 
 def _message(context: ChatContext, body: bytes, ids: CallIds) -> bytes:
     completion = checked(context, body, "choices")
-    messages = [c.get("message") for c in completion["choices"] if isinstance(c, dict)]
+    messages = [choice.get("message") for choice in objects(completion["choices"])]
     context.completion_characters = text_length(messages[:1])
     usage = context.usage or Usage(estimate(prompt_length(context.request.body)), None)
     if usage.completion_tokens is None:

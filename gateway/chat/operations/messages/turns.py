@@ -89,7 +89,7 @@ def _joined(texts: Iterable[str]) -> str:
 
 def _text(block: Mapping[str, Any]) -> str:
     if block["type"] != "text":
-        raise UnsupportedRequestError(f"blocks of the type {block['type']}"[:500])
+        raise UnsupportedRequestError(f"blocks of the type {block['type']}")
     refuse_others(block, (*WITHOUT_EFFECT, "text", "citations"), "text")
     return _string(block, "text")
 
@@ -148,7 +148,7 @@ def _parts(block: Mapping[str, Any]) -> list[Part]:
     kind = block["type"]
     translate = PARTS.get(kind)
     if translate is None:
-        raise UnsupportedRequestError(f"blocks of the type {kind}"[:500])
+        raise UnsupportedRequestError(f"blocks of the type {kind}")
     return translate(block)
 
 
@@ -171,7 +171,7 @@ def _image(block: Mapping[str, Any]) -> list[Part]:
 def _unknown_source(where: str, source: Any) -> Exception:
     if isinstance(source, dict) and isinstance(source.get("type"), str):
         kind = f"{where} with a source of the type {source['type']}"
-        return UnsupportedRequestError(kind[:500])
+        return UnsupportedRequestError(kind)
     return InvalidValueError(f"messages: {where} needs its source.")
 
 

@@ -13,6 +13,7 @@ import orjson
 
 from gateway.chat.core import chunks, json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
+from gateway.chat.core.json_parts import objects
 from gateway.chat.core.sse import MAX_EVENT_BYTES
 from gateway.chat.core.usage_tokens import Usage, text_length
 from gateway.chat.operations import answers, carried
@@ -109,11 +110,10 @@ class ResponseEvents(Transformer):
         self.chunks += chunk.is_known
         if chunk.usage is not None:
             self.usage = chunk.usage.at_least(self.usage)
-        choices = chunk.value.get("choices")
         if chunk.is_known:
             self._begin()
-        for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict) and choice.get("index", 0) in (0, None):
+        for choice in objects(chunk.value.get("choices")):
+            if choice.get("index", 0) in (0, None):
                 self._read_choice(choice)
 
     def _read_choice(self, choice: Mapping[str, Any]) -> None:
@@ -321,7 +321,7 @@ class ResponseEvents(Transformer):
         if own is None or any(own == call.own for call in self._calls.values()):
             own = f"call_{key}"
         call_id = self._carrier.call_id(own, given.get("extra"))
-        call = OpenCall(key, place, own, call_id, tool)
+        call = OpenCall(key, place, own=own, call_id=call_id, tool=tool)
         self._calls[index] = self._last_call = call
         self._added(result.call_item(key, call_id, tool, "", "in_progress"))
         self._continue_call(call, given["arguments"])

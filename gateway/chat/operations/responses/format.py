@@ -47,7 +47,7 @@ class ResponsesFormat(ApiFormat):
         the conversation, but ends at a status.
         """
         table = errors.naming(table, error)
-        is_too_long = isinstance(error, ChatError) and failures.is_too_long(error)
+        is_too_long = failures.is_too_long(error)
         if is_too_long and self.bound is not None:
             self.bound.context.error_status, text = 400, str(error)
             event = self.bound.stream.failed(error_of(error, 400, text))
@@ -71,7 +71,7 @@ RESPONSES = ResponsesFormat()
 def error_of(error: BaseException, status: int, message: str) -> dict[str, Any]:
     """Return the `error` of a response that failed, with a code that clients know."""
     upstream = getattr(error, "upstream", ChatError.upstream)
-    if isinstance(error, ChatError) and failures.is_too_long(error):
+    if failures.is_too_long(error):
         code = TOO_LONG
     elif given := upstream.fields.get("code"):
         code = given

@@ -19,7 +19,6 @@ ROLES = {
     "system": "system",
     "developer": "system",
 }
-MAX_TEXT = 500
 NO_ARGUMENTS = "{}"  # an empty text is no JSON, and some servers read it
 
 
@@ -87,7 +86,7 @@ class Conversation:
             raise InvalidValueError("input: each item needs a type or a role.")
         read = READERS.get(kind)
         if read is None:
-            raise UnsupportedRequestError(f"input of the type {kind}"[:MAX_TEXT])
+            raise UnsupportedRequestError(f"input of the type {kind}")
         read(self, item)
 
     def _flush(self) -> None:
@@ -113,7 +112,7 @@ class Conversation:
     def add_message(self, item: Mapping[str, Any]) -> None:
         role, content = ROLES.get(str(item.get("role"))), item.get("content")
         if role is None:
-            raise UnsupportedRequestError(f"the role {item.get('role')}"[:MAX_TEXT])
+            raise UnsupportedRequestError(f"the role {item.get('role')}")
         if role == "assistant":
             self._say(content)
             return
@@ -210,7 +209,7 @@ def _part(part: Any) -> dict[str, Any]:
             names = ", ".join(_given(part, ("file_id", "file_url"))) or "no data"
             raise UnsupportedRequestError(f"{kind}: {names}")
         case {"type": str(kind)}:
-            raise UnsupportedRequestError(f"content of the type {kind}"[:MAX_TEXT])
+            raise UnsupportedRequestError(f"content of the type {kind}")
     raise InvalidValueError("input: a part of the content has no type.")
 
 

@@ -37,18 +37,11 @@ class OpenMessage(OpenItem):
     annotations: list[Item] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class OpenCall:
+@dataclass(slots=True, kw_only=True)
+class OpenCall(OpenItem):
     """A call; `own` is the upstream's id of it, `call_id` the client's."""
 
-    key: str
-    place: int
     own: str
     call_id: str
     tool: Tool
-    texts: list[str] = field(default_factory=list)
     is_done: bool = False
-
-    @property
-    def text(self) -> str:
-        return "".join(self.texts)

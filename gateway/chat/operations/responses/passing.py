@@ -12,6 +12,7 @@ from gateway.chat.core.errors import (
     UpstreamError,
     UpstreamServiceError,
 )
+from gateway.chat.core.json_parts import member
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.streaming.transformer import Transformer
 
@@ -56,8 +57,8 @@ class PassedEvents(Transformer):
     def _renamed(self, payload: bytes, response: Mapping[str, Any]) -> bytes:
         if response.get("model", self._model) == self._model:
             return payload
-        if payload.count(chunks.MODEL_KEY) == 1:
-            return chunks.rename(payload, self._model)
+        if renamed := chunks.rename_only(payload, self._model):
+            return renamed
         event = chunks.parse(payload)  # its numbers keep their text
         event["response"]["model"] = self._model
         return chunks.dump(event)
@@ -85,9 +86,7 @@ class PassedEvents(Transformer):
 
 def failure_of(event: Mapping[str, Any]) -> ChatError:
     """Return the failure that an event or a response reports."""
-    response = event.get("response")
-    error = response.get("error") if isinstance(response, dict) else None
-    error = error or event.get("error") or event
+    error = member(event, "response", "error") or event.get("error") or event
     known = failures.failure_in({"error": error}, refusal=InvalidRequestError)
     code = known.upstream.fields.get("code")
     if code in REFUSALS and isinstance(known, UpstreamServiceError):

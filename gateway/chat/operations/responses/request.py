@@ -88,7 +88,7 @@ def _refuse_stateful(body: Mapping[str, Any], entry: ModelEntry) -> None:
         and not (name == "store" and entry.drop_params is True)
     ]
     if refused:
-        raise UnsupportedRequestError(", ".join(refused).replace("True", "true")[:500])
+        raise UnsupportedRequestError(", ".join(refused).replace("True", "true"))
 
 
 def _with_tools(

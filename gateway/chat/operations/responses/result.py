@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from gateway.chat.core import json_numbers
-from gateway.chat.core.json_parts import objects
+from gateway.chat.core.json_parts import mapping, objects
 from gateway.chat.core.usage_tokens import Usage, estimate
 from gateway.chat.operations.responses.tools import Tool, input_of
 
@@ -174,8 +174,7 @@ def call_item(
 
 
 def citations(annotations: Any) -> list[Item]:
-    items = annotations if isinstance(annotations, list) else []
-    given = (item.get("url_citation") for item in items if isinstance(item, dict))
+    given = [item.get("url_citation") for item in objects(annotations)]
     return [
         {
             "type": "url_citation",
@@ -184,8 +183,7 @@ def citations(annotations: Any) -> list[Item]:
             "start_index": _integer(one.get("start_index")),
             "end_index": _integer(one.get("end_index")),
         }
-        for one in given
-        if isinstance(one, dict)
+        for one in objects(given)
     ]
 
 
@@ -195,8 +193,8 @@ def _integer(value: Any) -> int:
 
 def token_logprobs(logprobs: Any) -> list[Item]:
     """Return the log probabilities of a choice of a chat completion."""
-    content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return [_logprob(token, with_top=True) for token in objects(content)]
+    tokens = objects(mapping(logprobs).get("content"))
+    return [_logprob(token, with_top=True) for token in tokens]
 
 
 def _logprob(token: Mapping[str, Any], *, with_top: bool) -> Item:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.core.json_parts import mapping, objects
 
-MAX_TEXT = 500
 # A custom tool takes a text, which becomes the only parameter of a function.
 INPUT = "input"
 INPUT_SCHEMA = {
@@ -74,8 +74,7 @@ def _add(known: Tools, tool: Any, namespace: str, *, skips_hosted: bool) -> None
                 _add(known, item, name, skips_hosted=skips_hosted)
         case {"type": str(kind)} if kind not in {"function", "custom", "namespace"}:
             if not skips_hosted:
-                text = f"tools of the type {kind}"[:MAX_TEXT]
-                raise UnsupportedRequestError(text)
+                raise UnsupportedRequestError(f"tools of the type {kind}")
         case _:
             raise InvalidValueError("tools: each must be a function with a name.")
 
@@ -122,7 +121,7 @@ def input_of(arguments: str) -> str:
         value = json_numbers.read(arguments.encode())
     except ValueError:
         return arguments
-    text = value.get(INPUT) if isinstance(value, dict) else None
+    text = mapping(value).get(INPUT)
     return text if isinstance(text, str) else arguments
 
 
@@ -146,17 +145,11 @@ def choice(value: Any, tools: Tools) -> Any:
             flat = flat_name(name, namespace if isinstance(namespace, str) else "")
             return {"type": "function", "function": {"name": flat}}
         case {"type": "allowed_tools", "mode": "auto" | "required" as mode}:
-            allowed = set(_names(value.get("tools")))
+            given = [item.get("name") for item in objects(value.get("tools"))]
+            allowed = {name for name in given if isinstance(name, str)}
             kept = [f for f in tools.functions if f["function"]["name"] in allowed]
             tools.functions[:] = kept
             return mode
         case {"type": str(kind)} if kind not in {"function", "custom", "allowed_tools"}:
-            raise UnsupportedRequestError(f"tool_choice of the type {kind}"[:MAX_TEXT])
+            raise UnsupportedRequestError(f"tool_choice of the type {kind}")
     raise InvalidValueError("tool_choice: not one of OpenAI's forms.")
-
-
-def _names(allowed: Any) -> Iterator[str]:
-    items: Sequence[Any] = allowed if isinstance(allowed, list) else []
-    for item in items:
-        if isinstance(item, dict) and isinstance(item.get("name"), str):
-            yield item["name"]
