@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from webhooks_core.models.deliveries import Attempt, AttemptHour, Delivery, Event, Trace
+from webhooks_core.models.deliveries import Attempt, Delivery, Event, Trace
 from webhooks_core.models.dispatchers import DispatcherLease, EngineState, OwnerRemoval
 from webhooks_core.models.endpoints import Endpoint, EndpointQueue, EndpointSecret
-from webhooks_core.models.history import EndpointChange, ReplayJob, SkippedEvent
+from webhooks_core.models.history import (
+    AttemptHour,
+    EndpointChange,
+    ReplayJob,
+    SkippedEvent,
+)
 
 __all__ = [
     "Attempt",

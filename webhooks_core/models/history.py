@@ -1,7 +1,9 @@
-"""What happened to endpoints besides deliveries: changes, skipped events, and replays of many."""
+"""What happened to endpoints: changes, skipped events, replays of many, and sums of attempts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Self
 
 from django.db import models
@@ -136,3 +138,52 @@ class ReplayJob(models.Model):
 
     def __str__(self) -> str:
         return self.public_id
+
+
+# In place of the id of an endpoint, in the sums of all of them.
+ALL_ENDPOINTS = 0
+# The parts of an hour for which there are sums too, as long as charts show them.
+SLOT = timedelta(minutes=5)
+
+
+class AttemptHour(models.Model):
+    """Attempts of an endpoint, or of all, that started within one hour, for charts.
+
+    `latencies` counts them by duration: one number for each of `BOUNDS_MS`, and the last one for
+    longer ones. `slots` has ok, failed and latencies of each SLOT of the hour, by its number.
+    No foreign key in the database: the rows of a removed endpoint expire like all
+    others.
+    """
+
+    endpoint = models.ForeignKey(
+        Endpoint, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
+    )
+    hour = models.DateTimeField()
+    ok = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0)
+    latencies = models.JSONField(default=list)
+    slots = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["endpoint", "hour"], name="attempt_hour_once"
+            )
+        ]
+        indexes = [models.Index(fields=["hour"], name="attempt_hour_age")]
+
+    def __str__(self) -> str:
+        return f"attempts of endpoint {self.endpoint_id} at {self.hour:%Y-%m-%d %H} h"
+
+    def add(self, slot: int, numbers: Sequence[int]) -> None:
+        """Add attempts of one slot: ok, failed, and the latencies."""
+        self.ok += numbers[0]
+        self.failed += numbers[1]
+        self.latencies = _added(self.latencies, numbers[2:])
+        slots = self.slots or {}
+        slots[str(slot)] = _added(slots.get(str(slot), ()), numbers)
+        self.slots = slots
+
+
+def _added(counts: Sequence[int], more: Sequence[int]) -> list[int]:
+    return [sum(pair) for pair in zip(counts or [0] * len(more), more, strict=True)]

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from webhooks_core.models import AttemptHour, Endpoint
-from webhooks_core.models.deliveries import ALL_ENDPOINTS, SLOT
+from webhooks_core.models.history import ALL_ENDPOINTS, SLOT
 from webhooks_core.models.lookups import among
 from webhooks_core.upkeep.stats import BOUNDS_MS
 

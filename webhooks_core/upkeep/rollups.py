@@ -12,7 +12,7 @@ from django.db.models import Count, F, Max, Q
 from django.db.models.functions import TruncMinute
 
 from webhooks_core.models import Attempt, AttemptHour, EngineState
-from webhooks_core.models.deliveries import ALL_ENDPOINTS, SLOT
+from webhooks_core.models.history import ALL_ENDPOINTS, SLOT
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.upkeep.stats import BOUNDS_MS
 

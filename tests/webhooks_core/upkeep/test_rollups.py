@@ -9,7 +9,7 @@ import pytest
 
 from tests.webhooks_core.factories import AttemptFactory, DeliveryFactory
 from webhooks_core.models import AttemptHour, EngineState
-from webhooks_core.models.deliveries import ALL_ENDPOINTS
+from webhooks_core.models.history import ALL_ENDPOINTS
 from webhooks_core.upkeep import rollups
 from webhooks_core.upkeep.stats import BOUNDS_MS
 
