@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 import requests
+from django.core.management import call_command
 
-from tests.running import PATIENCE_S, Running, environment, free_port, running
+from tests.running import PATIENCE_S, environment, running, until
 from tests.signatures import sha256_signature
 from webhooks_core.management.commands.webhooks_listen import Command
-
-pytestmark = pytest.mark.slow
 
 SECRET = "whsec_c2VjcmV0"
 BODY = b'{"id":"evt_1","type":"summary.completed","data":{"title":"\xc3\x84rger"}}'
@@ -33,87 +36,101 @@ def fresh(secret: str = SECRET) -> dict[str, Any]:
     }
 
 
-class Listener:
-    def __init__(self, process: Running, port: int) -> None:
-        self.process = process
-        self.port = port
-        self.url = f"http://127.0.0.1:{port}"
+class Heard(NamedTuple):
+    """What a client returned, and what the command printed meanwhile."""
 
-    def post(self, headers: dict[str, str] | None = None) -> int:
-        url = self.url + "/hook"
-        return requests.post(url, BODY, headers=headers, timeout=PATIENCE_S).status_code
-
-    def raw(self, request: bytes) -> bytes:
-        """Send bytes and return the answer until the end of the connection."""
-        with socket.create_connection(
-            ("127.0.0.1", self.port), timeout=PATIENCE_S
-        ) as client:
-            client.sendall(request)
-            answer = b""
-            while part := client.recv(4096):
-                answer += part
-        return answer
-
-
-@contextmanager
-def listening(*options: str, **variables: str) -> Iterator[Listener]:
-    port = free_port()
-    arguments = ("manage.py", "webhooks_listen", "--port", str(port), *options)
-    with running(*arguments, environment=environment(**variables)) as process:
-        process.wait_for("Listening on")
-        yield Listener(process, port)
-        if process.process.poll() is None:
-            assert process.end() == 0
-        assert "Traceback" not in process.output
+    answer: Any
+    out: str
+    err: str
 
 
 @pytest.fixture
-def listen() -> Iterator[Callable[..., Listener]]:
-    with ExitStack() as stack:
+def listen():
+    """Return a function that runs the command until a client, which gets its URL, has ended."""
+    handlers = {
+        each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)
+    }
 
-        def listen(*options: str, **variables: str) -> Listener:
-            return stack.enter_context(listening(*options, **variables))
+    def listen(client: Callable[[str], object], *options: str) -> Heard:
+        out, err = StringIO(), StringIO()
 
-        yield listen
+        def url() -> str:
+            match = re.search("Listening on (.+?),", out.getvalue() + err.getvalue())
+            return match[1] if match else ""
+
+        def run_client() -> object:
+            try:
+                until(url, "an address")
+                return client(url())
+            finally:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(run_client)
+            arguments = ("webhooks_listen", "--port", "0", *options)
+            call_command(*arguments, stdout=out, stderr=err)
+        return Heard(answer.result(), out.getvalue(), err.getvalue())
+
+    yield listen
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def post(url: str, headers: dict[str, str] | None = None) -> int:
+    return requests.post(url, BODY, headers=headers, timeout=PATIENCE_S).status_code
+
+
+def raw(url: str, request: bytes) -> bytes:
+    """Send bytes and return the answer until the end of the connection."""
+    address = urlsplit(url)
+    with socket.create_connection(
+        (address.hostname, address.port), timeout=PATIENCE_S
+    ) as client:
+        client.sendall(request)
+        answer = b""
+        while part := client.recv(4096):
+            answer += part
+    return answer
 
 
 def test_an_event_is_shown_with_its_ids_its_verification_and_its_body(listen):
-    listener = listen("--secret", "x", "--secret", SECRET)
-    assert listener.post(fresh()) == 204
-    listener.process.wait_for("recording signature verified")
-    assert "✔ summary.completed  evt_1  dlv_1" in listener.process.output
-    assert '  "type": "summary.completed",' in listener.process.output
-    assert listener.post(fresh(secret="other")) == 204
-    listener.process.wait_for("✘ summary.completed")
-    assert listener.process.end() == 0
+    heard = listen(
+        lambda url: [post(url, fresh()), post(url, fresh(secret="other"))],
+        *("--secret", "x", "--secret", SECRET),
+    )
+    assert heard.answer == [204, 204]
+    assert "✔ summary.completed  evt_1  dlv_1" in heard.out
+    assert "recording signature verified" in heard.out
+    assert '  "type": "summary.completed",' in heard.out
+    assert "✘ summary.completed" in heard.out
 
 
 def test_answers_follow_the_given_statuses_and_the_last_one_repeats(listen):
-    listener = listen(
-        "--status", "500", "--status", "404", "--status", "204", "--quiet"
-    )
-    assert [listener.post() for _ in range(4)] == [500, 404, 204, 204]
-    listener.process.wait_for("→ 204")
-    assert '"type"' not in listener.process.output
+    statuses = ("--status", "500", "--status", "404", "--status", "204")
+    heard = listen(lambda url: [post(url) for _ in range(4)], *statuses, "--quiet")
+    assert heard.answer == [500, 404, 204, 204]
+    assert "→ 204" in heard.out
+    assert '"type"' not in heard.out
 
 
-def test_json_is_one_object_a_line_and_an_answer_can_be_late(listen):
-    listener = listen(
-        "--json", "--delay", "2", WEBHOOK_LISTEN_SECRETS=f"other,{SECRET}"
-    )
-    began = time.monotonic()
-    assert listener.post(fresh()) == 204
-    assert time.monotonic() - began > 1.9
-    listener.process.wait_for('"verified"')
-    record = json.loads(next(line for line in listener.process.lines if line[0] == "{"))
+def test_json_is_one_object_a_line_and_an_answer_can_be_late(listen, settings):
+    settings.WEBHOOK_LISTEN_SECRETS = ["other", SECRET]
+    head = b"POST //a/%2F? HTTP/1.1\r\nConnection: close\r\nContent-Length: 2\r\n\r\n"
+
+    def client(url: str) -> float:
+        began = time.monotonic()
+        assert post(url, fresh()) == 204
+        took = time.monotonic() - began
+        assert raw(url, head + b"{}").split()[1] == b"204"
+        return took
+
+    heard = listen(client, "--json", "--delay", "0.2")
+    assert heard.answer >= 0.2
+    record, odd = map(json.loads, heard.out.splitlines())
     assert record["verified"] is True
     assert record["body"] == BODY.decode()
     assert (record["event_id"], record["status"]) == ("evt_1", 204)
-    head = b"POST //a/%2F? HTTP/1.1\r\nConnection: close\r\nContent-Length: 2\r\n\r\n"
-    assert listener.raw(head + b"{}").split()[1] == b"204"
-    listener.process.wait_for("//a")
-    record = json.loads([line for line in listener.process.lines if line[0] == "{"][-1])
-    assert record["path"] == "//a/%2F?"
+    assert odd["path"] == "//a/%2F?"
 
 
 @pytest.mark.parametrize(
@@ -132,42 +149,42 @@ def test_json_is_one_object_a_line_and_an_answer_can_be_late(listen):
     ],
 )
 def test_a_hostile_request_is_refused_and_the_next_one_is_served(
-    listener_of_module, request_, status
+    listen, request_, status
 ):
-    listener = listener_of_module
-    assert listener.raw(request_).split()[1] == status
-    assert listener.post() == 204
-    assert "Traceback" not in listener.process.output
-    assert "\x1b" not in listener.process.output
+    heard = listen(lambda url: (raw(url, request_).split()[1], post(url)))
+    assert heard.answer == (status, 204)
+    assert f"(a request was refused: {status.decode()} " in heard.err
+    assert "\x1b" not in heard.out + heard.err
 
 
-@pytest.fixture(scope="module")
-def listener_of_module() -> Iterator[Listener]:
-    with listening(PYTHONIOENCODING="ascii") as listener:
-        yield listener
-        assert listener.process.end(signal.SIGINT) == 0
+def test_a_broken_connection_does_not_affect_the_next_one(listen):
+    def client(url: str) -> int:
+        address = urlsplit(url)
+        with socket.create_connection((address.hostname, address.port)) as broken:
+            broken.sendall(b"POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n123")
+        return post(url)
+
+    heard = listen(client)
+    assert heard.answer == 204
+    assert "Traceback" not in heard.out + heard.err
 
 
-def test_an_ascii_terminal_is_no_error(listener_of_module):
-    listener_of_module.post(fresh())
-    listener_of_module.process.wait_for("\\xc4rger")
-
-
-def test_a_broken_connection_does_not_affect_the_next_one(listener_of_module):
-    listener = listener_of_module
-    with socket.create_connection(("127.0.0.1", listener.port)) as client:
-        client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n123")
-    assert listener.post() == 204
-    assert "Traceback" not in listener.process.output
-
-
-REFUSED = "'99' is not a status from 200 to 599"
+@pytest.mark.slow
+def test_an_ascii_terminal_is_no_error():
+    variables = environment(PYTHONIOENCODING="ascii")
+    arguments = ("manage.py", "webhooks_listen", "--port", "0")
+    with running(*arguments, environment=variables) as process:
+        process.wait_for("Stop with Ctrl-C")
+        post(process.output.partition("Listening on ")[2].partition(",")[0], fresh())
+        process.wait_for("\\xc4rger")
+        assert process.end(signal.SIGTERM) == 0
+        assert "Traceback" not in process.output
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--status", "99"), REFUSED),
+        (("--status", "99"), "'99' is not a status from 200 to 599"),
         (("--status", "no"), "'no' is not a status"),
         (("--port", "65536"), "'65536' is not a whole number"),
         (("--delay", "-1"), "'-1' is not a number of seconds"),
@@ -180,11 +197,3 @@ def test_an_invalid_option_is_one_clear_line(capsys, options, words):
         Command().run_from_argv(["manage.py", "webhooks_listen", *options])
     assert exit_.value.code != 0
     assert words in capsys.readouterr().err
-
-
-def test_a_refused_command_line_has_no_traceback():
-    arguments = ("manage.py", "webhooks_listen", "--status", "99")
-    with running(*arguments, environment=environment()) as process:
-        assert process.status() != 0
-        assert REFUSED in process.output
-        assert "Traceback" not in process.output
