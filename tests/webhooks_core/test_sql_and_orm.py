@@ -26,6 +26,7 @@ from tests.webhooks_core.random_rows import (
     OWNERS,
     Arguments,
     Row,
+    Tables,
     arguments,
     fill,
     plain,
@@ -320,22 +321,21 @@ def undone_in_queues() -> Iterator[None]:
 def compare(by_sql: Action, by_orm: Action, undo: Undo = undone) -> None:
     """Compare what both return on random rows, and all rows after each call."""
 
-    def nothing(_: Arguments) -> None:
-        pass
+    def outcome(action: Action, given: Arguments) -> tuple[object, Tables]:
+        with undo():
+            return action(given), stored()
 
     effects = 0
     with time_machine.travel(NOW, tick=False):
-        for seed in range(3):
+        for seed in range(2):
             chance = Random(seed)  # noqa: S311 - the same rows in each run
             fill(chance)
+            nothing = None, stored()
             for _ in range(8):
                 given = arguments(chance)
-                outcomes = []
-                for action in (by_sql, by_orm, nothing):
-                    with undo():
-                        outcomes.append((action(given), stored()))
-                assert outcomes[0] == outcomes[1], given
-                effects += outcomes[0] != outcomes[2]
+                done = outcome(by_sql, given)
+                assert done == outcome(by_orm, given), given
+                effects += done != nothing
     assert effects > 1  # two that find and change nothing would be equal too
 
 

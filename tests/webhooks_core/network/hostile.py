@@ -20,7 +20,6 @@ from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 
-TIMEOUT_S = 2.0  # where none comes: long enough for a busy machine to connect
 Behaviour = Callable[[socket.socket, "Hostile"], None]
 
 
@@ -197,13 +196,19 @@ def post(url: str, **fields: Any) -> AttemptResult:
         return send(sender, request_to(url, **fields))
 
 
-def post_in_vain(server: Hostile, **fields: Any) -> AttemptResult:
-    """Make an attempt whose time is over as soon as the server has heard of it."""
+def post_in_vain(url: str, has_come: Callable[[], object]) -> AttemptResult:
+    """Make an attempt whose time is over as soon as it has come to a point."""
     with Sender() as sender:
-        sender.submit([request_to(server.url, **fields)])
-        until(lambda: server.heard, "a request")
-        pass_time(sender)
-        return collected(sender)
+        return send_in_vain(sender, request_to(url), has_come)
+
+
+def send_in_vain(
+    sender: Sender, request: OutgoingRequest, has_come: Callable[[], object]
+) -> AttemptResult:
+    sender.submit([request])
+    until(has_come, "a request")
+    pass_time(sender)
+    return collected(sender)
 
 
 def pass_time(sender: Sender) -> None:
@@ -235,14 +240,9 @@ def send(sender: Sender, request: OutgoingRequest) -> AttemptResult:
 
 
 def collected(sender: Sender) -> AttemptResult:
-    results: list[AttemptResult] = []
-
-    def has_result() -> bool:
-        results.extend(sender.collect(wait_s=0.02))
-        return bool(results)
-
-    until(has_result, "a result")
-    return results[0]
+    """Return the result of the only request that is open."""
+    [result] = sender.collect(wait_s=PATIENCE_S)
+    return result
 
 
 def in_turn(url: str, times: int, **fields: Any) -> list[AttemptResult]:

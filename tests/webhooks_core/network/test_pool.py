@@ -15,10 +15,8 @@ from tests.running import PATIENCE_S
 from tests.webhooks_core.network.hostile import (
     CHUNKED,
     EMPTY,
-    FINE,
     OK,
     Hostile,
-    answering,
     in_turn,
     receive,
     request_to,
@@ -68,6 +66,8 @@ def serving(*responses: bytes) -> Any:
         (NO_CONTENT + b"A: " + b"b" * KEPT_HEADER_BYTES + b"\r\n\r\n", 2),
         (b"HTTP/1.1 303 See\r\nContent-Length: 0\r\n\r\n", 2),
         (b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", 2),
+        (OK + b"no colon\r\n\r\n", 2),
+        (OK + b"A: an unfinished head\r\n", 2),
     ],
 )
 def test_a_connection_is_kept_if_it_can_serve_again(first, connections, monkeypatch):
@@ -80,47 +80,6 @@ def test_a_connection_is_kept_if_it_can_serve_again(first, connections, monkeypa
     assert results[1].status_code
     is_fresh = [result.timings.connected is not None for result in results]
     assert is_fresh == [True, connections == 2]
-
-
-ODD = {
-    "both framings": b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n",
-    "both framings, the other way": b"Content-Length: 2\r\nTransfer-Encoding: x\r\n\r\nok",
-    "a list of lengths": b"Content-Length: 2, 2\r\n\r\nok",
-    "a length twice": b"Content-Length: 2\r\nContent-Length: 2\r\n\r\nok",
-    "two lengths": b"Content-Length: 2\r\nContent-Length: 3\r\n\r\nok",
-    "a negative length": b"Content-Length: -1\r\n\r\n",
-    "an empty length": b"Content-Length:\r\n\r\n",
-    "an endless length": b"Content-Length: " + b"9" * 30 + b"\r\n\r\n",
-    "no colon": b"garbage\r\n\r\n",
-    "no name": b": a\r\n\r\n",
-    "a space in a name": b"A B: c\r\n\r\n",
-    "a space before the colon": b"A : c\r\n\r\n",
-    "a name beyond ASCII": b"\xc3\xa9: c\r\n\r\n",
-    "NUL": b"A: b\0c\r\n\r\n",
-    "bare CR": b"A: b\rC: d\r\n\r\n",
-    "only LF": b"A: b\nContent-Length: x\n\n",
-    "a long header": b"A: " + b"b" * 100_000 + b"\r\n\r\n",
-    "many headers": b"A: b\r\n" * 1000 + b"\r\n",
-    "an unfinished head": b"A: b\r\n",
-    "a broken chunk": b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
-}
-STATUS_LINES = [
-    b"HTTP/1.1 200 OK\r\n",
-    b"HTTP/1.1 205\r\n",
-    b"HTTP/1.0 299 \r\n",
-    b"\r\n" + HINT + b"HTTP/1.1 202 Gr\xc3\xbc\xc3\x9fe\n",
-]
-
-
-@pytest.mark.parametrize("rest", ODD.values(), ids=ODD)
-def test_a_2xx_counts_whatever_follows_and_ends_its_connection(monkeypatch, rest):
-    monkeypatch.setattr(transport, "READ_FOR_S", 0.1)
-    for status_line in STATUS_LINES:
-        for parts in ([status_line + rest], [status_line, rest]):
-            with Hostile(answering(*parts, then="wait")).running() as server:
-                results = in_turn(server.url, 2)
-            assert [(each.outcome, each.error) for each in results] == [FINE[::2]] * 2
-            assert server.accepted == 2
 
 
 def test_connections_are_kept_for_their_owner_alone_and_only_so_many(monkeypatch):
@@ -171,13 +130,13 @@ def bad_to_one_path(chance: random.Random) -> Any:
     return behave
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_a_receiver_does_to_one_owner_never_fails_the_next_one(monkeypatch, seed):
-    monkeypatch.setattr(transport, "READ_FOR_S", 0.1)
+    monkeypatch.setattr(transport, "READ_FOR_S", 0.05)
     behave = bad_to_one_path(random.Random(seed))  # noqa: S311
     with Hostile(behave).running() as server, Sender() as sender:
         bad = request_to(server.url)._replace(owner=("gateway", "first"))
-        bad = bad._replace(timeout_s=0.5)
+        bad = bad._replace(timeout_s=0.1)
         url = server.url.replace("/hook", "/fine")
         fine = request_to(url)._replace(owner=("gateway", "second"))
         for _ in range(25):

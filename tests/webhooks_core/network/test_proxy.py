@@ -20,10 +20,10 @@ from tests.webhooks_core.network.hostile import (
     CONTINUE,
     EMPTY,
     NOT_HTTP,
-    TIMEOUT_S,
     Hostile,
     answering,
     post,
+    post_in_vain,
     request_to,
     send,
 )
@@ -36,7 +36,6 @@ from webhooks_core.network.resolver import guarded_socket
 
 PUBLIC = "93.184.216.34"
 REFUSED = "the egress proxy did not connect (HTTP {})"
-LATE = f"no connection within {TIMEOUT_S:g} s"
 
 
 @pytest.fixture
@@ -156,7 +155,7 @@ def test_failed_tunnels_leave_no_descriptor(egress):
     def fail(times: int) -> None:
         for answer in times * (b"", b"SSH", b"HTTP/1.1 407 No\r\n\r\n", None):
             egress.answer = answer
-            timeout_s = 0.1 if answer is None else TIMEOUT_S
+            timeout_s = 0.1 if answer is None else PATIENCE_S
             request = request_to(f"https://{PUBLIC}/", timeout_s=timeout_s)
             assert send(sender, request).outcome != Outcome.OK
 
@@ -181,7 +180,7 @@ def test_failed_tunnels_leave_no_descriptor(egress):
             (Outcome.CONNECT, None, REFUSED.format(403)),
         ),
         (3 * CONTINUE, (None, None, proxy.NO_ANSWER)),
-        (None, (Outcome.CONNECT, None, LATE)),
+        (None, (Outcome.CONNECT, None, f"no connection within {PATIENCE_S:g} s")),
         (b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", NOT_HTTP),
         (b"HTTP/1.1 407 No\r\n\r\n", (None, None, proxy.UNAUTHORIZED)),
         (b"HTTP/1.1 401 No\r\n\r\n", (None, None, proxy.UNAUTHORIZED)),
@@ -194,9 +193,9 @@ def test_failed_tunnels_leave_no_descriptor(egress):
 def test_an_answer_of_the_proxy_is_the_receivers_failure_or_an_outage_of_ours(
     egress, answer, ending
 ):
-    egress.answer = answer
-    late = {"timeout_s": TIMEOUT_S} if answer is None else {}
-    result = post(f"https://{PUBLIC}/", **late)
+    egress.answer, url = answer, f"https://{PUBLIC}/"
+    is_late = answer is None
+    result = post_in_vain(url, lambda: egress.asked) if is_late else post(url)
     assert (result.outcome, result.status_code, result.error) == ending
 
 
@@ -211,7 +210,7 @@ def test_a_proxy_that_cannot_be_reached_is_an_outage_of_ours(settings, names, ca
         for each in full:  # the queue of the server is full: it drops the next one
             each.setblocking(False)
             each.connect_ex(("127.0.0.1", port))
-        timeout_s = TIMEOUT_S if case == "hangs" else PATIENCE_S
+        timeout_s = 0.1 if case == "hangs" else PATIENCE_S
         result = post(f"https://{PUBLIC}/", timeout_s=timeout_s)
         for each in full:
             each.close()
