@@ -45,6 +45,16 @@ def hanging(clock) -> Endpoint:
     return target
 
 
+def time_out_after(clock, dispatcher: SteppedDispatcher, pauses: list[int]) -> None:
+    """Let a probe time out after each of these pauses in seconds, before which there is none."""
+    for pause in pauses:
+        clock.shift(pause - 1)
+        assert dispatcher.claim() == []
+        clock.shift(1)
+        [probe] = dispatcher.claim()
+        dispatcher.record([probe], timed_out)
+
+
 def test_time_outs_in_a_row_leave_one_probe_at_a_time(clock, hanging):
     assert (hanging.timeouts, hanging.hanging_since) == (4, timezone.now())
     dispatcher = SteppedDispatcher()
@@ -60,30 +70,16 @@ def test_time_outs_in_a_row_leave_one_probe_at_a_time(clock, hanging):
 
 
 def test_the_pauses_between_probes_grow_up_to_the_first_of_the_policy(clock, hanging):
-    dispatcher, pauses = SteppedDispatcher(), []
+    dispatcher = SteppedDispatcher()
     publish_events(9)
-    for _ in range(8):
-        began = timezone.now()
-        while not (probe := dispatcher.claim()):
-            clock.shift(1)
-        pauses.append((timezone.now() - began).total_seconds())
-        dispatcher.record([probe[0]], timed_out)
-    assert pauses == [2, 4, 8, 16, 32, 60, 60, 60]
+    time_out_after(clock, dispatcher, [2, 4, 8, 16, 32, 60, 60, 60])
 
 
 def test_a_retry_is_never_later_than_the_policy_says(clock, hanging):
     """With nothing else due, a delivery's attempts are where they would be anyway."""
     Delivery.objects.filter(attempts=0).delete()
     Delivery.objects.exclude(pk=Delivery.objects.order_by("pk")[0].pk).delete()
-    dispatcher, times = SteppedDispatcher(), []
-    began = timezone.now()
-    for _ in range(7):
-        while not (probe := dispatcher.claim()):
-            clock.shift(1)
-        times.append((timezone.now() - began).total_seconds())
-        began = timezone.now()
-        dispatcher.record([probe[0]], timed_out)
-    assert times == [60, 300, *[900] * 5]
+    time_out_after(clock, SteppedDispatcher(), [60, 300, *[900] * 5])
     assert Delivery.objects.values_list("status", "attempts").get() == (2, 8)
 
 
@@ -105,11 +101,7 @@ def test_another_failure_ends_a_row_of_time_outs_only_before_it_hangs(clock):
 
 def test_the_limit_of_failures_disables_it_as_before(clock, hanging, use_profile):
     use_profile(disable_after=6)
-    dispatcher = SteppedDispatcher()
-    for pause in (2, 4):
-        clock.shift(pause)
-        [probe] = dispatcher.claim()
-        dispatcher.record([probe], timed_out)
+    time_out_after(clock, SteppedDispatcher(), [2, 4])
     hanging.refresh_from_db()
     assert hanging.is_disabled
 
@@ -125,11 +117,8 @@ def test_a_new_url_or_an_operator_ends_it(clock, hanging, change):
 
 def test_waiting_for_a_probe_is_neither_a_repair_nor_lag(clock, hanging):
     dispatcher = SteppedDispatcher()
-    for pause in (2, 4, 8, 16):
-        clock.shift(pause)
-        [probe] = dispatcher.claim()
-        dispatcher.record([probe], timed_out)
-        publish_events(1)
+    publish_events(4)
+    time_out_after(clock, dispatcher, [2, 4, 8, 16])
     assert dispatcher.claim() == []
     dispatcher.finish()
     clock.shift(20)

@@ -96,11 +96,11 @@ def test_every_attempt_moves_last_attempt_at_alone(result_of):
 def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
     use_profile(disable_after=None)
     target = EndpointFactory.create(url=URL, max_in_flight=30)
-    publish_events(30)
+    publish_events(2 * LIMIT)
     dispatcher = SteppedDispatcher()
     dispatcher.record(dispatcher.claim(), failed)
     target.refresh_from_db()
-    assert (target.status, target.consecutive_failures) == (1, 30)
+    assert (target.status, target.consecutive_failures) == (1, 2 * LIMIT)
 
 
 def test_a_claim_that_was_not_tried_leaves_no_trace():
@@ -158,13 +158,7 @@ def test_the_last_failure_is_logged(caplog):
     assert delivery.status == Delivery.Status.FAILED
     assert (delivery.attempts, delivery.next_attempt_at) == (3, None)
     assert Attempt.objects.count() == 3
-    assert [
-        line.msg["event"]
-        for line in caplog.records
-        if line.msg["event"] != "endpoint disabled"
-    ] == ["delivery failed"]
-    facts = next(
-        line.msg for line in caplog.records if line.msg["event"] == "delivery failed"
-    )
+    logged = [line.msg for line in caplog.records]
+    [facts] = [line for line in logged if line["event"] == "delivery failed"]
     assert facts["delivery"] == only_delivery().public_id
     assert facts["endpoint"] == Endpoint.objects.get().public_id

@@ -69,7 +69,7 @@ def test_a_queue_claims_more_after_each_result_that_it_waits_for(
 ):
     use_profile(disable_after=None)
     EndpointFactory.create(max_in_flight=4, **limits)
-    publish_events(40)
+    publish_events(30)
     dispatcher = Noting()
     dispatcher.work()
     for _ in range(20):

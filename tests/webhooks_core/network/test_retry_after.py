@@ -59,7 +59,12 @@ def test_seconds_may_have_any_number_of_digits(value, seconds):
     assert retry_after(value)[0] == seconds
 
 
-@given(st.text() | st.from_regex(r"[SMTW][a-z]+, [0-9]+[ -][A-Z][a-z]{2}[ -][0-9]+ .*"))
+DATES = (
+    r"[SMTW][a-z]{2,5}, [0-9]{1,5}[ -][A-Z][a-z]{2}[ -][0-9]{1,9} [0-9A-Z:.+ -]{0,20}"
+)
+
+
+@given(st.text() | st.from_regex(DATES, fullmatch=True))
 def test_any_text_is_a_pause(value):
     seconds, text = retry_after(value)
     assert seconds >= 0
