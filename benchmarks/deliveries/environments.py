@@ -128,12 +128,12 @@ class Receiver:
         self.stats("reset")
 
     def answered(self, kind: str = "ok") -> int:
-        return int(self.stats()["answered"].get(kind, 0))
+        return int(self.stats("counts")["answered"].get(kind, 0))
 
     def wait_for(self, count: int, kind: str = "ok") -> float:
         """Wait until so many requests were answered; return when the last one was."""
         until(lambda: self.answered(kind) >= count, f"{count} deliveries", every_s=0.05)
-        return float(self.stats()["last"][kind])
+        return float(self.stats("counts")["last"][kind])
 
     def close(self) -> None:
         self._session.close()

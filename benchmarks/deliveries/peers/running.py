@@ -69,11 +69,12 @@ class Runner:
 
     def interrupt(self, place: int) -> int:
         """Kill the worker in mid-run, and start another one; return how many were queued."""
-        count = self._count
+        count, receiver = self._count, self._bench.receiver
         self._queue(count, f"seen/20/{place}", empty=False)
+        before = receiver.answered("seen")
         self._worker.signal(signal.SIGCONT)
         until(
-            lambda: len(self._seen(place)) > count // KILLED_AFTER,
+            lambda: receiver.answered("seen") - before > count // KILLED_AFTER,
             f"a part of {self._name}",
             every_s=0.05,
         )
@@ -110,7 +111,7 @@ class Runner:
 
     def _await(self, count: int) -> float:
         until(lambda: self._is_done(count), f"{count} of {self._name}", every_s=0.05)
-        return float(self._bench.receiver.stats()["last"]["ok"])
+        return float(self._bench.receiver.stats("counts")["last"]["ok"])
 
     def _is_done(self, count: int) -> bool:
         self._worker.check()
