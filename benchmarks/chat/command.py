@@ -60,6 +60,11 @@ class Command(BaseCommand):
             help="measure Signpost with so many processes, too: the column of the "
             "clients' CPU says whether they had a core to themselves",
         )
+        parser.add_argument(
+            "--controls",
+            action="store_true",
+            help="measure Signpost with a budget, and with five rules and the request log, too",
+        )
         results.add_option(parser)
 
     def handle(
@@ -70,14 +75,16 @@ class Command(BaseCommand):
         held: int,
         rounds: int,
         processes: int,
+        controls: bool,
         save: bool,
         **options: Any,
     ) -> None:
         self.seconds, self.rounds = seconds, rounds
         left_out: dict[str, str] = {}
+        variations = peers.Variation.wanted(processes, controls)
         with (
             tempfile.TemporaryDirectory(prefix="bench-chat-") as folder,
-            peers.all_servers(Path(folder), only, left_out, processes) as servers,
+            peers.all_servers(Path(folder), only, left_out, variations) as servers,
         ):
             tables = uvloop.run(self._measure(servers, held))
         for name, reason in left_out.items():

@@ -17,12 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import requests
 from django.conf import settings
 
 from benchmarks.chat.load import Server
+from benchmarks.deliveries.environments import free_port, slug_of
 from benchmarks.deliveries.process_tree import descendants
 from benchmarks.results import PEERS
 
@@ -38,12 +39,6 @@ Asked = Mapping[str, tuple[str, Mapping[str, str]]]
 SAME: Asked = {"messages": (OWN_KIND, {}), "responses": ("bench", {})}
 # None of them sees what this shell says about databases.
 BARE = {k: v for k, v in os.environ.items() if k not in {"DATABASE_URL", "REDIS_URL"}}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -93,19 +88,61 @@ def mock(folder: Path) -> Iterator[Server]:
         yield Server("straight", port, CHAT, {}, (pid,))
 
 
+class Variation(NamedTuple):
+    """What Signpost is measured with besides a key and usage: processes, entries of its file."""
+
+    name: str = OURS
+    processes: int = 1
+    entries: Mapping[str, Any] = {}
+
+    @classmethod
+    def wanted(cls, processes: int, controls: bool) -> list[Variation]:
+        """Return those that are measured beside Signpost as it comes."""
+        found = []
+        if processes > 1:
+            found.append(cls(f"{OURS}, {processes} processes", processes))
+        if controls:
+            found.append(cls(f"{OURS}, a budget", entries=BUDGET))
+            everything = BUDGET | RULES | {"request_log": {"models": ["bench"]}}
+            found.append(cls(f"{OURS}, budget, rules, log", entries=everything))
+        return found
+
+
+BUDGET = {
+    "budgets": [
+        {"name": "all", "counts": "tokens", "window": "day", "limit": 1e9}
+        | {"per": ["tenant"]}
+    ]
+}
+RULES = {
+    "policies": [
+        {"name": "cards", "action": "deny", "on": "both", "pattern": "card"},
+        {"name": "keys", "action": "deny", "on": "both", "pattern": "api_key"},
+        {"name": "mail", "action": "mask", "on": "both", "pattern": "email"},
+        {"name": "falcon", "action": "deny", "on": "both", "words": ["falcon-9"]},
+        {"name": "id", "action": "mask", "on": "both", "regex": r"\bcust-[0-9]{6}\b"},
+    ]
+}
+
+
 @contextmanager
-def signpost(folder: Path, upstream: Server, processes: int = 1) -> Iterator[Server]:
+def signpost(
+    folder: Path,
+    upstream: Server,
+    variation: Variation = Variation(),  # noqa: B008 - immutable
+) -> Iterator[Server]:
     """Processes as `manage.py up` runs them, with their own key and with usage written.
 
     With the packages of production, like the others, where these are installed.
     """
     port, python = free_port(), _python()
-    folder /= f"signpost-{processes}"
+    folder /= slug_of(variation.name)
     folder.mkdir()
     config = folder / "gateway.json"
     own = {**_model(upstream), "name": OWN_KIND, "upstream": "anthropic"}
     del own["responses"]
-    config.write_text(json.dumps({"models": [_model(upstream), own]}))
+    models = [_model(upstream), own]
+    config.write_text(json.dumps({"models": models, **variation.entries}))
     environment = {
         "ENVIRONMENT": "local",
         "DATABASE_URL": f"sqlite:///{folder / 'bench.sqlite3'}",
@@ -117,12 +154,11 @@ def signpost(folder: Path, upstream: Server, processes: int = 1) -> Iterator[Ser
     named = "--tenant", "bench", "--principal", "bench"
     key = _manage(python, "create_gateway_key", *named, **environment)
     command: list[str | Path] = [python, "manage.py", "web", "--port", str(port)]
-    command += ["--processes", str(processes)]
+    command += ["--processes", str(variation.processes)]
     with process(command, port, log=folder / "signpost.log", **environment) as pid:
         headers = {"Authorization": f"Bearer {key.split()[-1]}"}
-        name = OURS if processes == 1 else f"{OURS}, {processes} processes"
         pids = tuple(descendants(pid))
-        yield Server(name, port, "/v2/chat/completions", headers, pids)
+        yield Server(variation.name, port, "/v2/chat/completions", headers, pids)
 
 
 def _model(upstream: Server) -> dict[str, Any]:
@@ -287,12 +323,14 @@ Servers = dict[str, list[Server]]
 
 @contextmanager
 def all_servers(
-    folder: Path, only: Sequence[str], left_out: dict[str, str], processes: int = 1
+    folder: Path,
+    only: Sequence[str],
+    left_out: dict[str, str],
+    variations: Sequence[Variation],
 ) -> Iterator[Servers]:
     """Start the installed servers that are wanted; the upstream is the first of each shape.
 
-    `left_out` gets the reasons why others are not measured. With more than one of `processes`,
-    Signpost runs with so many beside the one.
+    `left_out` gets the reasons why others are not measured. `variations` of Signpost run beside it.
     """
     with ExitStack() as stack:
         upstream = stack.enter_context(mock(folder))
@@ -312,9 +350,10 @@ def all_servers(
                 left_out[name] = "not installed"
             else:
                 servers.append(server)
-        if processes > 1:
-            more = stack.enter_context(signpost(folder, upstream, processes))
-            servers.append(more)
+        servers += [
+            stack.enter_context(signpost(folder, upstream, variation))
+            for variation in variations
+        ]
         chat = [_checked(server) for server in servers]
         yield {"chat": chat, **{each: _asked(chat, each, left_out) for each in SAME}}
 
