@@ -36,9 +36,7 @@ def is_confirmed(request: HttpRequest, password: str) -> bool:
     account: Any = request.user
     same = authenticate(request, username=account.get_username(), password=password)
     if same is None or same.pk != account.pk:
-        security_log.record(
-            security_log.Kind.LOGIN_FAILED, account=account, request=request
-        )
+        security_log.record_own(security_log.Kind.LOGIN_FAILED, request)
         return False
     if same.get_session_auth_hash() != account.get_session_auth_hash():
         update_session_auth_hash(request, same)  # the hash was renewed, by Django
@@ -73,7 +71,7 @@ class EndAccessMixin(forms.Form):
             self.save()  # type: ignore[attr-defined] # of the form beside this class
             web_sessions.end_others(self.user)
             kind = security_log.Kind.PASSWORD_CHANGED
-            security_log.record(kind, account=self.user, request=request)
+            security_log.record(kind, self.user, request=request)
             if self.cleaned_data["end_access"]:
                 end_access(self.user)
 

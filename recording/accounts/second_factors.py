@@ -176,8 +176,7 @@ def remove(account: Any) -> bool:
     with transaction.atomic():
         deleted, _ = Authenticator.objects.filter(user=account.pk).delete()
         if deleted:
-            kind = security_log.Kind.SECOND_STEP_REMOVED
-            security_log.record(kind, account=account)
+            security_log.record(security_log.Kind.SECOND_STEP_REMOVED, account)
     return bool(deleted)
 
 

@@ -53,8 +53,13 @@ for kind in Kind:
     events.labels(kind.value)  # there from the start, at zero
 
 
+def record_own(kind: Kind, request: HttpRequest, subject: str = "") -> None:
+    """Record what the account that is logged in did or suffered, as `record` does."""
+    record(kind, request.user, request=request, subject=subject)
+
+
 def record(
-    kind: Kind, *, account: Any, request: HttpRequest | None = None, subject: str = ""
+    kind: Kind, account: Any, *, request: HttpRequest | None = None, subject: str = ""
 ) -> None:
     """Record an event in the caller's transaction; `subject` names an application or a token."""
     events.labels(kind.value).inc()

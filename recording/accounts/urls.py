@@ -19,11 +19,7 @@ from webhooks_core.pages.urls import urls as webhook_pages
 
 urlpatterns = [
     path("login", pages.Login.as_view(), name="account_login"),
-    path(
-        "login/code",
-        second_step.SecondStep.as_view(),
-        name="mfa_authenticate",
-    ),
+    path("login/code", second_step.SecondStep.as_view(), name="mfa_authenticate"),
     path("logout", pages.Logout.as_view(), name="logout"),
     path("confirm", confirm.confirm, name="account-confirm"),
     path(
@@ -45,17 +41,9 @@ urlpatterns = [
         passwords.ResetConfirm.as_view(),
         name="password-reset-confirm",
     ),
-    path(
-        "security-log",
-        security_log.security_log,
-        name="account-security-log",
-    ),
+    path("security-log", security_log.security_log, name="account-security-log"),
     path("sessions", sessions.sessions, name="account-sessions"),
-    path(
-        "two-step",
-        second_factor.SecondFactors.as_view(),
-        name="mfa_index",
-    ),
+    path("two-step", second_factor.SecondFactors.as_view(), name="mfa_index"),
     path("two-step/app", second_factor.AddApp.as_view(), name="mfa_activate_totp"),
     path(
         "two-step/app/remove",

@@ -95,8 +95,7 @@ def _store_use(request: HttpRequest, *, is_new: bool, is_saved_anyway: bool) -> 
         with active_account(account):
             request.session.save()
     if is_login:  # on whichever page it was, the admin's too
-        kind = security_log.Kind.LOGIN
-        security_log.record(kind, account=account, request=request)
+        security_log.record_own(security_log.Kind.LOGIN, request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,9 +111,7 @@ class TokenAdmin(ReadOnlyAdmin[Any]):
         for row in rows:
             if grants.end(row):
                 kind = security_log.Kind.DISCONNECTED
-                security_log.record(
-                    kind, account=row.user, subject=row.application.name
-                )
+                security_log.record(kind, row.user, subject=row.application.name)
         LogEntry.objects.log_actions(
             user_id=request.user.pk or 0,
             queryset=rows,

@@ -54,8 +54,5 @@ def revoke(application: Application, parameters: Parameters) -> None:
         or refresh_tokens.filter(access_token__token_checksum=digest).first()
     )
     if token and grants.end(token):
-        security_log.record(
-            security_log.Kind.DISCONNECTED,
-            account=token.user,
-            subject=application.name,
-        )
+        kind = security_log.Kind.DISCONNECTED
+        security_log.record(kind, token.user, subject=application.name)

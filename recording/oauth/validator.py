@@ -150,7 +150,7 @@ class Validator(OAuth2Validator):
 
 
 def _record(kind: Kind, account: Any, application: Any) -> None:
-    security_log.record(kind, account=account, subject=application.name)
+    security_log.record(kind, account, subject=application.name)
 
 
 def _is_code(request: Any) -> bool:

@@ -148,6 +148,5 @@ def _disconnect(
     request: HttpRequest, application: Application | None, name: str, verb: str
 ) -> None:
     if grants.disconnect(request.user, application):
-        kind = security_log.Kind.DISCONNECTED
-        security_log.record(kind, account=request.user, request=request, subject=name)
+        security_log.record_own(security_log.Kind.DISCONNECTED, request, name)
         messages.success(request, f"{name} {verb} disconnected.")

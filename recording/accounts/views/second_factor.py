@@ -72,22 +72,17 @@ class ChangeMixin(LoginRequiredMixin):
     def get_success_url(self) -> str:
         return reverse("mfa_index")
 
-    def record(self, kind: Kind, subject: str = "") -> None:
-        security_log.record(
-            kind, account=self.request.user, request=self.request, subject=subject
-        )
-
     def show_codes(self) -> HttpResponse:
         """Make recovery codes and show them, in this response only."""
         codes = second_factors.renew_recovery_codes(self.request.user)
-        self.record(Kind.RECOVERY_CODES_MADE)
+        security_log.record_own(Kind.RECOVERY_CODES_MADE, self.request)
         context = {"codes": codes}
         return render(self.request, "accounts/recovery_codes.html", context)
 
     def added(self, kind: Kind, subject: str = "") -> HttpResponse:
         """End the sessions whose logins had one step; show codes if there are none yet."""
         session = self.request.session
-        self.record(kind, subject)
+        security_log.record_own(kind, self.request, subject)
         web_sessions.end_others(self.request.user, keep=session.session_key)
         session[VERIFIED] = True
         if not second_factors.unused_recovery_codes(self.request.user):
@@ -102,7 +97,7 @@ class ChangeMixin(LoginRequiredMixin):
             kind, subject = Kind.SECOND_STEP_REMOVED, ""
             self.request.session.pop(VERIFIED, None)
             text = "Logins ask for the password alone."
-        self.record(kind, subject)
+        security_log.record_own(kind, self.request, subject)
         messages.success(self.request, text)
         return redirect("mfa_index")
 

@@ -70,4 +70,4 @@ class SecondStep(LoginPageMixin, AuthenticateView):
         return response
 
     def _record(self, kind: Kind) -> None:
-        security_log.record(kind, account=self.account, request=self.request)
+        security_log.record(kind, self.account, request=self.request)

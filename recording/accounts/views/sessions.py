@@ -24,7 +24,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         return render(request, "accounts/sessions.html", {"sessions": listed})
     if "others" in request.POST:
         ended = web_sessions.end_others(request.user, keep=key)
-        _record(request)
+        security_log.record_own(security_log.Kind.SESSIONS_ENDED, request)
         messages.success(request, f"Other sessions that were ended: {ended}.")
         return redirect("account-sessions")
     public_id = request.POST.get("session", "")
@@ -33,11 +33,6 @@ def sessions(request: HttpRequest) -> HttpResponse:
         return redirect("account_login")
     if not web_sessions.end(request.user, public_id):
         raise Http404
-    _record(request)
+    security_log.record_own(security_log.Kind.SESSIONS_ENDED, request)
     messages.success(request, "The session was ended.")
     return redirect("account-sessions")
-
-
-def _record(request: HttpRequest) -> None:
-    kind = security_log.Kind.SESSIONS_ENDED
-    security_log.record(kind, account=request.user, request=request)

@@ -46,7 +46,7 @@ def tokens_page(request: HttpRequest) -> HttpResponse:
     created = form.create(request.user)
     if created:
         prefix = created.token.display_prefix
-        _record(security_log.Kind.TOKEN_CREATED, request, prefix)
+        security_log.record_own(security_log.Kind.TOKEN_CREATED, request, prefix)
     now = timezone.now()
     rows = PersonalToken.objects.filter(user=request.user.pk).order_by("-id")
     context = {
@@ -67,10 +67,7 @@ def revoke(request: HttpRequest) -> HttpResponse:
     if (token := rows.first()) is None:
         raise Http404
     if rows.revoke(timezone.now()):
-        _record(security_log.Kind.TOKEN_REVOKED, request, token.display_prefix)
+        prefix = token.display_prefix
+        security_log.record_own(security_log.Kind.TOKEN_REVOKED, request, prefix)
         messages.success(request, "The token was revoked.")
     return redirect("account-tokens")
-
-
-def _record(kind: security_log.Kind, request: HttpRequest, prefix: str) -> None:
-    security_log.record(kind, account=request.user, request=request, subject=prefix)

@@ -33,14 +33,11 @@ class Command(BaseCommand):
             )
         except personal_tokens.TokenInputError as error:
             raise CommandError(str(error)) from error
-        security_log.record(
-            security_log.Kind.TOKEN_CREATED,
-            account=created.token.user,
-            subject=created.token.display_prefix,
-        )
+        token, kind = created.token, security_log.Kind.TOKEN_CREATED
+        security_log.record(kind, token.user, subject=token.display_prefix)
         data = {
-            "id": created.token.pk,
+            "id": token.pk,
             "token": created.text,
-            "expires_at": iso(created.token.expires_at),
+            "expires_at": iso(token.expires_at),
         }
         self.stdout.write(format_output(data, created.text, as_json=json))

@@ -44,11 +44,8 @@ class Command(BaseCommand):
                 rows = PersonalToken.objects.filter(user=user_named(user).pk)
             live = list(rows.filter(revoked_at=None).select_related("user"))
             revoked = rows.revoke(timezone.now())
+            kind = security_log.Kind.TOKEN_REVOKED
             for token in live:
-                security_log.record(
-                    security_log.Kind.TOKEN_REVOKED,
-                    account=token.user,
-                    subject=token.display_prefix,
-                )
+                security_log.record(kind, token.user, subject=token.display_prefix)
         data, text = {"revoked": revoked}, f"revoked {revoked}"
         self.stdout.write(format_output(data, text, as_json=options["json"]))

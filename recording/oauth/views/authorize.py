@@ -59,12 +59,8 @@ def _consent(request: HttpRequest, authorization: Authorization) -> HttpResponse
     decision = {"allow", "deny"} & request.POST.keys()
     if decision == {"allow"}:
         address = authorization.allow(request.user)
-        security_log.record(
-            security_log.Kind.CONSENT,
-            account=request.user,
-            request=request,
-            subject=authorization.application.name,
-        )
+        name = authorization.application.name
+        security_log.record_own(security_log.Kind.CONSENT, request, name)
         return _redirect(address)
     if decision == {"deny"}:
         denial = AccessDeniedError("The account did not allow it.")
