@@ -5,16 +5,13 @@ from datetime import timedelta
 import orjson
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from recording.accounts import personal_tokens
 from recording.library import importing
 from recording.models import PersonalToken, Recording
-from tests.factories import UserFactory
+from tests.webhooks_core.admin.looking import looker, page, queries_of
 from webhooks_core.models import Event
 
 pytestmark = pytest.mark.django_db
@@ -28,16 +25,9 @@ def imported(user, audio_id, **fields):
     return importing.import_recording(account=user, raw=raw).recording
 
 
-def page(client, address):
-    response = client.get(address)
-    assert response.status_code == 200
-    return response.content.decode()
-
-
-def queries_of(client, address):
-    with CaptureQueriesContext(connection) as queries:
-        page(client, address)
-    return len(queries)
+def add(client, account, **fields):
+    """Send the form that imports a recording."""
+    return client.post(f"{RECORDINGS}add/", {"account": account.pk, **fields})
 
 
 # ── Recordings ──────────────────────────────────────────────────────────────────────
@@ -53,9 +43,7 @@ def test_recordings_are_listed_and_searched(admin_client, user):
 
 def test_a_list_never_reads_the_documents(admin_client, user):
     imported(user, "aud_1")
-    with CaptureQueriesContext(connection) as queries:
-        page(admin_client, RECORDINGS)
-    assert not any('"document"' in query["sql"] for query in queries)
+    assert '"document"' not in "".join(queries_of(admin_client, RECORDINGS))
 
 
 def test_untrusted_text_is_shown_escaped_and_cut(admin_client, user):
@@ -96,11 +84,8 @@ def test_a_recording_cannot_be_edited(admin_client, user):
 def test_a_recording_is_imported_by_pasting_or_uploading(admin_client, user, way):
     text = '{"audio_id": "aud_1", "title": "é", "colour": 1}'
     value = text if way == "text" else SimpleUploadedFile("a.json", text.encode())
-    response = admin_client.post(
-        f"{RECORDINGS}add/",
-        {"account": user.pk, way: value, "publish_event": "on"},
-        follow=True,
-    )
+    response = add(admin_client, user, **{way: value}, publish_event="on")
+    response = admin_client.get(response["Location"])
     text = response.content.decode()
     assert Recording.objects.get(account=user).content == {
         "audio_id": "aud_1",
@@ -115,9 +100,7 @@ def test_an_import_may_update_and_publish_nothing(admin_client, user):
     recording = imported(user, "aud_1")
     Event.objects.all().delete()
     text = '{"audio_id": "aud_1", "report_id": "rep_1"}'
-    response = admin_client.post(
-        f"{RECORDINGS}add/", {"account": user.pk, "text": text}
-    )
+    response = add(admin_client, user, text=text)
     assert response.status_code == 302
     assert Recording.objects.get(pk=recording.pk).content["report_id"] == "rep_1"
     assert not Event.objects.exists()
@@ -139,7 +122,7 @@ def test_an_import_may_update_and_publish_nothing(admin_client, user):
 def test_a_faulty_import_is_reported_and_stores_nothing(
     admin_client, user, _case, fields, words
 ):
-    response = admin_client.post(f"{RECORDINGS}add/", {"account": user.pk} | fields)
+    response = add(admin_client, user, **fields)
     assert response.status_code == 200
     assert words in response.content.decode()
     assert not Recording.objects.exists()
@@ -147,8 +130,7 @@ def test_a_faulty_import_is_reported_and_stores_nothing(
 
 def test_text_and_file_together_are_refused(admin_client, user):
     file = SimpleUploadedFile("a.json", b'{"audio_id": "b"}')
-    fields = {"account": user.pk, "text": '{"audio_id": "a"}', "file": file}
-    response = admin_client.post(f"{RECORDINGS}add/", fields)
+    response = add(admin_client, user, text='{"audio_id": "a"}', file=file)
     assert "one of both" in response.content.decode()
     assert not Recording.objects.exists()
 
@@ -198,9 +180,7 @@ def test_a_token_is_neither_created_nor_edited_in_the_admin(admin_client, create
 
 
 def test_a_view_permission_does_not_allow_to_revoke(client, created):
-    staff = UserFactory.create(staff=True, username="staff")
-    staff.user_permissions.add(Permission.objects.get(codename="view_personaltoken"))
-    client.force_login(staff)
+    looker(client, ["view_personaltoken"])
     assert created.token.display_prefix in page(client, TOKENS)
     revoke(client, created.token)
     assert PersonalToken.objects.get().revoked_at is None

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
-from django.test import Client
 
 from recording import authentication
 from recording.accounts import personal_tokens
 from recording.accounts.token_lookup import TokenLookup
 from recording.models import PersonalToken
+from tests.recording.accounts.browsers import logged_in
 from tests.recording.conftest import error_of
+from tests.recording.oauth.flows import FORM
 from webhooks_core.web import bearer as opaque
 
 pytestmark = pytest.mark.django_db
@@ -76,14 +79,18 @@ def test_the_challenge_distinguishes_a_refused_token_from_a_missing_one(api):
     assert 'error="invalid_token"' in refused["WWW-Authenticate"]
 
 
-def test_a_token_in_the_query_or_a_session_is_no_token(api):
-    response = api.get(
-        f"webhooks?access_token={api.token}", headers={"Authorization": ""}
+def test_a_token_in_the_query_or_a_body_and_a_session_are_no_token(api):
+    client, path, sent = (
+        logged_in(api.user),
+        "/v1/webhooks",
+        {"access_token": api.token},
     )
-    error_of(response, 401, "unauthorized")
-    client = Client()
-    client.force_login(api.user)
-    error_of(client.get("/v1/webhooks"), 401, "unauthorized")
+    for response in (
+        client.get(path, sent),
+        client.post(path, urlencode(sent), FORM),
+        client.post(path, sent, "application/json"),
+    ):
+        error_of(response, 401, "unauthorized")
 
 
 def test_an_inactive_user_is_refused_whatever_a_checker_says(api, monkeypatch):

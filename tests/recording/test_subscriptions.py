@@ -17,14 +17,22 @@ pytestmark = pytest.mark.django_db
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
-def disable(endpoint_id, failures=20):
-    rows = Endpoint.objects.filter(public_id=endpoint_id)
-    assert rows.update(status=2, consecutive_failures=failures) == 1
+def disable():
+    assert Endpoint.objects.update(status=2, consecutive_failures=20) == 1
 
 
-def item(api, endpoint_id):
-    items = api.get("webhooks").json()["items"]
-    return next(item for item in items if item["id"] == endpoint_id)
+@pytest.fixture
+def path(api):
+    """The address of a subscription, below /v1/."""
+    return f"webhooks/{api.create()['endpoint_id']}"
+
+
+def changed(api, path, **body):
+    """Change a subscription; return it as the response shows it."""
+    response = api.patch(path, body)
+    assert response.status_code == 200, response.content
+    assert list(response.json()) == ["item"]
+    return response.json()["item"]
 
 
 # ── Create ──────────────────────────────────────────────────────────────────────────
@@ -49,9 +57,7 @@ def test_create_returns_exactly_the_fields_of_the_spec(api):
 
 
 @pytest.mark.spec("recording", "the secret is returned only once, on creation")
-def test_the_secret_is_nowhere_but_in_the_create_response(api):
-    created = api.create()
-    path = f"webhooks/{created['endpoint_id']}"
+def test_the_secret_is_nowhere_but_in_the_create_response(api, path):
     responses = [
         api.get("webhooks"),
         api.patch(path, {}),
@@ -112,18 +118,11 @@ def test_the_list_shows_each_subscription_with_exactly_the_fields_of_the_spec(ap
 
 
 @pytest.mark.spec("recording", "PATCH answers 200 {item: Subscription}")
-def test_an_update_returns_the_subscription_as_lists_show_it(api):
-    endpoint_id = api.create()["endpoint_id"]
-    response = api.patch(
-        f"webhooks/{endpoint_id}", {"url": OTHER_URL, "events": ["webhook.ping"]}
-    )
-    assert response.status_code == 200
-    assert response.json() == {"item": item(api, endpoint_id)}
-    subscription = response.json()["item"]
-    assert (subscription["url"], subscription["events"]) == (
-        OTHER_URL,
-        ["webhook.ping"],
-    )
+def test_an_update_returns_the_subscription_as_lists_show_it(api, path):
+    subscription = changed(api, path, url=OTHER_URL, events=["webhook.ping"])
+    assert api.get("webhooks").json() == {"items": [subscription]}
+    assert subscription["url"] == OTHER_URL
+    assert subscription["events"] == ["webhook.ping"]
     assert subscription["updated_at"] > subscription["created_at"]
 
 
@@ -131,61 +130,49 @@ def test_an_update_returns_the_subscription_as_lists_show_it(api):
     "body", [{}, {"url": OTHER_URL}, {"events": []}, {"url": "", "events": []}]
 )
 @pytest.mark.spec("recording", "PATCH rules 1 and 3: omitted or [] clears the events")
-def test_omitted_or_empty_events_clear_the_list(api, body):
-    endpoint_id = api.create()["endpoint_id"]
-    response = api.patch(f"webhooks/{endpoint_id}", body)
-    assert response.json()["item"]["events"] == []
+def test_omitted_or_empty_events_clear_the_list(api, path, body):
+    assert changed(api, path, **body)["events"] == []
 
 
 @pytest.mark.parametrize(
     "body", [{"events": ["webhook.ping"]}, {"url": "", "events": ["webhook.ping"]}]
 )
 @pytest.mark.spec("recording", "PATCH rule 2: omitted or empty url keeps the url")
-def test_an_omitted_or_empty_url_keeps_the_url(api, body):
-    endpoint_id = api.create()["endpoint_id"]
-    response = api.patch(f"webhooks/{endpoint_id}", body)
-    subscription = response.json()["item"]
+def test_an_omitted_or_empty_url_keeps_the_url(api, path, body):
+    subscription = changed(api, path, **body)
     assert (subscription["url"], subscription["events"]) == (URL, ["webhook.ping"])
 
 
 @pytest.mark.spec("recording", "PATCH rule 4: a new url re-enables and resets")
-def test_a_new_url_re_enables_a_disabled_subscription(api):
-    endpoint_id = api.create()["endpoint_id"]
-    disable(endpoint_id)
-    body = {"url": OTHER_URL, "events": ["summary.completed"]}
-    subscription = api.patch(f"webhooks/{endpoint_id}", body).json()["item"]
+def test_a_new_url_re_enables_a_disabled_subscription(api, path):
+    disable()
+    subscription = changed(api, path, url=OTHER_URL, events=["summary.completed"])
     assert (subscription["status"], subscription["consecutive_failures"]) == (1, 0)
 
 
-@pytest.mark.parametrize(
-    ("_case", "url"), [("no url", None), ("empty", ""), ("the same", URL)]
-)
+@pytest.mark.parametrize("body", [{}, {"url": ""}, {"url": URL}])
 @pytest.mark.spec("recording", "PATCH rule 4: changing only events does not re-enable")
-def test_without_another_url_a_disabled_subscription_stays_disabled(api, _case, url):
-    endpoint_id = api.create()["endpoint_id"]
-    disable(endpoint_id)
-    body = {"events": []} | ({} if url is None else {"url": url})
-    subscription = api.patch(f"webhooks/{endpoint_id}", body).json()["item"]
+def test_without_another_url_a_disabled_subscription_stays_disabled(api, path, body):
+    disable()
+    subscription = changed(api, path, events=[], **body)
     assert (subscription["status"], subscription["consecutive_failures"]) == (2, 20)
     assert subscription["events"] == []
 
 
-def test_a_new_url_of_an_active_subscription_keeps_its_counter(api):
-    endpoint_id = api.create()["endpoint_id"]
-    Endpoint.objects.filter(public_id=endpoint_id).update(consecutive_failures=7)
-    subscription = api.patch(f"webhooks/{endpoint_id}", {"url": OTHER_URL}).json()[
-        "item"
-    ]
+def test_a_new_url_of_an_active_subscription_keeps_its_counter(api, path):
+    Endpoint.objects.update(consecutive_failures=7)
+    subscription = changed(api, path, url=OTHER_URL)
     assert (subscription["status"], subscription["consecutive_failures"]) == (1, 7)
 
 
-def test_what_waited_for_a_disabled_subscription_is_due_when_it_gets_a_new_url(api):
-    endpoint_id = api.create()["endpoint_id"]
+def test_what_waited_for_a_disabled_subscription_is_due_when_it_gets_a_new_url(
+    api, path
+):
     api.publish()
     later = timezone.now() + timedelta(minutes=15)
     Delivery.objects.update(next_attempt_at=later)
-    disable(endpoint_id)
-    api.patch(f"webhooks/{endpoint_id}", {"url": OTHER_URL})
+    disable()
+    changed(api, path, url=OTHER_URL)
     assert Delivery.objects.filter(next_attempt_at__lte=timezone.now()).exists()
 
 
@@ -193,17 +180,16 @@ def test_what_waited_for_a_disabled_subscription_is_due_when_it_gets_a_new_url(a
 
 
 @pytest.mark.spec("recording", "DELETE answers 200 {ok: true}")
-def test_a_deletion_answers_ok(api):
-    response = api.delete(f"webhooks/{api.create()['endpoint_id']}")
+def test_a_deletion_answers_ok(api, path):
+    response = api.delete(path)
     assert (response.status_code, response.json()) == (200, {"ok": True})
 
 
 @pytest.mark.spec("recording", "a disabled endpoint may be skipped without a record")
 @pytest.mark.spec("recording", "queued confirms the queue, not the delivery")
-def test_a_ping_to_a_disabled_subscription_is_accepted_and_skipped(api):
-    endpoint_id = api.create()["endpoint_id"]
-    disable(endpoint_id)
-    response = api.post(f"webhooks/{endpoint_id}/test")
+def test_a_ping_to_a_disabled_subscription_is_accepted_and_skipped(api, path):
+    disable()
+    response = api.post(f"{path}/test")
     assert (response.status_code, response.json()["queued"]) == (200, True)
     assert not Delivery.objects.exists()
     assert Event.objects.get().type == "webhook.ping"

@@ -1,7 +1,13 @@
-"""Fixtures of OAuth, for accounts too."""
+"""Fixtures of OAuth, for accounts too, and an account that logs in by the page."""
 
 from __future__ import annotations
 
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+
+from tests.factories import UserFactory
+from tests.recording.accounts.browsers import PASSWORD
 from tests.recording.oauth.conftest import (  # noqa: F401 - fixtures
     account,
     app,
@@ -11,3 +17,12 @@ from tests.recording.oauth.conftest import (  # noqa: F401 - fixtures
     site,
     visitor,
 )
+
+
+@pytest.fixture
+def ada(db) -> User:
+    """An operator, whose failed logins of other tests are forgotten."""
+    cache.clear()
+    return UserFactory.create(
+        superuser=True, username="ada", email="ada@example.org", password=PASSWORD
+    )

@@ -19,6 +19,7 @@ from fido2.webauthn import (
     AuthenticatorData,
 )
 
+ORIGIN = "https://signpost.example"
 PRESENT = AuthenticatorData.FLAG.UP
 
 
@@ -26,8 +27,8 @@ PRESENT = AuthenticatorData.FLAG.UP
 class Device:
     """One key for one account, with a counter that grows with each use."""
 
-    origin: str
-    host: str
+    origin: str = ORIGIN
+    host: str = "signpost.example"
     counter: int = 0
     credential_id: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     key: ec.EllipticCurvePrivateKey = field(

@@ -62,7 +62,3 @@ def test_the_number_of_queries_is_the_same_for_any_number_of_rows(ada, count):
         ada.endpoint()
         personal_tokens.create(user=ada.account, days=1)
     assert len(queries_of(ada.browser, PAGE)) == 7
-
-
-def test_without_a_login_it_asks_for_one(client):
-    assert client.get(PAGE)["Location"] == f"/accounts/login?next={PAGE}"

@@ -13,38 +13,29 @@ from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
-from django.core.cache import cache
 from django.test import Client
 from fido2.server import Fido2Server
 
 from recording.accounts import second_factors
 from recording.models import SecurityEvent
 from tests.factories import UserFactory
-from tests.recording.accounts.soft_authenticator import Device
+from tests.recording.accounts.browsers import PASSWORD, is_logged_in, log_in
+from tests.recording.accounts.soft_authenticator import ORIGIN, Device
+from tests.recording.accounts.two_step import PAGE, STEP, password_step
 from tests.threads import together
 
-LOGIN, STEP, PAGE = "/accounts/login", "/accounts/login/code", "/accounts/two-step"
 ADD = f"{PAGE}/passkeys"
-PASSWORD, ORIGIN = "correct horse", "https://signpost.example"
 
 
 @pytest.fixture
-def ada(db, settings):
-    cache.clear()
+def visitor(ada, settings) -> Client:
     settings.BASE_URL = ORIGIN
-    return UserFactory.create(username="ada", password=PASSWORD)
-
-
-@pytest.fixture
-def visitor(ada) -> Client:
-    client = Client()
-    client.post(LOGIN, {"username": "ada", "password": PASSWORD})
-    return client
+    return log_in()
 
 
 @pytest.fixture
 def device() -> Device:
-    return Device(ORIGIN, "signpost.example")
+    return Device()
 
 
 def options_of(response: Any) -> dict[str, Any]:
@@ -76,19 +67,8 @@ def registered(visitor, device):
     return device
 
 
-def password_step() -> Client:
-    client = Client()
-    form = {"username": "ada", "password": PASSWORD}
-    assert client.post(LOGIN, form)["Location"] == STEP
-    return client
-
-
 def use(client: Client, answer: str) -> Any:
     return client.post(STEP, {"credential": answer})
-
-
-def is_logged_in(client: Client) -> bool:
-    return client.get("/accounts/clients").status_code == 200
 
 
 def test_a_passkey_is_added_with_recovery_codes_and_logs_in(visitor, device):
@@ -105,7 +85,7 @@ def test_a_passkey_is_added_with_recovery_codes_and_logs_in(visitor, device):
 
 def test_a_second_passkey_leaves_the_recovery_codes(visitor, registered):
     before = digests()
-    add(visitor, Device(ORIGIN, "signpost.example").make(start(visitor)))
+    add(visitor, Device().make(start(visitor)))
     assert passkeys().count() == 2
     assert digests() == before
 
@@ -134,7 +114,7 @@ def test_an_answer_that_is_not_genuine_is_refused(registered, lie):
     passkey.data["counter"] = 5
     passkey.save()
     registered.counter = 5
-    stranger = Device(ORIGIN, "signpost.example")
+    stranger = Device()
     lies = {
         "origin": "https://evil.signpost.example",
         "host": "evil.example",
@@ -152,9 +132,8 @@ def test_a_passkey_of_another_account_is_refused(registered, ada):
     eve = UserFactory.create(username="eve")
     Authenticator.objects.update(user=eve)
     assert not second_factors.are_asked_for(ada)
-    mine = Device(ORIGIN, "signpost.example")
-    client = Client()
-    client.post(LOGIN, {"username": "ada", "password": PASSWORD})
+    mine = Device()
+    client = log_in()
     add(client, mine.make(start(client)))
     step = password_step()
     assert use(step, registered.sign(options_of(step.get(STEP)))).status_code == 200
@@ -187,7 +166,7 @@ def test_the_challenge_of_a_login_adds_no_passkey(registered, ada):
     options = options_of(client.get(STEP))
     client.post(STEP, {"code": code})
     assert is_logged_in(client)
-    add(client, Device(ORIGIN, "signpost.example").make(options))
+    add(client, Device().make(options))
     assert passkeys().count() == 1
 
 
@@ -210,7 +189,7 @@ def test_a_passkey_that_is_removed_meanwhile_logs_nobody_in(registered, monkeypa
 def test_of_two_last_passkeys_removed_at_once_the_second_takes_all(
     visitor, registered, monkeypatch
 ):
-    add(visitor, Device(ORIGIN, "signpost.example").make(start(visitor)))
+    add(visitor, Device().make(start(visitor)))
     addresses = [f"{ADD}/{passkey.pk}/remove" for passkey in passkeys()]
     clients = [copy(visitor) for _ in addresses]
     both, delete = threading.Barrier(2), Authenticator.delete
@@ -252,8 +231,7 @@ def test_the_device_learns_no_id_of_the_account(visitor, ada):
 )
 def test_a_passkey_is_renamed_by_its_owner_only(visitor, registered, given, shown):
     UserFactory.create(username="eve", password=PASSWORD)
-    address, eve = f"{ADD}/{passkeys().get().pk}", Client()
-    eve.post(LOGIN, {"username": "eve", "password": PASSWORD})
+    address, eve = f"{ADD}/{passkeys().get().pk}", log_in("eve")
     for path in (address, f"{address}/remove", f"{ADD}/{10**30}"):
         assert eve.post(path, {"name": "Hers"}).status_code == 404
     assert 'value="Key"' in visitor.get(address).content.decode()

@@ -50,10 +50,6 @@ def test_a_token_is_stored_as_a_hash_alone(text):
     assert row["display_prefix"] == text[:12]
 
 
-def test_a_live_token_authenticates_its_user(text, user):
-    assert authenticate(text) == user
-
-
 @pytest.mark.spec(
     "recording", "a command creates personal tokens with an expiry in days"
 )
@@ -153,10 +149,8 @@ def test_create_refuses(user, _case, args, words):
     assert not PersonalToken.objects.exists()
 
 
-@pytest.mark.parametrize("days", [1, 365])
-def test_the_bounds_of_the_days_are_allowed(user, days):
-    run("create_personal_token", "ada", days=days)
-    assert PersonalToken.objects.count() == 1
+def states_in(listed: str) -> list[str]:
+    return [line.split("\t")[3] for line in listed.splitlines()]
 
 
 @pytest.mark.spec("recording", "list_personal_tokens [USER]")
@@ -165,22 +159,14 @@ def test_list_shows_states_and_never_a_token(text, user):
     PersonalToken.objects.filter(user__username="bob").revoke(timezone.now())
     short = personal_tokens.create(user=user, days=1).text
     with after(days=2):
-        everything, hers = (
-            run("list_personal_tokens"),
-            run("list_personal_tokens", "ada"),
-        )
+        everything = run("list_personal_tokens")
+        hers = run("list_personal_tokens", "ada")
     with after(days=91):
         later = run("list_personal_tokens", "ada")
     assert text not in everything
-    states = [line.split("\t")[3] for line in everything.splitlines()]
-    assert states == ["state", "live", "revoked", "expired"]
-    assert text[:12] in hers
-    assert other[:12] not in hers
-    assert short[:12] in hers
-    assert [line.split("\t")[3] for line in later.splitlines()][1] == "unused"
-
-
-def test_list_of_an_unknown_user_is_an_error(db):
+    assert states_in(everything) == ["state", "live", "revoked", "expired"]
+    assert [each[:12] in hers for each in (text, short, other)] == [True, True, False]
+    assert states_in(later)[1] == "unused"
     with pytest.raises(CommandError, match="no user named"):
         run("list_personal_tokens", "nobody")
 
@@ -190,12 +176,7 @@ def test_revoke_by_ids_and_by_user(user):
     created = [personal_tokens.create(user=user, days=1) for _ in range(4)]
     ids = [str(row.token.pk) for row in created[:2]]
     assert run("revoke_personal_token", *ids) == "revoked 2\n"
-    assert [bool(authenticate(row.text)) for row in created] == [
-        False,
-        False,
-        True,
-        True,
-    ]
+    assert [row for row in created if authenticate(row.text)] == created[2:]
     assert run("revoke_personal_token", "--user", "ada", "--all") == "revoked 2\n"
     assert not any(authenticate(row.text) for row in created)
 

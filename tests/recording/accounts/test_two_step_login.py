@@ -17,26 +17,22 @@ from django.utils import timezone
 
 from recording.accounts import second_factors
 from tests.factories import UserFactory
-from tests.recording.accounts.two_step import (
-    BACKEND,
+from tests.recording.accounts.browsers import (
     LOGIN,
     PASSWORD,
+    is_logged_in,
+    logged_in,
+)
+from tests.recording.accounts.two_step import (
     STEP,
     code_of,
     enter,
-    is_logged_in,
     is_logged_in_by,
-    make_account,
     make_app,
     password_step,
     wrong_code,
 )
 from tests.recording.oauth.flows import App
-
-
-@pytest.fixture
-def ada(db):
-    return make_account()
 
 
 @pytest.fixture
@@ -127,20 +123,17 @@ def test_a_planted_session_takes_no_part_in_the_second_step(app):
 
 
 def test_another_account_logs_in_where_one_is_logged_in(app):
-    client = Client()
-    client.force_login(UserFactory.create(username="eve"), BACKEND)
+    client = logged_in(UserFactory.create(username="eve"))
     client.post(LOGIN, {"username": "ada", "password": PASSWORD})
     assert not is_logged_in(client)
     enter(client, code_of(app))
     assert "<bdi>ada</bdi>" in client.get("/accounts/clients").content.decode()
 
 
-def test_the_forms_need_the_csrf_token(app, ada):
+def test_the_second_page_needs_the_csrf_token(app):
     strict = Client(enforce_csrf_checks=True)
     strict.cookies["sessionid"] = str(password_step().session.session_key)
     assert enter(strict, code_of(app)).status_code == 403
-    strict.force_login(ada, BACKEND)
-    assert strict.post("/accounts/two-step/app/remove").status_code == 403
 
 
 # ── Codes ───────────────────────────────────────────────────────────────────────────
@@ -219,7 +212,7 @@ def test_ten_wrong_codes_lock_the_name_for_the_address(app):
     app.save()
     assert enter(client, code_of(app)).status_code == 429
     form = {"username": "ada", "password": PASSWORD}
-    assert Client(REMOTE_ADDR="192.0.2.5").post(LOGIN, form).status_code == 429
+    assert client.post(LOGIN, form).status_code == 429
     assert not is_logged_in(client)
 
 

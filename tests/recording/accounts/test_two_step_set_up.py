@@ -19,24 +19,16 @@ from django.test import Client
 from django.utils import timezone
 
 from recording.accounts import second_factors
+from tests.recording.accounts.browsers import PASSWORD, is_logged_in, log_in
 from tests.recording.accounts.two_step import (
-    LOGIN,
     PAGE,
-    PASSWORD,
     code_at,
     code_of,
     enter,
-    is_logged_in,
     is_logged_in_by,
-    make_account,
     make_app,
     password_step,
 )
-
-
-@pytest.fixture
-def ada(db):
-    return make_account()
 
 
 @pytest.fixture
@@ -53,12 +45,6 @@ CODE = re.compile("<code>([a-z2-9-]{19})</code>")
 @pytest.fixture
 def visitor(ada) -> Client:
     return log_in()
-
-
-def log_in() -> Client:
-    client = Client()
-    client.post(LOGIN, {"username": "ada", "password": PASSWORD})
-    return client
 
 
 def key_of(page: Any) -> str:
@@ -186,10 +172,6 @@ def test_an_app_in_use_is_not_replaced(owner, app):
     assert owner.get(APP)["Location"] == REMOVE
     assert owner.post(APP, {"code": before})["Location"] == REMOVE
     assert code_of(app) == before
-
-
-def test_the_page_needs_a_login(ada):
-    assert Client().get(PAGE).status_code == 302
 
 
 # ── Operators ───────────────────────────────────────────────────────────────────────

@@ -14,23 +14,15 @@ from recording.accounts import devices, web_sessions
 from recording.oauth import prune
 from recording.oauth.models import WebSession
 from tests.factories import UserFactory
+from tests.recording.accounts.browsers import (
+    FIREFOX,
+    LOGIN,
+    PASSWORD,
+    is_logged_in,
+    log_in,
+)
 
 PAGE = "/accounts/sessions"
-FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-PASSWORD = "correct horse"
-
-
-@pytest.fixture
-def ada(db):
-    return UserFactory.create(staff=True, username="ada", password=PASSWORD)
-
-
-def browser(name: str = "ada", *, login: str = "/accounts/login", **meta) -> Client:
-    """A browser in which somebody has logged in by the page."""
-    client = Client(**meta)
-    form = {"username": name, "password": PASSWORD}
-    assert client.post(login, form).status_code == 302
-    return client
 
 
 def listed(client: Client) -> list[web_sessions.Listed]:
@@ -44,13 +36,9 @@ def key_of(client: Client) -> str:
     return key
 
 
-def is_logged_in(client: Client) -> bool:
-    return client.get(PAGE).status_code == 200
-
-
 def test_a_session_shows_its_device_address_and_times(ada):
     start = timezone.now()
-    client = browser(headers={"User-Agent": FIREFOX}, REMOTE_ADDR="192.0.2.7")
+    client = log_in(headers={"User-Agent": FIREFOX}, REMOTE_ADDR="192.0.2.7")
     (session,) = listed(client)
     assert (session.device, session.address) == ("Firefox on Linux", "192.0.2.7")
     assert session.is_current
@@ -67,28 +55,28 @@ def test_a_session_shows_its_device_address_and_times(ada):
 
 
 def test_sessions_of_the_admin_are_the_same_sessions(ada):
-    client = browser(login="/accounts/login?next=/admin/")
+    client = log_in(path=f"{LOGIN}?next=/admin/")
     assert client.get("/admin/").status_code == 200
     assert len(listed(client)) == 1
 
 
 def test_one_other_session_is_ended(ada):
-    mine, other, third = browser(), browser(), browser()
+    mine, other, third = log_in(), log_in(), log_in()
     target = next(one for one in listed(other) if one.is_current)
     response = mine.post(PAGE, {"session": target.id}, follow=True)
     assert "The session was ended." in response.content.decode()
-    assert [is_logged_in(it) for it in (mine, other, third)] == [True, False, True]
+    assert list(map(is_logged_in, (mine, other, third))) == [True, False, True]
 
 
 def test_all_others_are_ended(ada):
     UserFactory.create(username="eve", password=PASSWORD)
-    mine, other, eve = browser(), browser(), browser("eve")
+    mine, other, eve = log_in(), log_in(), log_in("eve")
     mine.post(PAGE, {"others": "yes"})
-    assert [is_logged_in(it) for it in (mine, other, eve)] == [True, False, True]
+    assert list(map(is_logged_in, (mine, other, eve))) == [True, False, True]
 
 
 def test_ending_the_own_session_logs_out(ada):
-    mine = browser()
+    mine = log_in()
     response = mine.post(PAGE, {"session": listed(mine)[0].id})
     assert response["Location"] == "/accounts/login"
     assert not is_logged_in(mine)
@@ -96,39 +84,32 @@ def test_ending_the_own_session_logs_out(ada):
 
 @pytest.mark.parametrize("public_id", ["", "x", "a\x00b", "é" * 40])
 def test_an_unknown_session_is_not_found(ada, public_id):
-    assert browser().post(PAGE, {"session": public_id}).status_code == 404
+    assert log_in().post(PAGE, {"session": public_id}).status_code == 404
 
 
 def test_nobody_ends_a_session_of_another_account(ada):
     UserFactory.create(username="eve", password=PASSWORD)
-    mine, eve = browser(), browser("eve")
+    mine, eve = log_in(), log_in("eve")
     for stolen in (listed(mine)[0].id, key_of(mine)):
         assert eve.post(PAGE, {"session": stolen}).status_code == 404
     assert is_logged_in(mine)
 
 
-def test_the_page_needs_a_login_and_the_csrf_token(ada):
-    assert Client().get(PAGE).status_code == 302
-    strict = Client(enforce_csrf_checks=True)
-    strict.force_login(ada, "django.contrib.auth.backends.ModelBackend")
-    assert strict.post(PAGE, {"others": "yes"}).status_code == 403
-
-
 def test_a_login_gives_the_session_another_key(ada):
     client = Client()
-    client.get("/accounts/login")
+    client.get(LOGIN)
     session = client.session
     session["planted"] = "yes"
     session.save()
     planted = str(session.session_key)
     client.cookies["sessionid"] = planted
-    client.post("/accounts/login", {"username": "ada", "password": PASSWORD})
+    client.post(LOGIN, {"username": "ada", "password": PASSWORD})
     assert key_of(client) != planted
     assert not WebSession.objects.filter(session_key=planted).exists()
 
 
 def test_a_session_ends_two_weeks_after_its_login_however_often_it_is_used(ada):
-    start, client = timezone.now(), browser()
+    start, client = timezone.now(), log_in()
     for days in (5, 10, 13):
         with time_machine.travel(start + timedelta(days=days)):
             assert is_logged_in(client)
@@ -138,7 +119,7 @@ def test_a_session_ends_two_weeks_after_its_login_however_often_it_is_used(ada):
 
 
 def test_a_session_that_is_ended_during_a_request_stays_ended(ada, monkeypatch):
-    client = browser()
+    client = log_in()
     now = timezone.now() + timedelta(hours=1)
     listed = web_sessions.listed
 
@@ -156,7 +137,7 @@ def test_a_session_that_is_ended_during_a_request_stays_ended(ada, monkeypatch):
 def test_a_page_opens_although_the_use_of_its_session_cannot_be_stored(
     ada, monkeypatch, caplog
 ):
-    client = browser()
+    client = log_in()
 
     def fail(self) -> None:
         raise OperationalError("read-only")
@@ -168,7 +149,7 @@ def test_a_page_opens_although_the_use_of_its_session_cannot_be_stored(
 
 
 def test_an_account_that_is_switched_off_loses_its_sessions(ada):
-    client = browser()
+    client = log_in()
     ada.is_active = False
     ada.save()
     ada.is_active = True
@@ -186,7 +167,7 @@ def test_a_login_during_a_deactivation_leaves_no_session(ada, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(web_sessions, "_note_use", deactivate_first)
-        client = browser()
+        client = log_in()
     assert not WebSession.objects.filter(account=ada).exists()
     ada.is_active = True
     ada.save()
@@ -194,14 +175,14 @@ def test_a_login_during_a_deactivation_leaves_no_session(ada, monkeypatch):
 
 
 def test_sessions_of_an_earlier_password_are_not_listed(ada):
-    browser()
+    log_in()
     ada.set_password("another horse")
     ada.save()
     assert web_sessions.listed(ada, current=None) == []
 
 
 def test_no_text_of_a_session_is_its_key(ada):
-    browser()
+    log_in()
     row = WebSession.objects.get(account=ada)
     assert row.session_key not in str(row)
 

@@ -1,4 +1,4 @@
-"""What the tests of the two-step login share: requests, and codes of an app."""
+"""What the tests of the two-step login share: its pages, and codes of an app."""
 
 from __future__ import annotations
 
@@ -9,24 +9,14 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal import auth as totp
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
-from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
 from recording.accounts.second_factors import STEP_S
-from tests.factories import UserFactory
+from tests.recording.accounts.browsers import LOGIN, PASSWORD, is_logged_in
 from webhooks_core.secrets import EncryptedText
 
-LOGIN, STEP, PAGE = "/accounts/login", "/accounts/login/code", "/accounts/two-step"
-PASSWORD = "correct horse"
-BACKEND = "django.contrib.auth.backends.ModelBackend"
-
-
-def make_account() -> Any:
-    cache.clear()
-    return UserFactory.create(
-        superuser=True, username="ada", email="ada@example.org", password=PASSWORD
-    )
+STEP, PAGE = "/accounts/login/code", "/accounts/two-step"
 
 
 def make_app(account: Any) -> Authenticator:
@@ -60,10 +50,6 @@ def password_step(path: str = LOGIN, **meta: Any) -> Client:
 
 def enter(client: Client, code: str) -> Any:
     return client.post(STEP, {"code": code})
-
-
-def is_logged_in(client: Client) -> bool:
-    return client.get("/accounts/clients").status_code == 200
 
 
 def is_logged_in_by(code: str) -> bool:

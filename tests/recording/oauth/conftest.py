@@ -17,6 +17,7 @@ from oauth2_provider import cimd
 
 from tests.documented import DocumentedClient
 from tests.factories import UserFactory
+from tests.recording.accounts.browsers import BACKEND, PASSWORD, logged_in
 from tests.recording.oauth.documents import HOST, Site, server_side
 from tests.recording.oauth.flows import App
 from tests.recording.oauth.live import Person
@@ -24,13 +25,15 @@ from tests.recording.oauth.live import Person
 
 @pytest.fixture
 def account(db) -> User:
-    return UserFactory.create(username="ada", email="ada@example.org")
+    return UserFactory.create(
+        username="ada", email="ada@example.org", password=PASSWORD
+    )
 
 
 @pytest.fixture
 def visitor(account) -> Client:
     client = DocumentedClient()
-    client.force_login(account, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(account, BACKEND)
     return client
 
 
@@ -49,14 +52,10 @@ def confidential(visitor) -> App:
 def person(live_server, settings) -> Iterator[Person]:
     """Somebody who is logged in, and a server that listens."""
     settings.BASE_URL = live_server.url
-    visitor, session = Client(), requests.Session()
-    visitor.force_login(
-        UserFactory.create(username="ada", email="ada@example.org"),
-        "django.contrib.auth.backends.ModelBackend",
-    )
+    visitor = logged_in(UserFactory.create(username="ada", email="ada@example.org"))
     name = django_settings.SESSION_COOKIE_NAME
-    session.cookies.set(name, visitor.cookies[name].value)
-    with session:
+    with requests.Session() as session:
+        session.cookies.set(name, visitor.cookies[name].value)
         yield Person(live_server.url, session)
 
 

@@ -25,6 +25,7 @@ class Site:
     tls: ssl.SSLContext
     connections: int = 0
     behave: Behaviour = lambda _: None
+    asked: threading.Event = field(default_factory=threading.Event)
     closed_by_client: threading.Event = field(default_factory=threading.Event)
     requests: list[bytes] = field(default_factory=list)
 
@@ -89,6 +90,7 @@ class Site:
             connection.settimeout(30)
             with self.tls.wrap_socket(connection, server_side=True) as secured:
                 self.requests.append(secured.recv(65_536))
+                self.asked.set()
                 with suppress(OSError):
                     self.behave(secured)
                 self.closed_by_client.set()

@@ -15,6 +15,9 @@ from tests.documented import DocumentedClient
 
 REDIRECT = "http://127.0.0.1:4567/callback"
 FORM = "application/x-www-form-urlencoded"
+ISSUER = "http://127.0.0.1:8000"
+METHODS = ("none", "client_secret_basic", "client_secret_post")
+STATE = "a state/with=signs&more"
 
 
 def challenge_of(verifier: str) -> str:
@@ -36,6 +39,18 @@ def basic(name: str, secret: str) -> str:
     return "Basic " + base64.b64encode(pair.encode()).decode()
 
 
+def refusal(response: Any, status: int = 400) -> str:
+    """Return the code of an error of OAuth, whose status must be this one."""
+    assert response.status_code == status, response.content
+    return str(response.json()["error"])
+
+
+def register(metadata: object, **options: Any) -> Any:
+    """Return the response to a registration, of a body or of its members."""
+    client = DocumentedClient(**options)
+    return client.post("/oauth/register", metadata, "application/json")
+
+
 @dataclass
 class App:
     """A registered client; `visitor` is where its user is logged in."""
@@ -55,12 +70,12 @@ class App:
         redirect: str = REDIRECT,
         **more: Any,
     ) -> App:
-        metadata = {
+        metadata: dict[str, Any] = {
             "redirect_uris": [redirect],
             "token_endpoint_auth_method": method,
             "client_name": "Notebook",
         }
-        response = visitor.post("/oauth/register", metadata | more, "application/json")
+        response = register(metadata | more)
         assert response.status_code == 201, response.content
         body = response.json()
         return cls(
@@ -73,7 +88,7 @@ class App:
             "client_id": self.client_id,
             "redirect_uri": self.redirect,
             "scope": "mcp:connect",
-            "state": "a state/with=signs&more",
+            "state": STATE,
             "code_challenge": challenge_of(self.verifier),
             "code_challenge_method": "S256",
         }
@@ -102,14 +117,16 @@ class App:
             form = {"client_secret": self.secret} | form
         return DocumentedClient().post(path, urlencode(form), FORM, headers=headers)
 
-    def exchange(self, code: str, changes: dict[str, str] | None = None) -> Any:
-        form = {
+    def exchange_form(self, code: str) -> dict[str, str]:
+        return {
             "grant_type": "authorization_code",
             "code": code,
             "redirect_uri": self.redirect,
             "code_verifier": self.verifier,
         }
-        return self.post("/oauth/token", form | (changes or {}))
+
+    def exchange(self, code: str, changes: dict[str, str] | None = None) -> Any:
+        return self.post("/oauth/token", self.exchange_form(code) | (changes or {}))
 
     def refresh(self, token: str, **changes: str) -> Any:
         form = {"grant_type": "refresh_token", "refresh_token": token}

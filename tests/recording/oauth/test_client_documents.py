@@ -17,7 +17,7 @@ from recording.oauth.models import Application
 from recording.oauth.redirects import PRESETS
 from tests.recording.factories import ApplicationFactory
 from tests.recording.oauth.documents import HOST, assert_refused
-from tests.recording.oauth.flows import App
+from tests.recording.oauth.flows import App, refusal, register
 
 LOOPBACK = "http://127.0.0.1/callback"
 METADATA = "/.well-known/oauth-authorization-server"
@@ -265,8 +265,7 @@ def test_hosts_are_written_like_allowed_hosts(described, settings, hosts):
 def test_a_described_client_has_no_secret(described, method):
     code = described.code()
     described.method, described.secret = method, "secret"
-    response = described.exchange(code)
-    assert (response.status_code, response.json()["error"]) == (401, "invalid_client")
+    assert refusal(described.exchange(code), 401) == "invalid_client"
     described.method = "none"
     assert described.exchange(code).status_code == 200
 
@@ -288,7 +287,6 @@ def test_a_connected_client_is_not_pruned(described):
 def test_described_clients_do_not_count_as_registrations(described, settings):
     settings.OAUTH_CLIENTS_PER_ADDRESS = 1
     assert described.visitor.get(described.address()).status_code == 200
-    body = {"redirect_uris": [LOOPBACK]}
     # An unknown address is stored like that of a described client.
-    response = Client(REMOTE_ADDR="").post("/oauth/register", body, "application/json")
+    response = register({"redirect_uris": [LOOPBACK]}, REMOTE_ADDR="")
     assert response.status_code == 201

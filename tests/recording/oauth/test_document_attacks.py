@@ -16,6 +16,7 @@ from recording.oauth.models import Application
 from tests.recording.oauth.documents import HOST, assert_refused, server_side
 from tests.recording.oauth.flows import App
 from tests.running import PATIENCE_S
+from webhooks_core.network.resolver import ThreadPerTask
 
 LOOPBACK = "http://127.0.0.1/callback"
 
@@ -100,11 +101,11 @@ INTERNAL = [
 @pytest.mark.parametrize("host", INTERNAL)
 def test_an_internal_address_is_never_asked(visitor, host):
     with socket.create_server(("0.0.0.0", 0)) as server:  # noqa: S104
-        server.settimeout(0.2)
+        server.setblocking(False)
         port = server.getsockname()[1]
         app = App(visitor, f"https://{host}:{port}/client.json")
         assert_refused(visitor.get(app.address()))
-        with pytest.raises(TimeoutError):
+        with pytest.raises(BlockingIOError):
             server.accept()
 
 
@@ -134,9 +135,8 @@ def test_a_name_that_leads_inside_is_never_asked(visitor, monkeypatch, resolved)
     rows = [(0, 0, 0, "", (address, 443)) for address in resolved]
     resolve_documents(monkeypatch, lambda: rows)
     monkeypatch.setattr(cimd.urllib3, "HTTPSConnectionPool", None)
-    path = "-".join(resolved).replace(
-        ":", "_"
-    )  # each has its own pause after a failure
+    # Each has its own pause after a failure.
+    path = "-".join(resolved).replace(":", "_")
     app = App(visitor, f"https://inside.example/{path}")
     assert_refused(visitor.get(app.address()))
 
@@ -176,12 +176,22 @@ SLOW = {
 
 
 @pytest.fixture
-def hasty(monkeypatch, settings) -> None:
-    # Long enough to connect on a slow machine: the site must see that it was left.
-    monkeypatch.setattr(client_documents, "FETCH_FOR_S", 2)
-    settings.OAUTH2_PROVIDER = settings.OAUTH2_PROVIDER | {
-        "CIMD_FETCH_TIMEOUT_SECONDS": 2
-    }
+def hasty(monkeypatch, site) -> None:
+    """The deadline of a fetch is over as soon as the site was asked."""
+    submit = ThreadPerTask.submit
+
+    def submit_hastily(threads: ThreadPerTask, *task: Any) -> Any:
+        future = submit(threads, *task)
+
+        def result(timeout: float) -> Any:
+            assert timeout == client_documents.FETCH_FOR_S
+            assert site.asked.wait(PATIENCE_S)
+            raise TimeoutError
+
+        monkeypatch.setattr(future, "result", result)
+        return future
+
+    monkeypatch.setattr(ThreadPerTask, "submit", submit_hastily)
 
 
 @pytest.mark.usefixtures("hasty")
@@ -201,10 +211,9 @@ def test_a_site_that_says_nothing_holds_no_request(described, site):
     assert site.closed_by_client.wait(PATIENCE_S)
 
 
-@pytest.mark.usefixtures("hasty")
 def test_a_resolver_that_hangs_holds_no_request(visitor, monkeypatch):
+    monkeypatch.setattr(client_documents, "FETCH_FOR_S", 0.01)
     resolved = threading.Event()
-
     resolve_documents(monkeypatch, lambda: resolved.wait(60) and [])
     try:
         assert_refused(visitor.get(App(visitor, f"https://slow.{HOST}/c").address()))

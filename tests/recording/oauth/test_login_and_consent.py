@@ -10,10 +10,10 @@ import pytest
 from django.test import Client
 
 from tests.factories import UserFactory
+from tests.recording.accounts.browsers import LOGIN, PASSWORD
 from tests.recording.oauth.flows import App, query_of
 
 NAME = '<b>Note</b> & "book"'
-LOGIN = "/accounts/login"
 
 
 @pytest.fixture
@@ -81,9 +81,7 @@ def test_the_consent_page_names_what_it_gives_access_to(visitor, name):
 
 
 def test_another_account_takes_over_the_same_request(asker):
-    UserFactory.create(
-        username="eve", email="eve@example.org", password="correct horse"
-    )
+    UserFactory.create(username="eve", email="eve@example.org", password=PASSWORD)
     browser = asker.visitor
     address = asker.address(state="s" * 3000)
     consent = browser.get(address).content.decode()
@@ -92,7 +90,7 @@ def test_another_account_takes_over_the_same_request(asker):
     page = browser.post("/accounts/logout", {"next": address}, follow=True)
     assert page.wsgi_request.path == LOGIN
     assert escape(NAME) in page.content.decode()
-    response = log_in(browser, page, "eve", "correct horse")
+    response = log_in(browser, page, "eve", PASSWORD)
     assert response["Location"] == address
     assert "<bdi>eve</bdi>" in browser.get(address).content.decode()
     code = query_of(browser.post(address, {"allow": "yes"})["Location"])["code"]
@@ -146,8 +144,8 @@ def test_the_login_page_redirects_neither_elsewhere_nor_to_itself(
 
 
 def test_a_login_of_somebody_else_still_counts_beside_a_session(visitor):
-    UserFactory.create(username="eve", password="correct horse")
-    visitor.post(LOGIN, {"username": "eve", "password": "correct horse"})
+    UserFactory.create(username="eve", password=PASSWORD)
+    visitor.post(LOGIN, {"username": "eve", "password": PASSWORD})
     assert "<bdi>eve</bdi>" in visitor.get("/accounts/clients").content.decode()
 
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.test import Client
 from environs import EnvError
 
 from config.environment import expanded
 from recording.oauth import redirects
 from recording.oauth.models import Application
-from tests.recording.oauth.flows import App, query_of
+from tests.recording.oauth.flows import App, query_of, refusal, register
 
 CLAUDE = "https://claude.ai/api/mcp/auth_callback"
 CHATGPT = "https://chatgpt.com/connector_platform_oauth_redirect"
@@ -69,17 +68,13 @@ REGISTRATIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def register(body: object) -> tuple[int, dict[str, Any]]:
-    response = Client().post("/oauth/register", body, "application/json")
-    return response.status_code, response.json()
-
-
 @pytest.mark.parametrize("name", REGISTRATIONS)
 def test_a_preset_registers_its_client_with_every_address(db, settings, name):
     body = REGISTRATIONS[name]
     settings.OAUTH_ALLOWED_REDIRECTS = list(redirects.PRESETS[name])
-    status, client = register(body)
-    assert status == 201
+    response = register(body)
+    assert response.status_code == 201
+    client = response.json()
     assert client["redirect_uris"] == body["redirect_uris"]
     method = body["token_endpoint_auth_method"]
     assert client["token_endpoint_auth_method"] == method
@@ -88,8 +83,7 @@ def test_a_preset_registers_its_client_with_every_address(db, settings, name):
 
 @pytest.mark.parametrize("name", ["claude", "chatgpt"])
 def test_a_hosted_client_is_refused_without_its_preset(db, name):
-    status, error = register(REGISTRATIONS[name])
-    assert (status, error["error"]) == (400, "invalid_redirect_uri")
+    assert refusal(register(REGISTRATIONS[name])) == "invalid_redirect_uri"
     assert Application.objects.count() == 0
 
 
@@ -104,7 +98,7 @@ def test_an_editor_keeps_its_loopback_addresses_without_its_preset(
     db, settings, name, kept
 ):
     settings.OAUTH_ALLOWED_REDIRECTS = []
-    assert register(REGISTRATIONS[name])[1]["redirect_uris"] == kept
+    assert register(REGISTRATIONS[name]).json()["redirect_uris"] == kept
 
 
 def test_locally_the_editors_are_allowed(settings):
@@ -145,10 +139,10 @@ def test_a_client_with_a_secret_has_no_private_use_address(db, method):
         "redirect_uris": [CURSOR, CURSOR_WEB],
         "token_endpoint_auth_method": method,
     }
-    assert register(both)[1]["redirect_uris"] == [CURSOR_WEB]
-    status, error = register(both | {"redirect_uris": [CURSOR]})
-    assert (status, error["error"]) == (400, "invalid_redirect_uri")
-    assert "token_endpoint_auth_method none" in error["error_description"]
+    assert register(both).json()["redirect_uris"] == [CURSOR_WEB]
+    response = register(both | {"redirect_uris": [CURSOR]})
+    assert refusal(response) == "invalid_redirect_uri"
+    assert "token_endpoint_auth_method none" in response.json()["error_description"]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +158,7 @@ def test_a_client_with_a_secret_has_no_private_use_address(db, method):
 def test_a_private_use_address_is_compared_exactly(visitor, address):
     app = App.registered(visitor, redirect=CURSOR)
     assert visitor.get(app.address(redirect_uri=address)).status_code == 400
-    assert register({"redirect_uris": [address]})[0] == 400
+    assert register({"redirect_uris": [address]}).status_code == 400
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from django.test import Client
 from oauth2_provider.models import AccessToken, RefreshToken
 
 from tests.factories import UserFactory
+from tests.recording.accounts.browsers import logged_in
 from tests.recording.oauth.flows import App
 from tests.threads import together
 
@@ -18,10 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def app(transactional_db) -> App:
-    visitor = Client()
-    user = UserFactory.create(username="ada")
-    visitor.force_login(user, "django.contrib.auth.backends.ModelBackend")
-    return App.registered(visitor)
+    return App.registered(logged_in(UserFactory.create(username="ada")))
 
 
 def test_of_eight_exchanges_of_one_code_one_succeeds(app):

@@ -21,15 +21,12 @@ from mcp.shared.auth import (
 from oauth2_provider.models import RefreshToken
 from requests_oauthlib import OAuth2Session
 
-from tests.recording.oauth.flows import REDIRECT, query_of
+from tests.recording.oauth.flows import METHODS, REDIRECT, query_of
 from tests.recording.oauth.live import Person, installed_node_clients
 from tests.running import PATIENCE_S
 from tests.tools import output_of
 
 pytestmark = pytest.mark.slow
-
-METHODS = ["none", "client_secret_basic", "client_secret_post"]
-
 
 # ── The MCP Python SDK ──────────────────────────────────────────────────────────────
 

@@ -10,10 +10,7 @@ from django.db import connection
 from django.test import Client
 
 from config.operations import logs
-from tests.factories import UserFactory
-from tests.recording.oauth.flows import App
-
-METHODS = ["none", "client_secret_basic", "client_secret_post"]
+from tests.recording.oauth.flows import METHODS, App
 
 
 def whole_flow(visitor: Client, method: str) -> list[str]:
@@ -27,17 +24,9 @@ def whole_flow(visitor: Client, method: str) -> list[str]:
     app.exchange(code)
     app.refresh(fresh["refresh_token"])
     app.revoke(app.tokens()["access_token"])
-    pairs = (tokens, fresh)
-    pair_tokens = [
-        pair[name] for pair in pairs for name in ("access_token", "refresh_token")
-    ]
-    return [
-        *pair_tokens,
-        code,
-        other,
-        app.verifier,
-        *([app.secret] if app.secret else []),
-    ]
+    names = ("access_token", "refresh_token")
+    pairs = [pair[name] for pair in (tokens, fresh) for name in names]
+    return [*pairs, code, other, app.verifier, *filter(None, [app.secret])]
 
 
 def every_column() -> str:
@@ -88,13 +77,8 @@ def test_the_loggers_that_could_log_secrets_are_pinned():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_no_admin_page_shows_a_secret(visitor, method):
+def test_no_admin_page_shows_a_secret(visitor, admin_client, method):
     secrets = whole_flow(visitor, method)
-    staff = Client()
-    staff.force_login(
-        UserFactory.create(superuser=True, username="root"),
-        "django.contrib.auth.backends.ModelBackend",
-    )
     pages = ""
     for model in (
         "recording_oauth/application",
@@ -102,11 +86,11 @@ def test_no_admin_page_shows_a_secret(visitor, method):
         "oauth2_provider/accesstoken",
         "oauth2_provider/refreshtoken",
     ):
-        response = staff.get(f"/admin/{model}/")
+        response = admin_client.get(f"/admin/{model}/")
         assert response.status_code == 200
         pages += response.content.decode()
         for row in response.context["cl"].queryset:
-            detail = staff.get(f"/admin/{model}/{row.pk}/change/")
+            detail = admin_client.get(f"/admin/{model}/{row.pk}/change/")
             assert detail.status_code == 200
             pages += detail.content.decode()
     assert not [secret for secret in secrets if secret in pages]
