@@ -9,7 +9,14 @@ from django.utils.module_loading import import_string
 from pydantic import AfterValidator, Field, StrictBool
 
 from gateway.chat.policies import finders
-from gateway.configuration.rules import NOT_NULL, FromFile, Name, OneOf, Text
+from gateway.configuration.rules import (
+    NOT_NULL,
+    FromFile,
+    Name,
+    OneOf,
+    Text,
+    accepted_by,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +45,13 @@ KINDS = ("regex", "words", "max_size", "tools", "pattern", "python")
 WITHOUT_TEXT = ("max_size", "tools")
 
 
-def _re2(pattern: str) -> str:
-    finders.regex(pattern)
-    return pattern
-
-
-def _phrases(words: tuple[str, ...]) -> tuple[str, ...]:
-    finders.words(words)
-    return words
-
-
-def _callable(path: str) -> str:
+def _check_callable(path: str) -> None:
     try:
         is_callable = callable(import_string(path))
     except ImportError as error:
         raise ValueError(f"cannot be imported: {error}") from error
     if not is_callable:
         raise ValueError("is nothing that can be called")
-    return path
 
 
 def _complete(policy: PolicyEntry) -> PolicyEntry:
@@ -88,14 +84,14 @@ class PolicyEntry(FromFile):
     ]
     action: Annotated[str, OneOf(ACTIONS)]
     on: Annotated[str, OneOf(PLACES)] = REQUEST
-    regex: Annotated[Text, Field(max_length=1000), AfterValidator(_re2)] = ""
+    regex: Annotated[Text, Field(max_length=1000), accepted_by(finders.regex)] = ""
     words: Annotated[
-        tuple[Text, ...], Field(max_length=10_000), AfterValidator(_phrases)
+        tuple[Text, ...], Field(max_length=10_000), accepted_by(finders.words)
     ] = ()
     max_size: Annotated[int, Field(strict=True, ge=1)] = 0
     tools: Annotated[tuple[Text, ...] | None, NOT_NULL] = None
     pattern: Annotated[str, OneOf(finders.PATTERNS)] = ""
-    python: Annotated[Text, AfterValidator(_callable)] = ""
+    python: Annotated[Text, accepted_by(_check_callable)] = ""
     models: frozenset[Text] = frozenset()
     tenants: frozenset[Name] = frozenset()
     pass_through: StrictBool = False

@@ -19,7 +19,6 @@ from gateway.configuration.shapes import (
     CheckedBudget,
     Configuration,
     Declared,
-    ModelEntry,
 )
 from webhooks_core.web.faults import Place, path_of, place_and_text
 
@@ -69,14 +68,29 @@ class _Loader(yaml.SafeLoader):
 
 
 @cache
-def _adapter() -> TypeAdapter[Configuration]:
-    return TypeAdapter(Configuration)
+def _adapter(kind: Any = Configuration) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 @cache
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of the file."""
     return _adapter().json_schema()
+
+
+def _place_and_text(fault: ErrorDetails) -> tuple[Place, str]:
+    return place_and_text(fault, TEXTS, missing="needs {}")
+
+
+def _entry(kind: Any, values: Any, environ: Mapping[str, str] | None = None) -> Any:
+    """Return an entry of the admin, checked as one of the file. Raises EntryError."""
+    try:
+        return _adapter(kind).validate_python(values, context={"environ": environ})
+    except ValidationError as errors:
+        faults = map(_place_and_text, errors.errors())
+        raise EntryError(
+            [(str(place[0]) if place else "", text) for place, text in faults]
+        ) from None
 
 
 def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configuration:
@@ -87,11 +101,14 @@ def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configurati
     # Outside the settings, only this reads the environment: the operator chooses the names.
     context = {"environ": os.environ if environ is None else environ}
     try:
-        return _adapter().validate_python(content, context=context)
+        configuration: Configuration = _adapter().validate_python(
+            content, context=context
+        )
     except ValidationError as errors:
         faults = sorted(_fault(root, fault) for fault in errors.errors())
         lines = (": ".join(filter(None, (f"{path}:{n}", *rest))) for n, *rest in faults)
         raise ConfigurationError("\n".join(lines)) from None
+    return configuration
 
 
 class _EveryVariable(dict[str, str]):
@@ -110,27 +127,15 @@ def faults(key: str, item: Any) -> list[str]:
     try:
         _adapter().validate_python(content, context=context)
     except ValidationError as errors:
-        found = (place_and_text(e, TEXTS, missing="needs {}") for e in errors.errors())
+        found = map(_place_and_text, errors.errors())
         return [f"{path_of(place[2:])}: {text}" for place, text in found]
     return []
 
 
-@cache
-def _budgets() -> TypeAdapter[BudgetEntry]:
-    return TypeAdapter(CheckedBudget)
-
-
 def budget(values: Mapping[str, Any]) -> BudgetEntry:
     """Return a budget of the admin, checked as one of the file. Raises EntryError."""
-    try:
-        return _budgets().validate_python(dict(values))
-    except ValidationError as errors:
-        raise _entry_error(errors) from None
-
-
-@cache
-def _models() -> TypeAdapter[ModelEntry]:
-    return TypeAdapter(Declared)
+    entry: BudgetEntry = _entry(CheckedBudget, dict(values))
+    return entry
 
 
 def model_options(name: str, upstream: str, text: str) -> dict[str, Any]:
@@ -145,20 +150,8 @@ def model_options(name: str, upstream: str, text: str) -> dict[str, Any]:
     if not isinstance(options, dict) or not options.keys() <= set(OPTIONS):
         raise EntryError([("", f"must have only keys of {', '.join(OPTIONS)}")])
     fixed = {"name": name, "upstream": upstream, "base_url": "http://localhost"}
-    try:
-        entry = _models().validate_python(
-            options | fixed, context={"environ": os.environ}
-        )
-    except ValidationError as errors:
-        raise _entry_error(errors) from None
+    entry = _entry(Declared, options | fixed, os.environ)
     return {key: getattr(entry, key) for key in options}
-
-
-def _entry_error(errors: ValidationError) -> EntryError:
-    faults = (place_and_text(e, TEXTS, missing="needs {}") for e in errors.errors())
-    return EntryError(
-        [(str(place[0]) if place else "", text) for place, text in faults]
-    )
 
 
 def parsed(path: Path) -> tuple[yaml.Node | None, Any]:
@@ -181,7 +174,7 @@ def parsed(path: Path) -> tuple[yaml.Node | None, Any]:
 
 def _fault(root: Any, fault: ErrorDetails) -> tuple[int, str, str]:
     """Return the line, the key and the text of a fault."""
-    place, text = place_and_text(fault, TEXTS, missing="needs {}")
+    place, text = _place_and_text(fault)
     if fault["type"] in UNKNOWN:
         text = f"unknown key; known are {', '.join(_known_keys(place[:-1]))}"
     return _line(root, place), path_of(place), text

@@ -22,10 +22,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-from gateway import event_schemas
 from gateway.identity import NAME
 from gateway.webhooks import url_policy
-from webhooks_core import filters
 from webhooks_core.signing.schemes import is_empty
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -80,12 +78,11 @@ def as_key(text: str) -> str:
     return key
 
 
-def email(address: str) -> str:
+def check_email(address: str) -> None:
     try:
         validate_email(address)
     except ValidationFailed as error:
         raise ValueError("must be an e-mail address") from error
-    return address
 
 
 def is_base_url(url: str) -> bool:
@@ -118,10 +115,9 @@ def _base_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def _subscribable_url(url: str) -> str:
+def _check_url(url: str) -> None:
     """Check the syntax of a URL; its addresses are checked at each connection."""
     url_policy(base_url=settings.BASE_URL, local=settings.LOCAL).check_syntax(url)
-    return url
 
 
 def _storable(text: str) -> str:
@@ -152,6 +148,16 @@ def read_as(source: Any, function: Callable[[Any], Any]) -> GetPydanticSchema:
             function, handler.generate_schema(source)
         )
     )
+
+
+def accepted_by(check: Callable[[Any], object]) -> AfterValidator:
+    """Annotate a value about which a function raises no ValueError."""
+
+    def accepted(value: Any) -> Any:
+        check(value)
+        return value
+
+    return AfterValidator(accepted)
 
 
 def all_different(*keys: str) -> AfterValidator:
@@ -228,16 +234,6 @@ def raise_all(faults: Iterable[Fault]) -> None:
         raise ValidationError.from_exception_data("", details)
 
 
-def checked_filter(source: dict[str, Any]) -> dict[str, Any]:
-    filters.compiled(source)
-    return source
-
-
-def json_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    event_schemas.compiled(schema)
-    return schema
-
-
 def not_empty(targets: tuple[Any, ...]) -> tuple[Any, ...]:
     if not targets:
         raise ValueError("needs at least one target")
@@ -259,7 +255,7 @@ Principal = Annotated[
         lambda text: tuple(text.split("/")),
     ),
 ]
-SubscribableURL = Annotated[Text, AfterValidator(_subscribable_url)]
+SubscribableURL = Annotated[Text, accepted_by(_check_url)]
 Reference = Annotated[Text, AfterValidator(_resolved)]
 BaseURL = Annotated[Reference, AfterValidator(_base_url)]
 ApiKey = Annotated[Reference, AfterValidator(as_key)]

@@ -28,6 +28,7 @@ from gateway.configuration.rules import (
     Text,
 )
 from gateway.webhooks import EVENT_TYPES, PUBLISHABLE, SUBSCRIBABLE
+from webhooks_core import filters
 
 INFERENCE_TYPES = CHAT, EMBEDDING = ("chat", "embedding")
 SUPPORTS = (
@@ -66,7 +67,7 @@ class StaticSubscription(FromFile):
     event_types: Annotated[tuple[Text, ...], AfterValidator(rules.each_once)] = ()
     description: Annotated[Text, Field(max_length=1000)] = ""
     filter: Annotated[
-        dict[str, Any], AfterValidator(rules.checked_filter), Field(max_length=100)
+        dict[str, Any], rules.accepted_by(filters.compiled), Field(max_length=100)
     ] = field(default_factory=dict)
 
 
@@ -76,7 +77,7 @@ class AlertEmail(FromFile):
 
     tenant_id: Name
     email: Annotated[
-        str, Field(strict=True, max_length=254), AfterValidator(rules.email)
+        str, Field(strict=True, max_length=254), rules.accepted_by(rules.check_email)
     ]
 
 
@@ -109,8 +110,8 @@ class DeclaredEventType(FromFile):
         AfterValidator(_free_name),
     ]
     description: Annotated[Text, Field(max_length=1000)]
-    schema: Annotated[dict[str, Any], AfterValidator(rules.json_schema)] = field(
-        default_factory=dict
+    schema: Annotated[dict[str, Any], rules.accepted_by(event_schemas.compiled)] = (
+        field(default_factory=dict)
     )
     sample: dict[str, Any] = field(default_factory=dict)
 

@@ -14,7 +14,7 @@ from gateway.configuration.file import faults
 from gateway.configuration.litellm import deployments, limits
 from gateway.configuration.litellm.deployments import Defaults
 from gateway.configuration.litellm.entries import Entries
-from gateway.configuration.litellm.providers import provider_keys
+from gateway.configuration.litellm.providers import PROVIDERS
 from gateway.configuration.litellm.source import (
     ImportRefusedError,
     Notes,
@@ -54,7 +54,8 @@ class Imported:
 def convert(content: Any) -> Imported:
     """Return the gateway's configuration. Raises ImportRefusedError."""
     check_size(content)
-    notes = Notes(reserved=provider_keys() | variables_in(content))
+    keys = {provider.key for provider in PROVIDERS.values()}
+    notes = Notes(reserved=variables_in(content) | keys)
     file = Section.of(content, (), notes)
     if not file.values:
         raise ImportRefusedError("is empty")

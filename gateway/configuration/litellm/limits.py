@@ -65,21 +65,14 @@ def of_settings(
     entries: Entries,
 ) -> Iterator[Budget]:
     """Yield the budgets of everything, of each user, and of providers."""
-    limits = (
-        ("everything: cost", "max_budget", "budget_duration", None),
-        (
-            *("each principal: cost", "max_internal_user_budget"),
-            *("internal_user_budget_duration", "principal"),
-        ),
-    )
-    for title, key, duration_key, per in limits:
-        limit, duration = module.number(key), module.take(duration_key)
-        window = window_of(duration)
-        if limit is not None and window is None:
-            module.note(key, NO_WINDOW)
-        elif limit is not None and window is not None:
-            budget = _budget(title, "cost", window, limit, [])
-            yield budget | ({"per": [per]} if per else {})
+    yield from _of_all(module, "everything: cost", "max_budget", "budget_duration")
+    for budget in _of_all(
+        module,
+        "each principal: cost",
+        "max_internal_user_budget",
+        "internal_user_budget_duration",
+    ):
+        yield budget | {"per": ["principal"]}
     providers = router.section("provider_budget_config")
     for name in [*providers.values]:
         config = providers.section(name)
@@ -90,6 +83,14 @@ def of_settings(
             providers.note(name, NO_WINDOW if own else "no entry is of this provider")
         else:
             yield _budget(f"provider {name}: cost", "cost", window, limit, own)
+
+
+def _of_all(module: Section, title: str, key: str, duration: str) -> Iterator[Budget]:
+    limit, window = module.number(key), window_of(module.take(duration))
+    if limit is not None and window is not None:
+        yield _budget(title, "cost", window, limit, [])
+    elif limit is not None:
+        module.note(key, NO_WINDOW)
 
 
 def _entries_of(

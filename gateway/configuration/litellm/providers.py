@@ -77,11 +77,6 @@ ADAPTIVE_SINCE = (4, 6)
 UNASKED_SINCE = (5, 0)
 
 
-def provider_keys() -> frozenset[str]:
-    """Return the variables that hold the keys of providers."""
-    return frozenset(provider.key for provider in PROVIDERS.values())
-
-
 def split(model: str, provider: str = "") -> tuple[str, str]:
     """Return the provider of a model and its name there; an empty provider is unknown."""
     if provider:
