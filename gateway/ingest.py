@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from django.db import IntegrityError, transaction
 
-from gateway import events, splitting
+from gateway import events
 from gateway.chat.core import json_numbers
 from gateway.events import Origin
 from gateway.models import Chunk, Document
@@ -25,6 +25,9 @@ MAX_HTML_CHARACTERS = 2_000_000
 MAX_METADATA_BYTES = 16_384
 METADATA_TOO_LARGE = f"metadata is over {MAX_METADATA_BYTES} bytes."
 CHUNKS_PER_INSERT = 500
+CHUNK_CHARACTERS = 2000
+# Where a chunk may end, best first: before a heading, after a paragraph, line, sentence, word.
+BREAKS = (("\n#", 1), ("\n\n", 2), ("\n", 1), (". ", 2), (" ", 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def ingest(
     same = Document.objects.filter(tenant=origin.tenant, checksum=checksum)
     if known := same.without_text().first():
         return Ingested(known, is_new=False)
-    parts = list(splitting.split(_readable(text, content_type)))
+    parts = list(split(_readable(text, content_type)))
     document = Document(
         public_id=public_id("doc_"),
         tenant=origin.tenant,
@@ -94,6 +97,29 @@ def _readable(text: str, content_type: str) -> str:
     if content_type != HTML:
         return text
     return markdown.from_html(text, longest=MAX_HTML_CHARACTERS) or text
+
+
+def split(text: str, *, maximum: int = CHUNK_CHARACTERS) -> Iterator[str]:
+    """Yield the chunks of a text in linear time; joined, they are the text.
+
+    Each has at most `maximum` characters and ends at the best break in its second half.
+    """
+    start = 0
+    while len(text) - start > maximum:
+        end = _end(text, start, start + maximum)
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]
+
+
+def _end(text: str, start: int, limit: int) -> int:
+    middle = (start + limit) // 2
+    for mark, kept in BREAKS:
+        position = text.rfind(mark, middle, limit)
+        if position != -1:
+            return min(position + kept, limit)
+    return limit
 
 
 def result(document: Document) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from gateway.configuration.shapes import COUNTED, WINDOWS
+from gateway.fields import NamesField
 from gateway.identity import NAME_RULE
 from gateway.keys import (
     MAX_MODEL,
@@ -22,12 +23,7 @@ from gateway.keys import (
 from gateway.models import GatewayKey
 from gateway.rights import SCOPES
 from gateway.serializers import TIME, request_example, response_example
-from webhooks_core.web.fields import (
-    StrictCharField,
-    StrictChoiceField,
-    StrictListField,
-    TimeField,
-)
+from webhooks_core.web.fields import StrictCharField, StrictChoiceField, TimeField
 from webhooks_core.web.json_schema import NUMBER, described, object_of, one_of
 from webhooks_core.web.owner_requests import TimeParameter
 
@@ -46,16 +42,6 @@ KEY: dict[str, Any] = {
     "expires_at": None,
     "budget": BUDGET,
 }
-
-
-class NamesField(StrictListField):
-    """Names, each once."""
-
-    def to_internal_value(self, data: Any) -> list[str]:
-        if not isinstance(data, list) or not all(isinstance(n, str) for n in data):
-            self.fail("invalid")
-        names: list[str] = super().to_internal_value(data)
-        return names
 
 
 @extend_schema_field(

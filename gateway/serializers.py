@@ -6,29 +6,31 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from django.conf import settings
-from drf_spectacular.utils import (
-    OpenApiExample,
-    extend_schema_field,
-    extend_schema_serializer,
-)
+from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from gateway.chat.core import json_numbers
-from gateway.configuration.rules import MAX_SECRET, check_secret
+from gateway.configuration.rules import check_secret
 from gateway.events import is_deeper
-from gateway.filter_fields import EventField, FilterField
+from gateway.fields import (
+    ContentTypeField,
+    EventField,
+    EventTypesField,
+    FilterField,
+    SecretField,
+    UrlField,
+)
 from gateway.ingest import (
     CONTENT_TYPES,
     MAX_METADATA_BYTES,
     METADATA_TOO_LARGE,
     PLAIN,
 )
-from gateway.webhooks import INGEST_COMPLETED, subscribable
+from gateway.webhooks import INGEST_COMPLETED
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.owners.delivery_search import State
 from webhooks_core.secrets import MASK
 from webhooks_core.web.errors import PayloadTooLargeError
@@ -36,8 +38,6 @@ from webhooks_core.web.fields import (
     CountField,
     StrictBooleanField,
     StrictCharField,
-    StrictChoiceField,
-    StrictListField,
     TimeField,
 )
 from webhooks_core.web.json_schema import STRING, object_of
@@ -87,36 +87,6 @@ def response_example(value: Any) -> OpenApiExample:
 
 class ErrorSerializer(serializers.Serializer[Any]):
     detail = serializers.JSONField(help_text="Usually a text.")
-
-
-class EventTypesField(StrictListField):
-    """Names of event types, each once. Whether all are strings is checked first."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        names = subscribable()
-        unknown = f"{{field}}: unknown event type; known are {', '.join(names)}."
-        child = StrictChoiceField(
-            choices=names, error_messages={"invalid_choice": unknown}
-        )
-        super().__init__(child=child, **kwargs)
-
-    def to_internal_value(self, data: Any) -> list[str]:
-        if not isinstance(data, list) or not all(isinstance(n, str) for n in data):
-            self.fail("invalid")
-        names: list[str] = super().to_internal_value(data)
-        return names
-
-
-@extend_schema_field(
-    {"type": "string", "minLength": 1, "maxLength": UrlPolicy().max_length}
-)
-class UrlField(StrictCharField):
-    """A URL that the profile's UrlPolicy checks, its length too."""
-
-
-@extend_schema_field({"type": ["string", "null"], "maxLength": MAX_SECRET})
-class SecretField(StrictCharField):
-    """A secret. Its length is checked elsewhere, since a setting has the minimum."""
 
 
 @extend_schema_serializer(examples=[request_example({"active": False})])
@@ -324,21 +294,6 @@ class FilterResultSerializer(serializers.Serializer[Any]):
         child=serializers.DictField(),
         help_text="The parts that fail: `path`, `expected`, and `found` unless it is absent.",
     )
-
-
-class ContentTypeField(StrictChoiceField):
-    """A media type; its parameters count for nothing, since the text is Unicode."""
-
-    default_error_messages = dict.fromkeys(
-        ("invalid", "invalid_choice"),
-        f"{{field}} must be one of {', '.join(CONTENT_TYPES)}.",
-    )
-
-    def to_internal_value(self, data: Any) -> str:
-        is_text = isinstance(data, str)
-        name = data.partition(";")[0].strip().lower() if is_text else data
-        choice: str = super().to_internal_value(name)
-        return choice
 
 
 class DocumentSerializer(serializers.Serializer[Any]):

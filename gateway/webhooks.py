@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
-from gateway import owner_lists
+from django.urls import reverse
+
 from gateway.identity import SYSTEM
 from gateway.trace_ids import trace_id
 from webhooks_core import profiles
@@ -37,6 +39,15 @@ POLICY_VIOLATION = "audit.policy_violation"
 DRIFT_DETECTED = "drift.detected"
 EVAL_REGRESSION = "eval.regression"
 BUDGET_THRESHOLD = "budget.threshold"
+# The lists of the admin with what a tenant has beside its webhooks.
+OWNER_LISTS = {
+    "Keys": "gateway_gatewaykey",
+    "Portal links": "gateway_portallink",
+    "Documents": "gateway_document",
+    "Policy decisions": "gateway_policydecision",
+    "Usage by day": "gateway_chat_usageday",
+    "Alert address": "gateway_tenantalerts",
+}
 # The shares of a limit that are reported, in percent.
 BUDGET_SHARES = (50, 80, 100)
 TEST = "webhook.test"
@@ -293,6 +304,15 @@ def on_notice(notice: Notice) -> None:
     alerts.on_notice(notice)
 
 
+def owner_lists(tenant: str) -> Mapping[str, str]:
+    """Return where the admin lists what a tenant has beside its webhooks, by name."""
+    query = urlencode({"q": tenant})
+    return {
+        name: f"{reverse(f'admin:{page}_changelist')}?{query}"
+        for name, page in OWNER_LISTS.items()
+    }
+
+
 def profile(
     configured: WebhookSettings, *, quota: int, base_url: str, local: bool, source: str
 ) -> WebhookProfile:
@@ -320,7 +340,7 @@ def profile(
         receiver_control=configured.receiver_control,
         ping=ping,
         on_notice=on_notice,
-        owner_lists=owner_lists.lists,
+        owner_lists=owner_lists,
         sample_metadata={
             "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",
             "principal_id": "ada",

@@ -12,7 +12,7 @@ from django.db import IntegrityError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway import serializers, splitting
+from gateway import ingest, serializers
 from gateway.chat.core import json_numbers
 from gateway.models import Chunk, Document
 from tests.gateway.client import INGEST, JSON, PATH, Api, nothing_stored, upload
@@ -22,18 +22,6 @@ from webhooks_core.times import iso
 from webhooks_core.web.json_values import MAX_VALUES
 
 pytestmark = pytest.mark.django_db
-
-RESULT = [
-    "document_id",
-    "title",
-    "content_type",
-    "checksum",
-    "size_bytes",
-    "characters",
-    "chunk_count",
-    "metadata",
-    "created_at",
-]
 
 
 @pytest.mark.spec("gateway", "ingest.completed: data is a dump of the ingest result")
@@ -49,9 +37,8 @@ def test_a_document_is_stored_answered_and_announced_alike(acme):
     )
     assert response.status_code == 201
     result = response.json()
-    assert list(result) == RESULT
     row = Document.objects.get()
-    assert result == {
+    expected = {
         "document_id": row.public_id,
         "title": "Harbour",
         "content_type": "text/markdown",
@@ -62,6 +49,7 @@ def test_a_document_is_stored_answered_and_announced_alike(acme):
         "metadata": {"source": "intranet", "pages": [1, 2]},
         "created_at": iso(row.created_at),
     }
+    assert list(result.items()) == list(expected.items())
     assert (row.tenant, row.principal, row.content) == ("acme", "ada", text)
     [chunk] = Chunk.objects.all()
     assert (str(chunk), chunk.text) == ("chunk 1", text)
@@ -308,7 +296,7 @@ def test_a_constraint_that_fails_for_another_reason_is_no_repetition(acme, monke
 
 @given(st.text(), st.integers(1, 50))
 def test_chunks_are_the_text_and_none_is_empty_or_too_long(text, maximum):
-    parts = list(splitting.split(text, maximum=maximum))
+    parts = list(ingest.split(text, maximum=maximum))
     assert "".join(parts) == text
     assert all(0 < len(part) <= maximum for part in parts)
 
@@ -327,4 +315,4 @@ def test_chunks_are_the_text_and_none_is_empty_or_too_long(text, maximum):
     ],
 )
 def test_a_chunk_ends_at_the_best_break_in_its_second_half(text, first):
-    assert next(splitting.split(text, maximum=8)) == first
+    assert next(ingest.split(text, maximum=8)) == first

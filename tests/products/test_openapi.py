@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management import get_commands
 
 from gateway import errors as gateway
-from gateway import event_serializers, ingest, keys, splitting
+from gateway import event_serializers, ingest, keys
 from gateway import serializers as gateway_serializers
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration import shapes
@@ -215,7 +215,7 @@ def test_the_numbers_are_the_code_s(name):
             "0.5 s and 1 s apart",
             f"within {keys.CACHE_S:g} seconds",
             f"{settings.GATEWAY_INGEST_MAX_BYTES:,} bytes of UTF-8",
-            f"at most {splitting.MAX_CHARACTERS:,} characters",
+            f"at most {ingest.CHUNK_CHARACTERS:,} characters",
             f"{ingest.MAX_METADATA_BYTES:,} bytes and {MAX_METADATA_DEPTH} levels",
         ),
     }

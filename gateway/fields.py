@@ -1,0 +1,99 @@
+"""The fields of requests: names, URLs, secrets, media types, filters, and events to test them with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from gateway.configuration.rules import MAX_SECRET
+from gateway.ingest import CONTENT_TYPES
+from gateway.webhooks import subscribable
+from webhooks_core import filters
+from webhooks_core.network.url_policy import UrlPolicy
+from webhooks_core.web.fields import StrictCharField, StrictChoiceField, StrictListField
+
+
+class NamesField(StrictListField):
+    """Names, each once. Whether all are strings is checked first."""
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        if not isinstance(data, list) or not all(isinstance(n, str) for n in data):
+            self.fail("invalid")
+        names: list[str] = super().to_internal_value(data)
+        return names
+
+
+class EventTypesField(NamesField):
+    """Names of event types."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        names = subscribable()
+        unknown = f"{{field}}: unknown event type; known are {', '.join(names)}."
+        child = StrictChoiceField(
+            choices=names, error_messages={"invalid_choice": unknown}
+        )
+        super().__init__(child=child, **kwargs)
+
+
+@extend_schema_field(
+    {"type": "string", "minLength": 1, "maxLength": UrlPolicy().max_length}
+)
+class UrlField(StrictCharField):
+    """A URL that the profile's UrlPolicy checks, its length too."""
+
+
+@extend_schema_field({"type": ["string", "null"], "maxLength": MAX_SECRET})
+class SecretField(StrictCharField):
+    """A secret. Its length is checked elsewhere, since a setting has the minimum."""
+
+
+class ContentTypeField(StrictChoiceField):
+    """A media type; its parameters count for nothing, since the text is Unicode."""
+
+    default_error_messages = dict.fromkeys(
+        ("invalid", "invalid_choice"),
+        f"{{field}} must be one of {', '.join(CONTENT_TYPES)}.",
+    )
+
+    def to_internal_value(self, data: Any) -> str:
+        is_text = isinstance(data, str)
+        name = data.partition(";")[0].strip().lower() if is_text else data
+        choice: str = super().to_internal_value(name)
+        return choice
+
+
+@extend_schema_field({"type": ["object", "string"], "additionalProperties": {}})
+class EventField(serializers.Field[Any, Any, Any, Any]):
+    """An envelope, or the id of a stored event."""
+
+    default_error_messages = {
+        **dict.fromkeys(
+            ("invalid", "null"), "event must be an object or the id of an event."
+        ),
+        "required": "event is required.",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, dict | str):
+            self.fail("invalid")
+        return data
+
+
+@extend_schema_field(
+    {"type": "object", "additionalProperties": {}, "maxProperties": 100}
+)
+class FilterField(serializers.Field[Any, Any, Any, Any]):
+    """A filter of events as `webhooks_core.filters` compiles it; null for none."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            filters.compiled(data)
+        except filters.FilterError as error:
+            raise ValidationError(str(error)) from error
+        return data or None
+
+    def to_representation(self, value: Any) -> Any:
+        return value
