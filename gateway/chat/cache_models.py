@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.db import models
-
-
-class CachedAnswerQuerySet(models.QuerySet["CachedAnswer"]):
-    def remove_expired(self, now: datetime, *, batch: int = 500) -> None:
-        """Remove what no request gets any more; by parts, so that no writer waits long."""
-        old = self.filter(expires_at__lte=now).values_list("pk", flat=True)
-        while pks := list(old[:batch]):
-            self.filter(pk__in=pks).delete()
 
 
 class CachedAnswer(models.Model):
@@ -26,8 +16,6 @@ class CachedAnswer(models.Model):
     model = models.CharField(max_length=128)
     body = models.BinaryField()
     expires_at = models.DateTimeField()
-
-    objects = CachedAnswerQuerySet.as_manager()
 
     class Meta:
         indexes = [

@@ -192,25 +192,27 @@ def prune() -> int:
     configuration says, counters of budgets when their windows have ended for long, and cached
     answers when they are too old to be given.
     """
-    CachedAnswer.objects.remove_expired(timezone.now())
-    ended = timezone.now() - COUNTERS_KEPT
+    now, log_days = timezone.now(), configuration.current().request_log.retention_days
+    _delete(CachedAnswer.objects.filter(expires_at__lte=now))
+    ended = now - COUNTERS_KEPT
     BudgetCounter.objects.filter(window__lt=ended.timestamp()).delete()
-    days = configuration.current().request_log.retention_days
-    _prune(LoggedRequest.objects.all(), days)
-    return _prune(UsageRecord.objects.all(), settings.CHAT_USAGE_RETENTION_DAYS)
+    _delete(_older(LoggedRequest.objects.all(), log_days))
+    return _delete(
+        _older(UsageRecord.objects.all(), settings.CHAT_USAGE_RETENTION_DAYS)
+    )
 
 
-def _prune(rows: QuerySet[Any], days: int) -> int:
-    """Delete rows that are older; a batch at a time, so that no writer waits long."""
-    end, deleted = timezone.now() - timedelta(days=days), 0
-    while True:
-        old = rows.filter(created_at__lt=end).order_by("created_at")
-        count, _ = rows.filter(
-            pk__in=list(old.values_list("pk", flat=True)[:PRUNED])
-        ).delete()
-        deleted += count
-        if count < PRUNED:
-            return deleted
+def _older(rows: QuerySet[Any], days: int) -> QuerySet[Any]:
+    end = timezone.now() - timedelta(days=days)
+    return rows.filter(created_at__lt=end).order_by("created_at")
+
+
+def _delete(rows: QuerySet[Any]) -> int:
+    """Delete rows, a batch at a time, so that no writer waits long; return how many."""
+    deleted = 0
+    while pks := list(rows.values_list("pk", flat=True)[:PRUNED]):
+        deleted += rows.model.objects.filter(pk__in=pks).delete()[0]
+    return deleted
 
 
 def _insert(rows: Sequence[tuple[Any, ...]]) -> None:

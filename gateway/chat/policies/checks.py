@@ -118,9 +118,9 @@ class Checks:
 
     def redactors(self) -> tuple[Redact | None, Redact | None]:
         """Return what masks the texts of a prompt and of an answer for the log."""
-        return self.redactor(REQUEST), self.redactor(ANSWER)
+        return self._redactor(REQUEST), self._redactor(ANSWER)
 
-    def redactor(self, what: str) -> Redact | None:
+    def _redactor(self, what: str) -> Redact | None:
         """Return what masks a text for the log: all that a rule masks or denies."""
         rules = [rule for rule in self.rules if rule.is_on(what) and rule.find]
         if not rules:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gateway.chat.core import chunks
+from gateway.chat.core.json_parts import member
 from gateway.chat.core.sse import DONE, data_of
 from gateway.chat.policies.checks import Checks
 from gateway.chat.policies.rules import Rule
@@ -212,7 +213,7 @@ def _without_texts(
     choice: Any, head: Mapping[str, Any], texts: list[tuple[Any, str, Write]]
 ) -> Any:
     """Return a choice without its texts, which are added to the list with their places."""
-    delta = choice.get("delta") if isinstance(choice, dict) else None
+    delta = member(choice, "delta")
     if not isinstance(delta, dict):
         return choice
     index, rest = choice.get("index", 0), dict(delta)
@@ -237,10 +238,7 @@ def _without_arguments(
     index: Any,
     texts: list[tuple[Any, str, Write]],
 ) -> Any:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict):
-        return call
-    text = function.get("arguments")
+    text = member(call, "function", "arguments")
     if not isinstance(text, str) or not text:
         return call
     number = call.get("index", 0)
@@ -251,7 +249,7 @@ def _without_arguments(
         return chunks.dump({**head, "choices": [{**choice, "finish_reason": None}]})
 
     texts.append(((str(index), "call", str(number)), text, write))
-    return {**call, "function": {**function, "arguments": ""}}
+    return {**call, "function": {**call["function"], "arguments": ""}}
 
 
 def _chunk_writer(head: Mapping[str, Any], index: Any, name: str) -> Write:
@@ -273,29 +271,21 @@ def _named(event: Mapping[str, Any]) -> bytes:
 
 
 def _is_end(choice: Any) -> bool:
-    return isinstance(choice, dict) and bool(choice.get("finish_reason"))
-
-
-def _calls(choice: Any) -> list[Any]:
-    delta = choice.get("delta") if isinstance(choice, dict) else None
-    calls = delta.get("tool_calls") if isinstance(delta, dict) else None
-    return calls if isinstance(calls, list) else []
-
-
-def _begins(call: Any) -> bool:
-    """Return True if a part of a call has its id or its name."""
-    function = call.get("function") if isinstance(call, dict) else None
-    name = function.get("name") if isinstance(function, dict) else None
-    return bool(name or (isinstance(call, dict) and call.get("id")))
+    return bool(member(choice, "finish_reason"))
 
 
 def _has_calls(choice: Any) -> bool:
-    return any(map(_begins, _calls(choice)))
+    """Return True if a part of a call has its id or its name: there it begins."""
+    calls = member(choice, "delta", "tool_calls")
+    return any(
+        member(call, "function", "name") or member(call, "id")
+        for call in (calls if isinstance(calls, list) else ())
+    )
 
 
 def _says_more(choice: Any) -> bool:
     """Return True if a choice without its texts says anything else."""
-    delta = choice.get("delta") if isinstance(choice, dict) else None
+    delta = member(choice, "delta")
     if not isinstance(delta, dict):
         return True
     others = [value for name, value in delta.items() if name != "tool_calls"]

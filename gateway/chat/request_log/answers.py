@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.chat.core import json_numbers
-from gateway.chat.core.json_parts import objects
+from gateway.chat.core.json_parts import mapping, objects
 from gateway.chat.core.sse import data_of
 from gateway.chat.request_log.shortened import BEHIND_CUT
 
@@ -65,8 +65,13 @@ class Answer:
         self.is_cut = False
 
     def read(self, body: bytes) -> None:
-        """Read an answer that is complete."""
-        self._add_payload(body)
+        """Read a complete answer, or one event. What is no JSON object, such as `[DONE]`, is none."""
+        try:
+            event = json_numbers.read(body)
+        except ValueError:
+            return
+        if isinstance(event, dict):
+            self._add(event)
 
     def feed(self, events: bytes) -> None:
         """Add events of a stream, as the client gets them: whole ones."""
@@ -85,16 +90,7 @@ class Answer:
         self._size = 0
         for block in events.split(b"\n\n"):
             if (payload := data_of(block)) is not None:
-                self._add_payload(payload)
-
-    def _add_payload(self, payload: bytes) -> None:
-        """Add an event. What is no JSON object, such as `[DONE]`, is no event."""
-        try:
-            event = json_numbers.read(payload)
-        except ValueError:
-            return
-        if isinstance(event, dict):
-            self._add(event)
+                self.read(payload)
 
     def _add(self, event: Mapping[str, Any]) -> None:
         raise NotImplementedError
@@ -133,8 +129,7 @@ class ChatAnswer(Answer):
         for choice in objects(event.get("choices")):
             known = self._choice(choice.get("index"))
             part = choice.get("delta") or choice.get("message")
-            if isinstance(part, dict):
-                self._add_part(known, part)
+            self._add_part(known, mapping(part))
             if reason := choice.get("finish_reason"):
                 known.finish_reason = str(reason)[:64]
 
@@ -151,11 +146,10 @@ class ChatAnswer(Answer):
             self._add_call(choice, index if isinstance(index, int) else number, call)
 
     def _add_call(self, choice: Choice, index: int, part: Mapping[str, Any]) -> None:
-        call, function = self._call(choice, index), part.get("function")
+        call, function = self._call(choice, index), mapping(part.get("function"))
         call.key = call.key or _name(part.get("id"))
-        if isinstance(function, dict):
-            call.name = call.name or _name(function.get("name"))
-            self._put(call.arguments, function.get("arguments"))
+        call.name = call.name or _name(function.get("name"))
+        self._put(call.arguments, function.get("arguments"))
 
 
 class MessageAnswer(Answer):

@@ -37,7 +37,10 @@ class EndedRequest:
 
 @dataclass(slots=True)
 class LogEntry:
-    """The prompt of a running request, cut, and its answer so far."""
+    """The prompt of a running request, cut, and its answer so far.
+
+    `redact` masks the texts of the prompt, and those of the answer.
+    """
 
     operation: str
     model: str
@@ -45,8 +48,7 @@ class LogEntry:
     tools: Sequence[str]
     answer: Answer
     max_characters: int
-    redact_prompt: Redact | None = None
-    redact_answer: Redact | None = None
+    redact: tuple[Redact | None, Redact | None]
     is_cut: bool = False
     rules: list[str] = field(default_factory=list)
 
@@ -59,10 +61,7 @@ class LogEntry:
         max_characters: int,
         redact: tuple[Redact | None, Redact | None] = (None, None),
     ) -> LogEntry | None:
-        """Return the entry of a request; None for one whose answer is no text.
-
-        `redact` masks the texts of the prompt, and those of the answer.
-        """
+        """Return the entry of a request; None for one whose answer is no text."""
         if operation not in ANSWERS:
             return None
         body, size = context.request.body, context.request.size
@@ -76,7 +75,7 @@ class LogEntry:
             [*tool_names(body)][:MAX_TOOLS],
             ANSWERS[operation](max_characters),
             max_characters,
-            *redact,
+            redact,
             is_cut=room.is_cut,
         )
 
@@ -89,10 +88,10 @@ class LogEntry:
 
     def ended(self, completed: CompletedRequest, error: str) -> EndedRequest:
         """Return what is stored of the request."""
-        for redact in (self.redact_prompt, self.redact_answer):
+        for redact in self.redact:
             # An upstream may repeat a part of the prompt in its error.
             error = redact(error) if redact is not None else error
-        room = Room(self.max_characters, self.redact_answer)
+        room = Room(self.max_characters, self.redact[1])
         answer = shortened(self.answer.value(), room)
         return EndedRequest(
             completed,
