@@ -44,8 +44,9 @@ class KeyForm(forms.ModelForm[GatewayKey]):
         max_value=keys.MAX_DAYS,
         help_text="Until the key expires; without a number, it never does.",
     )
-    scopes = forms.MultipleChoiceField(
+    scopes = forms.TypedMultipleChoiceField(
         required=False,
+        empty_value=None,
         choices=[(name, name) for name in SCOPES],
         widget=forms.CheckboxSelectMultiple,
         help_text=f"None means all but {KEYS}, which manages the tenant's keys over HTTP.",
@@ -63,9 +64,6 @@ class KeyForm(forms.ModelForm[GatewayKey]):
     class Meta:
         model = GatewayKey
         fields = ("tenant", "principal", "name")
-
-    def clean_scopes(self) -> list[str] | None:
-        return self.cleaned_data["scopes"] or None
 
     def clean_models(self) -> list[str] | None:
         return self.cleaned_data["models"] or None
@@ -87,8 +85,30 @@ class KeyForm(forms.ModelForm[GatewayKey]):
         return cleaned
 
 
+class TenantHistoryAdmin(HistoryAdmin[Any]):
+    """Rows that a principal of a tenant caused."""
+
+    indexed: tuple[str, ...] = ("public_id", "tenant")
+
+    @admin.display(description="id")
+    def shown_id(self, obj: Any) -> SafeString:
+        return format_html("<code>{}</code>", obj.public_id)
+
+    @admin.display(description="tenant, principal")
+    def caller(self, obj: Any) -> SafeString:
+        return format_html("{}<br>{}", obj.tenant, obj.principal)
+
+    @admin.display
+    def created(self, obj: Any) -> SafeString | None:
+        return display.time(obj.created_at)
+
+    @admin.display
+    def revoked(self, obj: Any) -> str:
+        return display.time(obj.revoked_at) or "no"
+
+
 @admin.register(GatewayKey)
-class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
+class GatewayKeyAdmin(TenantHistoryAdmin):
     form = KeyForm
     change_form_template = "admin/gateway/gatewaykey/page.html"
     operations = ("revoke",)
@@ -189,10 +209,6 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
         return display.badge(TONES[state], state.capitalize())
 
     @admin.display
-    def created(self, obj: GatewayKey) -> SafeString | None:
-        return display.time(obj.created_at)
-
-    @admin.display
     def expires(self, obj: GatewayKey) -> str:
         return display.time(obj.expires_at) or "never"
 
@@ -215,28 +231,6 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     @admin.display
     def last_used(self, obj: GatewayKey) -> str:
         return display.time(obj.last_used_at) or "never"
-
-    @admin.display
-    def revoked(self, obj: GatewayKey) -> str:
-        return display.time(obj.revoked_at) or "no"
-
-
-class TenantHistoryAdmin(HistoryAdmin[Any]):
-    """Rows with a public id that a principal of a tenant caused."""
-
-    indexed = ("public_id", "tenant")
-
-    @admin.display(description="id")
-    def shown_id(self, obj: Any) -> SafeString:
-        return format_html("<code>{}</code>", obj.public_id)
-
-    @admin.display(description="tenant, principal")
-    def caller(self, obj: Any) -> SafeString:
-        return format_html("{}<br>{}", obj.tenant, obj.principal)
-
-    @admin.display
-    def created(self, obj: Any) -> SafeString | None:
-        return display.time(obj.created_at)
 
 
 @admin.register(TenantAlerts)
@@ -319,10 +313,6 @@ class PortalLinkAdmin(TenantHistoryAdmin):
     @admin.display
     def opened(self, obj: PortalLink) -> str:
         return display.time(obj.opened_at) or "no"
-
-    @admin.display
-    def revoked(self, obj: PortalLink) -> str:
-        return display.time(obj.revoked_at) or "no"
 
 
 @admin.register(Document)

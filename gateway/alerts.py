@@ -7,11 +7,9 @@ from django.core.mail import send_mail
 from django.template.loader import render_to_string
 from django_q.tasks import async_task
 
-from gateway import configuration
+from gateway import configuration, events
 from gateway.events import Origin
 from gateway.models import TenantAlerts
-from gateway.webhooks import PROFILE
-from webhooks_core import publishing
 from webhooks_core.models import Endpoint
 from webhooks_core.owners import endpoint_state
 from webhooks_core.profiles import Notice, NoticeKind
@@ -60,9 +58,8 @@ def alert_email(tenant: str) -> str:
 def _publish(
     kind: str, endpoint: Endpoint, state: endpoint_state.EndpointState
 ) -> None:
-    publishing.publish(
-        profile=PROFILE,
-        owner=endpoint.owner,
+    events.publish(
+        origin=Origin.system(endpoint.owner),
         event_type=f"endpoint.{kind}",
         data={
             "subscription_id": endpoint.public_id,
@@ -72,5 +69,4 @@ def _publish(
             "error": state.error or None,
             "message": state.sentence,
         },
-        metadata=Origin.system(endpoint.owner).metadata,
     )

@@ -19,7 +19,7 @@ from gateway.errors import ForbiddenError, UnauthorizedError
 from gateway.identity import Caller
 from gateway.keys import Created
 from gateway.models import GatewayKey
-from gateway.rights import KEYS, SCOPES
+from gateway.rights import KEYS, SCOPES, Rights
 from webhooks_core.web.errors import BadRequestError, NotFoundError
 
 log = structlog.stdlib.get_logger(__name__)
@@ -67,14 +67,14 @@ class TenantKeys:
             scopes = sorted(rights.scopes - {KEYS})
         if models is None:
             models = own.allowed_models
-        self._check_scopes(own, scopes)
-        self._check_models(own, models)
+        _check_rights(rights, scopes, models)
         if own.budget is not None:
             budget = budget or own.budget
-            self._check_budget(own.budget, budget)
+            _check_budget(own.budget, budget)
         if own.expires_at is not None:
             expires_at = expires_at or own.expires_at
-            self._check_end(own.expires_at, expires_at)
+            if expires_at > own.expires_at:
+                raise ForbiddenError("The key must not expire after yours.")
         try:
             created = keys.create(
                 tenant=own.tenant,
@@ -99,30 +99,6 @@ class TenantKeys:
             raise UnauthorizedError("The gateway key is not valid.", refused=True)
         return own
 
-    def _check_scopes(self, own: GatewayKey, scopes: Sequence[str]) -> None:
-        if KEYS in scopes:
-            raise ForbiddenError(OPERATORS_ONLY)
-        known = {*scopes} & {*SCOPES}  # of others keys.create() says what is wrong
-        if missing := sorted(known - own.rights.scopes):
-            raise ForbiddenError(f"Your key does not have the scope {missing[0]}.")
-
-    def _check_models(self, own: GatewayKey, models: Sequence[str] | None) -> None:
-        allowed = own.rights.models
-        if allowed is not None and (missing := sorted({*(models or ())} - allowed)):
-            raise ForbiddenError(f"Your key may not call the model {missing[0]}.")
-
-    def _check_end(self, own: datetime, wanted: datetime) -> None:
-        if wanted > own:
-            raise ForbiddenError("The key must not expire after yours.")
-
-    def _check_budget(self, own: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-        same = all(wanted[name] == own[name] for name in ("counts", "window"))
-        if not same or wanted["limit"] > own["limit"]:
-            raise ForbiddenError(
-                f"The budget must count {own['counts']} of a {own['window']}, and at most as many as "
-                "that of your key."
-            )
-
     def delete(self, key: GatewayKey) -> None:
         """Revoke a key. Raises 403 for a manager's, its own too; 404 if it was revoked first."""
         if KEYS in key.rights.scopes:
@@ -139,4 +115,25 @@ class TenantKeys:
             tenant=key.tenant,
             scopes=sorted(key.rights.scopes),
             by_key=self.manager.key_id,
+        )
+
+
+def _check_rights(
+    own: Rights, scopes: Sequence[str], models: Sequence[str] | None
+) -> None:
+    if KEYS in scopes:
+        raise ForbiddenError(OPERATORS_ONLY)
+    known = {*scopes} & {*SCOPES}  # of others keys.create() says what is wrong
+    if missing := sorted(known - own.scopes):
+        raise ForbiddenError(f"Your key does not have the scope {missing[0]}.")
+    if own.models is not None and (missing := sorted({*(models or ())} - own.models)):
+        raise ForbiddenError(f"Your key may not call the model {missing[0]}.")
+
+
+def _check_budget(own: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    same = all(wanted[name] == own[name] for name in ("counts", "window"))
+    if not same or wanted["limit"] > own["limit"]:
+        raise ForbiddenError(
+            f"The budget must count {own['counts']} of a {own['window']}, and at most as many as "
+            "that of your key."
         )

@@ -13,7 +13,6 @@ from rest_framework.decorators import action
 from rest_framework.mixins import RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
 
 from gateway import errors, idempotency, ingest, publishing
 from gateway.authentication import GatewayAuthentication, require_scope
@@ -27,6 +26,7 @@ from gateway.event_serializers import (
     read_events,
 )
 from gateway.events import Origin
+from gateway.idempotency import Outcome
 from gateway.identity import Caller
 from gateway.ingest_parsers import DocumentFormParser, DocumentJSONParser
 from gateway.rights import EVENTS, INGEST, WEBHOOKS
@@ -61,7 +61,6 @@ from gateway.throttles import (
     ResendThrottle,
 )
 from gateway.webhooks import DRIFT_DETECTED, EVENT_TYPES, INGEST_COMPLETED, PROFILE
-from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
 from webhooks_core.web import owner_requests as requests
 from webhooks_core.web import owner_serializers as shapes
@@ -182,16 +181,18 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
 
     def create(self, request: Request, **_: str) -> Response:
         """Create a subscription, once for an Idempotency-Key."""
-        serializer = self.get_valid_serializer()
+        fields = self.get_valid_serializer().validated_data
         repeatable = idempotency.repeatable(request, self.caller, request.data)
-        if repeatable is None:
-            return self.respond(self.perform_create(serializer), 201)
-        if not repeatable.known():
+        if not (repeatable and repeatable.known()):
             # Not in the transaction: it asks the resolver.
-            self.subscriptions.check_url(serializer.validated_data["url"])
-        outcome = repeatable.once(
-            lambda: self.respond(self.insert(serializer.validated_data)).data
-        )
+            self.subscriptions.check_url(fields["url"])
+
+        def create() -> Any:
+            created = self.subscriptions.insert(**fields)
+            CreateThrottle().count(request, self)
+            return self.respond(created).data
+
+        outcome = repeatable.once(create) if repeatable else Outcome(create())
         headers = idempotency.REPLAYED if outcome.is_replayed else None
         return Response(outcome.body, 201, headers=headers)
 
@@ -206,16 +207,6 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
         fields = self.get_valid_serializer().validated_data
         result = self.subscriptions.test_filter(subscription, **fields)
         return self.respond(result)
-
-    def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
-        created = super().perform_create(serializer)
-        CreateThrottle().count(self.request, self)
-        return created
-
-    def insert(self, fields: dict[str, Any]) -> Created:
-        created = self.subscriptions.insert(**fields)
-        CreateThrottle().count(self.request, self)
-        return created
 
     @extend_schema(
         operation_id="gateway_event_types",

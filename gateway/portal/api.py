@@ -30,9 +30,6 @@ from webhooks_core.web.fields import (
 from webhooks_core.web.owner_views import newest, page_of
 
 LINK_ID = "prt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
-EXPIRES_IN = (
-    f"expires_in must be an integer from {links.SHORTEST_S} to {links.LONGEST_S}."
-)
 LINK: dict[str, Any] = {
     "id": LINK_ID,
     "state": "unused",
@@ -82,7 +79,7 @@ class NewLinkSerializer(serializers.Serializer[Any]):
         max_value=links.LONGEST_S,
         error_messages=dict.fromkeys(
             ("invalid", "null", "min_value", "max_value", "max_string_length"),
-            EXPIRES_IN,
+            links.EXPIRES_IN,
         ),
         help_text="Seconds in which the link can be opened.",
     )
@@ -106,7 +103,7 @@ class NewLinkSerializer(serializers.Serializer[Any]):
 
     def validate_expires_in(self, seconds: int) -> int:
         if type(self.initial_data.get("expires_in", seconds)) is not int:
-            raise ValidationError(EXPIRES_IN)
+            raise ValidationError(links.EXPIRES_IN)
         return seconds
 
 

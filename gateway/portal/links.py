@@ -26,6 +26,7 @@ KEPT_DAYS = 30
 MAX_ACTOR, MAX_RETURN_URL = 128, 2048
 THEMES = tuple(PortalLink.Theme.values)
 CAPABILITIES = tuple(Capability)
+EXPIRES_IN = f"expires_in must be an integer from {SHORTEST_S} to {LONGEST_S}."
 
 
 class LinkInputError(ValueError):
@@ -62,10 +63,8 @@ def create(
     """
     if not is_name(tenant):
         raise LinkInputError(f"tenant: {NAME_RULE}")
-    check_capabilities(capabilities)
-    check_expires_in(expires_in)
-    check_actor(actor or principal)
-    check_return_url(return_url)
+    _check_capabilities(capabilities)
+    _check(actor or principal, return_url, expires_in)
     if theme not in THEMES:
         raise LinkInputError(f"theme must be one of {', '.join(THEMES)}.")
     token, now = bearer.make(LINK_PREFIX), timezone.now()
@@ -85,7 +84,7 @@ def create(
     return Created(link, token)
 
 
-def check_capabilities(names: Collection[str]) -> None:
+def _check_capabilities(names: Collection[str]) -> None:
     if unknown := [name for name in names if name not in CAPABILITIES]:
         known = ", ".join(CAPABILITIES)
         raise LinkInputError(f"capabilities: {unknown[0]} is none; known are {known}.")
@@ -93,23 +92,15 @@ def check_capabilities(names: Collection[str]) -> None:
         raise LinkInputError("capabilities must have view: no page is shown without.")
 
 
-def check_expires_in(seconds: int) -> None:
-    if not SHORTEST_S <= seconds <= LONGEST_S:
-        raise LinkInputError(
-            f"expires_in must be an integer from {SHORTEST_S} to {LONGEST_S}."
-        )
-
-
-def check_actor(actor: str) -> None:
+def _check(actor: str, return_url: str, expires_in: int) -> None:
+    """Raise LinkInputError for a value that a link cannot have; a `return_url` may be empty."""
+    if not SHORTEST_S <= expires_in <= LONGEST_S:
+        raise LinkInputError(EXPIRES_IN)
     if not (actor.isprintable() and actor.strip() and len(actor) <= MAX_ACTOR):
         raise LinkInputError(
             f"actor must have 1 to {MAX_ACTOR} printable characters, and not only blanks."
         )
-
-
-def check_return_url(url: str) -> None:
-    """Raise LinkInputError for what is not an address of a web page; "" is none."""
-    if url and not _is_page(url):
+    if return_url and not _is_page(return_url):
         raise LinkInputError(
             f"return_url must be an http or https URL of at most {MAX_RETURN_URL} "
             "characters, without a user."

@@ -44,25 +44,17 @@ class Command(BaseCommand):
     def handle(
         self,
         *args: Any,
-        tenant: str,
-        principal: str,
-        days: int | None,
-        name: str,
         scopes: list[str] | None,
-        models: list[str] | None,
         budget: list[str] | None,
         json: bool,
         **options: Any,
     ) -> None:
+        names = ("tenant", "principal", "days", "name", "models")
         try:
             created = keys.create(
-                tenant=tenant,
-                principal=principal,
-                days=days,
-                name=name,
                 scopes=SCOPES if ALL in (scopes or ()) else scopes,
-                models=models,
                 budget=keys.parse_budget(budget) if budget else None,
+                **{name: options[name] for name in names},
             )
         except keys.KeyInputError as error:
             raise CommandError(str(error)) from error
