@@ -37,7 +37,10 @@ def test_the_key_alone_is_printed_and_works():
     key = printed.removesuffix("\n")
     assert bearer.is_well_formed(key, keys.PREFIX)
     assert Api(key=key).call("GET", PATH).status_code == 200
-    assert GatewayKey.objects.get().expires_at is None
+    row = GatewayKey.objects.get()
+    assert row.expires_at is None
+    assert row.digest == bearer.digest(key)
+    assert key not in str(vars(row))
 
 
 def test_a_key_may_have_a_name_and_an_end():
@@ -76,9 +79,12 @@ def test_a_key_may_have_a_budget():
         (("--scopes", "admin"), "invalid choice"),
         (("--models", "a\0"), "a model must have"),
         (("--days", "0"), "days must be between"),
+        (("--days", "3651"), "days must be between"),
         (("--days", "x"), "invalid int"),
         (("--tenant", "a b"), "tenant: "),
+        (("--principal", ""), "principal: "),
         (("--name", "\t"), "the name"),
+        (("--name", "x" * 101), "the name"),
     ],
 )
 def test_a_key_that_cannot_be_is_refused(arguments, words):

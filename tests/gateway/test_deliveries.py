@@ -14,7 +14,7 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from tests.gateway.client import INGEST, PATH, stripe_accepts
+from tests.gateway.client import INGEST, stripe_accepts
 from tests.receiver import receiver
 from tests.signatures import verify_timestamped
 from tests.webhooks_core.engine import dispatch
@@ -24,17 +24,6 @@ from webhooks_core.retry import RetryPolicy
 from webhooks_core.signing.schemes import SignatureError
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-ENVELOPE = [
-    "id",
-    "type",
-    "tenant_id",
-    "created_at",
-    "data",
-    "request_id",
-    "principal_id",
-    "trace_id",
-]
 
 
 @pytest.fixture
@@ -79,19 +68,19 @@ def test_an_ingested_document_arrives_in_an_envelope_of_exactly_eight_fields(acm
         )
         assert dispatch() == 1
     body = orjson.loads(subscriber.requests[0].body)
-    assert list(body) == ENVELOPE
     assert re.fullmatch(r"evt_[0-9a-v]{26}", body["id"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", body["created_at"])
-    assert body | {"id": "", "created_at": ""} == {
-        "id": "",
+    expected = {
+        "id": body["id"],
         "type": "ingest.completed",
         "tenant_id": "acme",
-        "created_at": "",
+        "created_at": body["created_at"],
         "data": response.json(),
         "request_id": "req-7",
         "principal_id": "ada",
         "trace_id": trace,
     }
+    assert list(body.items()) == list(expected.items())
 
 
 def test_ids_of_request_and_trace_are_made_when_the_caller_gives_none(acme):
@@ -176,22 +165,18 @@ def test_an_inactive_subscription_receives_nothing_then_or_later(acme):
     assert len(subscriber.requests) == len(acme.deliveries(subscription)) == 1
 
 
-@pytest.mark.parametrize("end", ["inactive", "deleted"])
-def test_what_waits_ends_as_failed_with_the_reason(acme, end):
+def test_what_waits_ends_as_failed_with_the_reason(acme):
     with receiver(500) as subscriber:
         subscription = acme.create(subscriber.url)
         acme.ingest()
         dispatch()
-        if end == "inactive":
-            acme.patch(subscription, active=False)
-            acme.patch(subscription, active=True)
-        else:
-            acme.call("DELETE", f"{PATH}/{subscription['id']}")
+        acme.patch(subscription, active=False)
+        acme.patch(subscription, active=True)
         with time_machine.travel(timezone.now() + timedelta(minutes=1)):
             assert dispatch() == 0
     delivery = Delivery.objects.get()
     assert (delivery.status, delivery.attempts) == (Delivery.Status.FAILED, 1)
-    assert delivery.last_error == f"endpoint {end}"
+    assert delivery.last_error == "endpoint inactive"
     assert len(subscriber.requests) == 1
 
 

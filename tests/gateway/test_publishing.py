@@ -128,89 +128,66 @@ def test_a_batch_is_published_in_its_order(acme):
     assert ids == ["ord_0", "ord_1", "ord_2"]
 
 
-TOO_MANY = {"events": [EVENT] * 101}
 NESTED: Any = 1
 for _ in range(101):
     NESTED = [NESTED]
-KNOWN = "drift.detected, order.created, note.written"
+NAMES = "1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
+UNKNOWN = (
+    "type cannot be published; known are drift.detected, order.created, note.written."
+)
+LARGE = {"type": "note.written", "data": {"a": "x" * 262_144}}
+
+
+def order(**data: Any) -> dict[str, Any]:
+    return {"type": "order.created", "data": data}
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "detail"),
+    ("body", "detail"),
     [
-        ({}, 400, "type is required."),
-        ({"type": 5, "data": {}}, 400, "type must be a string."),
-        ({"type": "order.created"}, 400, "data is required."),
-        (EVENT | {"data": None}, 400, "data must be an object."),
-        (EVENT | {"data": []}, 400, "data must be an object."),
-        (EVENT | {"id": 7}, 400, "id must be a string."),
-        (
-            EVENT | {"id": "a b"},
-            400,
-            "id must have 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -.",
+        ({}, "type is required."),
+        ({"type": 5, "data": {}}, "type must be a string."),
+        *(
+            (EVENT | {"type": name}, UNKNOWN)
+            for name in ("no.such", "ingest.completed", "webhook.test")
         ),
+        ({"type": "order.created"}, "data is required."),
+        (EVENT | {"data": None}, "data must be an object."),
+        (EVENT | {"data": []}, "data must be an object."),
+        (EVENT | {"id": 7}, "id must be a string."),
+        (EVENT | {"id": "a b"}, f"id must have {NAMES}."),
+        (order(), 'data: "order_id" is a required property'),
+        (order(order_id="x"), 'data.order_id: "x" does not match "^ord_"'),
         (
-            EVENT | {"type": "no.such"},
-            400,
-            f"type cannot be published; known are {KNOWN}.",
-        ),
-        (
-            EVENT | {"type": "ingest.completed"},
-            400,
-            f"type cannot be published; known are {KNOWN}.",
-        ),
-        (
-            EVENT | {"type": "webhook.test"},
-            400,
-            f"type cannot be published; known are {KNOWN}.",
-        ),
-        (EVENT | {"data": {}}, 400, 'data: "order_id" is a required property'),
-        (
-            EVENT | {"data": {"order_id": "x"}},
-            400,
-            'data.order_id: "x" does not match "^ord_"',
-        ),
-        (
-            EVENT | {"data": DATA | {"lines": [{}, {"quantity": 0}]}},
-            400,
+            order(order_id="ord_1", lines=[{}, {"quantity": 0}]),
             "data.lines[1].quantity: 0 is less than the minimum of 1",
         ),
         (
-            {"events": [EVENT, EVENT | {"data": {"order_id": 5}}]},
-            400,
+            {"events": [EVENT, order(order_id=5)]},
             'events[1].data.order_id: 5 is not of type "string"',
         ),
-        ({"events": [EVENT, {}]}, 400, "events[1].type is required."),
-        ({"events": [EVENT, 5]}, 400, "events[1] must be an object."),
-        ({"events": []}, 400, "events must be an array of 1 to 100 events."),
-        ({"events": {}}, 400, "events must be an array of 1 to 100 events."),
-        (TOO_MANY, 400, "events must be an array of 1 to 100 events."),
+        ({"events": [EVENT, {}]}, "events[1].type is required."),
+        ({"events": [EVENT, 5]}, "events[1] must be an object."),
+        *(
+            ({"events": events}, "events must be an array of 1 to 100 events.")
+            for events in ([], {}, [EVENT] * 101)
+        ),
         (
             {"type": "note.written", "data": {"a": NESTED}},
-            400,
             "data is nested deeper than 100 levels.",
         ),
-        (
-            {"events": [{"type": "note.written", "data": {"a": "x" * 262_144}}]},
-            413,
-            "events[0].data is over 262144 bytes.",
-        ),
-        (
-            {"type": "note.written", "data": {"a": "x" * 1_048_576}},
-            413,
-            "The body is over 1048576 bytes.",
-        ),
-        (b'{"type": "note.written", "data": {"a": 1e999}}', 400, None),
-        (b'{"type": "note.written", "data": {"a": "\\ud800"}}', 400, None),
+        ({"events": [LARGE]}, "events[0].data is over 262144 bytes."),
+        ({"events": [LARGE] * 4}, "The body is over 1048576 bytes."),
+        (b'{"type": "note.written", "data": {"a": 1e999}}', "The body is not JSON"),
+        (b'{"type": "note.written", "data": {"a": "\\ud800"}}', "The body is not JSON"),
     ],
 )
-def test_a_bad_event_is_refused_and_nothing_is_stored(acme, body, status, detail):
+def test_a_bad_event_is_refused_and_nothing_is_stored(acme, body, detail):
     acme.create()
     before = facts()
     response = acme.call("POST", EVENTS, body, headers={"Idempotency-Key": "k"})
-    assert response.status_code == status, response.content
-    if detail:
-        assert response.json() == {"detail": detail}
+    assert response.status_code == (413 if "bytes." in detail else 400)
+    assert response.json()["detail"].startswith(detail)
     assert facts() == before
 
 

@@ -17,12 +17,15 @@ from gateway.configuration.shapes import (
     StaticSubscription,
     WebhookSettings,
 )
+from gateway.static_subscriptions import SyncReport
 from tests.gateway.client import PATH
 from tests.receiver import receiver
 from tests.signatures import verify_timestamped
 from tests.webhooks_core.engine import dispatch
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.secrets import MASK
+
+pytestmark = pytest.mark.django_db
 
 URL = "http://127.0.0.1:9/hook"
 
@@ -47,6 +50,11 @@ def use(declare):
         static_subscriptions.sync_at_start()
 
     return restart
+
+
+def synchronise(*subscriptions: StaticSubscription) -> SyncReport:
+    current = Configuration(WebhookSettings(subscriptions=subscriptions))
+    return static_subscriptions.sync(current)
 
 
 def declared(url: str = URL, **fields) -> StaticSubscription:
@@ -76,7 +84,6 @@ def test_a_static_subscription_receives_and_leaves_with_its_history(acme, use):
     assert Endpoint.objects.get().deleted_at is not None
 
 
-@pytest.mark.django_db
 def test_a_static_subscription_shows_as_read_only(acme, globex, use):
     use(declared(description="declared"))
     [shown] = acme.get()["items"]
@@ -100,7 +107,6 @@ def test_a_static_subscription_shows_as_read_only(acme, globex, use):
     assert acme.get()["items"] == [shown]
 
 
-@pytest.mark.django_db
 def test_static_subscriptions_take_no_room_from_the_quota(acme, use):
     use(*(declared(f"{URL}/{n}") for n in range(3)))
     for _ in range(100):
@@ -108,46 +114,31 @@ def test_static_subscriptions_take_no_room_from_the_quota(acme, use):
     assert len(acme.get()["items"]) == 103
 
 
-@pytest.mark.django_db
 def test_a_synchronisation_changes_what_changed_and_nothing_else():
-    def synchronise(
-        *subscriptions: StaticSubscription,
-    ) -> static_subscriptions.SyncReport:
-        return static_subscriptions.sync(
-            Configuration(WebhookSettings(subscriptions=subscriptions))
-        )
-
     first, second = declared(), declared(f"{URL}/2")
-    assert synchronise(first, second) == static_subscriptions.SyncReport(created=2)
-    assert synchronise(first, second) == static_subscriptions.SyncReport()
+    assert synchronise(first, second) == SyncReport(created=2)
+    assert synchronise(first, second) == SyncReport()
     ids = set(Endpoint.objects.values_list("public_id", flat=True))
     changed = declared(event_types=("drift.detected",), secret="other")
-    assert synchronise(changed, second) == static_subscriptions.SyncReport(updated=1)
+    assert synchronise(changed, second) == SyncReport(updated=1)
     assert synchronise(declared(event_types=("drift.detected",)), second).updated == 1
     assert synchronise(declared(), declared(f"{URL}/2", description="d")).updated == 2
     assert set(Endpoint.objects.values_list("public_id", flat=True)) == ids
     moved = declared(tenant_id="globex")
-    assert synchronise(moved) == static_subscriptions.SyncReport(created=1, removed=2)
+    assert synchronise(moved) == SyncReport(created=1, removed=2)
     assert [item.owner for item in Endpoint.objects.static("gateway")] == ["globex"]
-    assert synchronise() == static_subscriptions.SyncReport(removed=1)
+    assert synchronise() == SyncReport(removed=1)
 
 
-@pytest.mark.django_db
 def test_the_secret_of_a_static_subscription_follows_the_file_at_once(settings):
-    def synchronise(secret: str) -> None:
-        static_subscriptions.sync(
-            Configuration(WebhookSettings(subscriptions=(declared(secret=secret),)))
-        )
-
     for secret in ("one", "two"):
-        synchronise(secret)
+        synchronise(declared(secret=secret))
         assert Endpoint.objects.get().secrets(now=timezone.now()) == [secret]
     settings.WEBHOOK_SECRET_KEYS = [Fernet.generate_key().decode()]
-    synchronise("two")
+    synchronise(declared(secret="two"))
     assert Endpoint.objects.get().secrets(now=timezone.now()) == ["two"]
 
 
-@pytest.mark.django_db
 def test_the_command_synchronises(declare):
     declare(declared())
     out = StringIO()
@@ -163,7 +154,6 @@ def test_the_command_synchronises(declare):
     ]
 
 
-@pytest.mark.django_db
 def test_nothing_but_a_start_or_the_command_writes_the_list(acme, declare):
     declare(declared())
     assert acme.get() == {"items": []}
@@ -176,7 +166,6 @@ def test_nothing_but_a_start_or_the_command_writes_the_list(acme, declare):
     assert shown["url"] == URL
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     "other",
     [
@@ -198,7 +187,6 @@ def differences() -> list[checks.CheckMessage]:
     return checks.run_checks(tags=["static_subscriptions"], databases=["default"])
 
 
-@pytest.mark.django_db
 def test_a_start_without_a_database_goes_on(declare, monkeypatch):
     declare(declared())
     monkeypatch.setattr(static_subscriptions, "sync", _fail)

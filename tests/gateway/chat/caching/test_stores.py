@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -26,6 +26,7 @@ from gateway.chat.caching.stores import (
 from gateway.chat.metering.limits import redis_client
 from gateway.chat.metering.usage import prune
 from gateway.configuration.shapes import CacheSettings
+from tests.gateway.chat.metering.budgeting import finished, in_thread, ran
 
 pytestmark = pytest.mark.django_db
 
@@ -33,10 +34,6 @@ pytestmark = pytest.mark.django_db
 def slot(key: str = "a", tenant: str = "acme", **settings: Any) -> Slot:
     values = CacheSettings(**{"ttl_s": 60, "max_entries": 2} | settings)
     return Slot(key * 64, tenant, "test model", values)
-
-
-async def in_thread(function: Callable[[], Any]) -> Any:
-    return function()
 
 
 @pytest.fixture(params=["database", "redis"])
@@ -49,27 +46,13 @@ def use(request) -> Callable[..., Any]:
             for name in client.scan_iter(f"{stores.NAME}*"):
                 client.delete(name)
 
-    async def call(method: str, *arguments: Any) -> Any:
-        if request.param == "database":
-            return await getattr(DatabaseStore(in_thread), method)(*arguments)
-        client = redis_client(settings.REDIS_URL)
-        try:
-            return await getattr(RedisStore(client), method)(*arguments)
-        finally:
-            await client.aclose()
-
-    def run(*arguments: Any) -> Any:
-        result: Awaitable[Any] = call(*arguments)
+    def call(method: str, *arguments: Any) -> Any:
+        each: DatabaseStore | RedisStore = DatabaseStore(in_thread)
         if request.param == "redis":
-            return asyncio.run(result)  # type: ignore[arg-type] # a coroutine
-        # The test's connection belongs to its thread, and the function is synchronous.
-        try:
-            result.send(None)  # type: ignore[attr-defined]
-        except StopIteration as stop:
-            return stop.value
-        raise AssertionError("it waits")
+            each = RedisStore(redis_client(settings.REDIS_URL))
+        return ran(each, getattr(each, method)(*arguments))
 
-    return run
+    return call
 
 
 def test_an_answer_is_kept_and_replaced(use):
@@ -98,21 +81,13 @@ def test_redis_forgets_a_tenant_alone(use):
 def test_an_expired_row_is_not_given_and_removed():
     database = DatabaseStore(in_thread)
     for key, ttl_s in (("a", 60), ("b", 120)):
-        _finish(database.write(slot(key, ttl_s=ttl_s), b"x"))
+        finished(database.write(slot(key, ttl_s=ttl_s), b"x"))
     later = timezone.now() + timedelta(seconds=90)
     with time_machine.travel(later, tick=False):
-        assert _finish(database.read(slot("a"))) is None
-        assert _finish(database.read(slot("b"))) == b"x"
+        assert finished(database.read(slot("a"))) is None
+        assert finished(database.read(slot("b"))) == b"x"
         prune()
     assert [row.key for row in CachedAnswer.objects.all()] == ["b" * 64]
-
-
-def _finish(work: Any) -> Any:
-    try:
-        work.send(None)
-    except StopIteration as stop:
-        return stop.value
-    raise AssertionError("it waits")
 
 
 def test_the_store_of_an_installation_is_redis_if_it_has_one():

@@ -72,6 +72,27 @@ async def in_thread(function: Callable[[], Any]) -> Any:
     return function()
 
 
+def finished(coroutine: Any) -> Any:
+    """Return the result of a coroutine that never waits; without a loop, Django allows queries."""
+    try:
+        coroutine.send(None)
+    except StopIteration as result:
+        return result.value
+    raise AssertionError("it waits")
+
+
+def ran(store: Any, coroutine: Any) -> Any:
+    """Return what a store answers; the client of one with Redis is closed."""
+
+    async def closing() -> Any:
+        try:
+            return await coroutine
+        finally:
+            await store.client.aclose()
+
+    return asyncio.run(closing()) if hasattr(store, "client") else finished(coroutine)
+
+
 def process(
     database: Database,
     *entries: BudgetEntry,

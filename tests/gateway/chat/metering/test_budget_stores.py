@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -28,6 +27,7 @@ from gateway.chat.metering.limits import redis_client
 from gateway.chat.metering.usage import prune
 from gateway.erasure import tenant_erasure
 from tests.gateway.chat.factories import ModelPriceFactory
+from tests.gateway.chat.metering.budgeting import in_thread, ran
 
 NOW = int(time.time())
 ONE = CounterKey("monthly", "tenant acme", NOW - 100, "acme")
@@ -45,10 +45,6 @@ def redis_url() -> Iterator[str]:
         client.delete(*map(budget_stores.redis_name, (ONE, OTHER, ALL)))
 
 
-async def in_thread(function: Callable[[], Any]) -> Any:
-    return function()
-
-
 @pytest.fixture(params=["database", "redis"])
 def make(request, db) -> Callable[[], Store]:
     """Return a store of another process each time."""
@@ -63,28 +59,7 @@ def add(
 ) -> dict[CounterKey, int]:
     """Add (total, sent); return the amounts."""
     added = store.add({key: Use(*use, NOW + 3600) for key, use in uses.items()})
-    stored = (
-        asyncio.run(closing(added, store.client))
-        if isinstance(store, RedisStore)
-        else finished(added)
-    )
-    return {key: value.amount for key, value in stored.items()}
-
-
-async def closing(coroutine: Any, client: Any) -> Any:
-    try:
-        return await coroutine
-    finally:
-        await client.aclose()
-
-
-def finished(coroutine: Any) -> Any:
-    """Return the result of a coroutine that never waits; without a loop, Django allows queries."""
-    try:
-        coroutine.send(None)
-    except StopIteration as result:
-        return result.value
-    raise AssertionError("it waits")
+    return {key: value.amount for key, value in ran(store, added).items()}
 
 
 def test_processes_see_the_sum_of_what_all_have_used(make):
