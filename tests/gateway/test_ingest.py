@@ -228,15 +228,14 @@ def test_a_body_that_the_server_did_not_take_in_is_413(acme, content_type):
 
 @pytest.mark.spec("gateway", "payload size")
 def test_ten_megabytes_are_accepted_and_a_byte_more_is_not(acme):
-    text = "word " * (2 * 1024 * 1024)
-    assert len(text) == 10 * 1024 * 1024
-    response = acme.client.post(INGEST, {"file": upload(text.encode())})
+    content = b"word " * (2 * 1024 * 1024)
+    assert len(content) == 10 * 1024 * 1024
+    response = acme.client.post(INGEST, {"file": upload(content)})
     assert response.status_code == 201
-    assert response.json()["size_bytes"] == len(text)
+    assert response.json()["size_bytes"] == len(content)
     assert Chunk.objects.count() == response.json()["chunk_count"]
-    assert acme.ingest(text).status_code == 200
-    assert acme.ingest(text + "x").status_code == 413
-    assert acme.call("POST", INGEST, b" " * 40_000_000).status_code == 413
+    more = acme.client.post(INGEST, {"file": upload(content + b"x")})
+    assert more.status_code == 413
 
 
 def test_html_is_split_as_what_people_read(acme):

@@ -135,6 +135,7 @@ NAMES = "1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
 UNKNOWN = (
     "type cannot be published; known are drift.detected, order.created, note.written."
 )
+NO_BATCHES: list[Any] = [[], {}, [EVENT] * 101]
 LARGE = {"type": "note.written", "data": {"a": "x" * 262_144}}
 
 
@@ -170,7 +171,7 @@ def order(**data: Any) -> dict[str, Any]:
         ({"events": [EVENT, 5]}, "events[1] must be an object."),
         *(
             ({"events": events}, "events must be an array of 1 to 100 events.")
-            for events in ([], {}, [EVENT] * 101)
+            for events in NO_BATCHES
         ),
         (
             {"type": "note.written", "data": {"a": NESTED}},

@@ -240,6 +240,11 @@ def test_each_address_needs_its_scope():
         assert allowed == {scope}
 
 
+def test_without_an_identity_every_address_is_401():
+    for call in CALLS.values():
+        assert Api().call(*call).status_code == 401
+
+
 def test_only_the_scope_keys_is_missing_where_an_operator_gave_none(acme):
     unlimited = Api(key=keys.create(tenant="acme", principal="ada").text)
     for api in (unlimited, acme):

@@ -291,12 +291,12 @@ def test_a_day_of_traffic_is_what_an_exact_ledger_says():
         ledger["c", names, day.replace(day=1)] += cost
 
     async def day() -> None:
-        for _ in range(2000):
+        for _ in range(1000):
             each, context = chance.choice(processes), request(chance.choice((ADA, BOB)))
             context.cache = chance.choice(CACHES)
             await each.reserve(context)
             running.append((each, context, database.now))
-            database.now += timedelta(seconds=chance.randrange(90))
+            database.now += timedelta(seconds=chance.randrange(180))
             while running and chance.random() < 0.6:
                 finish()
             if chance.random() < 0.2:

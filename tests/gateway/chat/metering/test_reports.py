@@ -17,8 +17,9 @@ from tests.gateway.chat.factories import ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import NOON, ended
 from tests.gateway.client import Api
 
+pytestmark = pytest.mark.django_db
 
-@pytest.mark.django_db
+
 def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
     ModelPriceFactory.create(model="small")
     usage.write([ended(), ended(tenant="globex"), ended(principal="bob", model="big")])
@@ -47,7 +48,6 @@ def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
     assert shown["total"]["cost"] == "0.000013000"
 
 
-@pytest.mark.django_db
 def test_usage_is_also_summed_by_sessions_and_agents(acme: Api):
     """They are of the records, and all other numbers are as in the sums by day."""
     ModelPriceFactory.create(model="small")
@@ -83,7 +83,6 @@ def test_usage_is_also_summed_by_sessions_and_agents(acme: Api):
     assert (item["agent"], item["requests"]) == ("a", 1)
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("query", "rows"),
     [
@@ -104,7 +103,6 @@ def test_usage_can_be_grouped_and_narrowed(acme: Api, query, rows):
     ] == rows
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     "query",
     [
@@ -119,12 +117,6 @@ def test_a_bad_question_is_a_bad_request(acme: Api, query):
     assert set(response.json()) == {"detail"}
 
 
-@pytest.mark.django_db
-def test_usage_needs_an_identity():
-    assert Api().call("GET", "/v1/usage").status_code == 401
-
-
-@pytest.mark.django_db
 def test_an_answer_of_too_many_rows_is_a_bad_request(acme: Api, monkeypatch):
     monkeypatch.setattr(reports, "MAX_ROWS", 2)
     usage.write([ended(at=NOON + timedelta(days=day)) for day in range(3)])
@@ -134,7 +126,6 @@ def test_an_answer_of_too_many_rows_is_a_bad_request(acme: Api, monkeypatch):
     assert [item["requests"] for item in shown["items"]] == [3]
 
 
-@pytest.mark.django_db
 def test_a_tenant_sees_what_is_left_of_its_own_budgets(
     acme: Api, globex: Api, monkeypatch
 ):
@@ -184,7 +175,6 @@ def test_a_tenant_sees_what_is_left_of_its_own_budgets(
     ]
 
 
-@pytest.mark.django_db
 def test_the_budget_of_a_key_is_shown_to_its_tenant(acme: Api, globex: Api):
     budget = {"counts": "tokens", "window": "month", "limit": 100}
     made = keys.create(tenant="acme", principal="ada", budget=budget)
@@ -200,7 +190,6 @@ def test_the_budget_of_a_key_is_shown_to_its_tenant(acme: Api, globex: Api):
 
 
 @pytest.mark.parametrize("query", ["group_by=key", "group_by=key&key=7"])
-@pytest.mark.django_db
 def test_usage_is_also_summed_by_keys(acme: Api, query: str):
     usage.write([ended(key_id=7), ended(key_id=7), ended(), ended(tenant="globex")])
     with time_machine.travel(NOON, tick=False):

@@ -23,6 +23,8 @@ from gateway.chat.models import (
 )
 from tests.gateway.chat.factories import ModelPriceFactory
 
+pytestmark = pytest.mark.django_db
+
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 WHO = {"tenant": "acme", "principal": "ada", "key_id": None}
 
@@ -44,7 +46,6 @@ def ended(**fields: Any) -> CompletedRequest:
     return CompletedRequest(**default | fields)
 
 
-@pytest.mark.django_db
 @pytest.mark.spec("gateway", "Token usage is recorded as metrics in the background")
 def test_what_ended_is_a_record_with_all_that_is_known():
     usage.write([ended(), ended(status=499, usage=None, first_chunk_s=None)])
@@ -61,7 +62,6 @@ def test_what_ended_is_a_record_with_all_that_is_known():
     )
 
 
-@pytest.mark.django_db
 def test_days_grow_by_what_is_added():
     usage.write([ended(), ended(principal="bob"), ended(status=500)])
     usage.write([ended(), ended(at=NOON + timedelta(days=1))])
@@ -77,14 +77,12 @@ def test_days_grow_by_what_is_added():
     ]
 
 
-@pytest.mark.django_db
 def test_totals_tell_a_stream_that_broke_by_its_error():
     usage.write([ended(), ended(error_status=500), ended(status=499)])
     rows = UsageTotal.objects.order_by("status").values_list("status", "requests")
     assert list(rows) == [(200, 1), (499, 1), (500, 1)]
 
 
-@pytest.mark.django_db
 def test_buckets_hold_each_value_once():
     usage.write(
         [ended(duration_s=0.01), ended(duration_s=0.011), ended(duration_s=999)]
@@ -94,7 +92,6 @@ def test_buckets_hold_each_value_once():
     assert sum(row.total for row in rows) == pytest.approx(999.021)
 
 
-@pytest.mark.django_db
 def test_costs_are_exact_to_a_billionth():
     ModelPriceFactory.create(
         model="small", prompt_price=Decimal("0.15"), completion_price=Decimal("0.6")
@@ -113,7 +110,6 @@ DETAILS = {
 }
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("_case", "prices", "used", "nano"),
     [
@@ -134,7 +130,6 @@ def test_details_of_tokens_have_prices_of_their_own(_case, prices, used, nano):
     assert UsageTotal.objects.get().cost_nano == nano
 
 
-@pytest.mark.django_db
 def test_estimates_are_marked_and_counted():
     usage.write([ended(), ended(estimated=True), ended(estimated=True, status=499)])
     usage.write([ended(estimated=True)])
@@ -143,7 +138,6 @@ def test_estimates_are_marked_and_counted():
     assert UsageDay.objects.get().estimated_requests == 3
 
 
-@pytest.mark.django_db
 def test_answers_of_the_cache_are_marked_counted_and_cost_nothing():
     ModelPriceFactory.create(model="small")
     usage.write([ended(usage=None, cached=True), ended()])
@@ -155,7 +149,6 @@ def test_answers_of_the_cache_are_marked_counted_and_cost_nothing():
     assert day.cost_nano == asked.cost_nano
 
 
-@pytest.mark.django_db
 def test_sums_stop_growing_before_the_database_refuses_them():
     most = Decimal("999999.999999")
     ModelPriceFactory.create(model="small", prompt_price=most, completion_price=most)
@@ -169,7 +162,6 @@ def test_sums_stop_growing_before_the_database_refuses_them():
     assert day.prompt_tokens == total.completion_tokens == 40 * MAX_TOKENS
 
 
-@pytest.mark.django_db
 def test_nothing_is_written_when_a_part_fails(monkeypatch):
     def fail(*_: Any) -> None:
         raise OperationalError
@@ -180,7 +172,6 @@ def test_nothing_is_written_when_a_part_fails(monkeypatch):
     assert not UsageRecord.objects.exists()
 
 
-@pytest.mark.django_db
 def test_the_number_of_statements_does_not_grow_with_the_batch(
     django_assert_max_num_queries,
 ):
@@ -189,7 +180,6 @@ def test_the_number_of_statements_does_not_grow_with_the_batch(
         usage.write(many)
 
 
-@pytest.mark.django_db
 def test_old_records_are_deleted_every_hour_and_sums_stay(monkeypatch, settings):
     settings.CHAT_USAGE_RETENTION_DAYS = 30
     monkeypatch.setattr(usage, "PRUNED", 2)

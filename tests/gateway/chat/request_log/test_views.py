@@ -118,7 +118,3 @@ def test_a_malformed_query_is_refused(acme: Api, query: str):
 @pytest.mark.parametrize("name", ["absent", "a%00b", "%F0%9F%9A%A2", "x" * 300])
 def test_an_absent_request_is_not_found(acme: Api, name: str):
     assert acme.call("GET", f"{PATH}/{name}").status_code == 404
-
-
-def test_without_an_identity_nothing_is_shown():
-    assert Api().call("GET", PATH).status_code == 401
