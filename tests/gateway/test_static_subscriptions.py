@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -22,6 +23,7 @@ from tests.gateway.client import PATH
 from tests.receiver import receiver
 from tests.signatures import verify_timestamped
 from tests.webhooks_core.engine import dispatch
+from webhooks_core import profiles
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.secrets import MASK
 
@@ -107,11 +109,14 @@ def test_a_static_subscription_shows_as_read_only(acme, globex, use):
     assert acme.get()["items"] == [shown]
 
 
-def test_static_subscriptions_take_no_room_from_the_quota(acme, use):
+def test_static_subscriptions_take_no_room_from_the_quota(acme, use, monkeypatch):
+    limited = replace(profiles.get("gateway"), quota=2)
+    monkeypatch.setitem(profiles._profiles, "gateway", limited)
     use(*(declared(f"{URL}/{n}") for n in range(3)))
-    for _ in range(100):
+    for _ in range(2):
         acme.create()
-    assert len(acme.get()["items"]) == 103
+    assert acme.call("POST", PATH, {"url": URL}).status_code == 429
+    assert len(acme.get()["items"]) == 5
 
 
 def test_a_synchronisation_changes_what_changed_and_nothing_else():
