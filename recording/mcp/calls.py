@@ -27,6 +27,7 @@ from webhooks_core.web.errors import ApiError
 
 log = structlog.stdlib.get_logger(__name__)
 
+Tools = dict[Callable[..., Any], ToolAnnotations]
 request: ContextVar[Request] = ContextVar("request")
 
 READS = ToolAnnotations(
@@ -47,11 +48,6 @@ def account() -> AbstractUser:
 def check_throttle(scope: str) -> None:
     """Count a call that also has a limit of its own. Raises TooManyRequestsError."""
     AccountThrottle(scope).allow_request(request.get(), APIView())
-
-
-def tool(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a synchronous function as a tool; what the API would refuse is a ToolError."""
-    return _in_thread_of_request(function, _tool_error)
 
 
 def returns(
@@ -109,16 +105,13 @@ _TYPES: tuple[tuple[Any, Any], ...] = (
 )
 
 
-def resource(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a synchronous function as a resource; errors as those of `tool`."""
-    return _in_thread_of_request(function, _resource_error)
-
-
-def _in_thread_of_request(
-    function: Callable[..., Any],
-    translate: Callable[[ApiError], Exception],
+def in_thread_of_request(
+    function: Callable[..., Any], refusal: Callable[[ApiError], Exception]
 ) -> Callable[..., Any]:
-    """Run a function in the thread that waits for this request, which has the connection."""
+    """Run a function in the thread that waits for this request, which has the connection.
+
+    `refusal` returns what to raise for what the API would refuse.
+    """
 
     def run(**arguments: Any) -> Any:
         try:
@@ -129,7 +122,7 @@ def _in_thread_of_request(
                 raise  # the package logs it and names none of its details
             if api_error.status_code == 503:
                 log.exception("dependency unavailable")
-            raise translate(api_error) from error
+            raise refusal(api_error) from error
 
     @wraps(function)
     async def call(**arguments: Any) -> Any:
@@ -138,10 +131,10 @@ def _in_thread_of_request(
     return call
 
 
-def _tool_error(error: ApiError) -> Exception:
+def tool_error(error: ApiError) -> Exception:
     return ToolError(error.detail)
 
 
-def _resource_error(error: ApiError) -> Exception:
+def resource_error(error: ApiError) -> Exception:
     kind = ResourceNotFoundError if error.status_code == 404 else ResourceError
     return kind(error.detail)

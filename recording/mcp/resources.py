@@ -13,7 +13,6 @@ TEMPLATE = "recording://{audio_id}"
 CUT = "\n\n(Cut here: the tools get_summary and get_transcript return the rest.)"
 
 
-@calls.resource
 def recording(audio_id: str) -> str:
     """Return a recording as Markdown: details, summaries, then the transcript as far as it fits."""
     row = reading.find(calls.account(), audio_id)

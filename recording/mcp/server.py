@@ -70,9 +70,9 @@ class RecordingServer(MCPServer[Any]):
     """Counts the calls of its tools, and tells callers of their faults in short."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, subscriptions=False, **options)  # nothing unasked
+        options |= {"subscriptions": False, "middleware": [_with_events]}
+        super().__init__(*arguments, **options)  # nothing unasked
         self.streamable_http_app()  # creates the session manager
-        self.session_manager.app.middleware.append(_with_events)
 
     def add_method(
         self, name: str, method: Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -157,7 +157,8 @@ def _build() -> RecordingServer:
         website_url=f"{settings.BASE_URL}/docs",
     )
     for tool, hints in TOOLS.items():
-        built.add_tool(tool, title=_title(tool), annotations=hints)
+        call = calls.in_thread_of_request(tool, calls.tool_error)
+        built.add_tool(call, title=_title(tool), annotations=hints)
     for prompt in prompts.PROMPTS:
         built.prompt(title=_title(prompt))(prompt)
     add = built.resource(
@@ -167,7 +168,7 @@ def _build() -> RecordingServer:
         # An id is no path of a file: "..", "C:x" and "/x" are ids too.
         security=ResourceSecurity(exempt_params={"audio_id"}),
     )
-    add(resources.recording)
+    add(calls.in_thread_of_request(resources.recording, calls.resource_error))
     for name, method in methods.served().items():
         built.add_method(name, method)
     return built

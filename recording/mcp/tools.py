@@ -100,7 +100,6 @@ class Transcript(Marked, RecordingItem):
     next_cursor: NextCursor
 
 
-@calls.tool
 def list_recordings(
     title: Annotated[
         str, Field(max_length=2000, description="Part of the title, in any case.")
@@ -126,7 +125,6 @@ def list_recordings(
     }
 
 
-@calls.tool
 def search_recordings(
     query: Annotated[
         str,
@@ -163,7 +161,6 @@ def search_recordings(
     }
 
 
-@calls.tool
 def get_recording(audio_id: AudioId) -> RecordingDetails:
     """Describe a recording: when, how long, which summaries, who speaks."""
     row = reading.find(calls.account(), audio_id)
@@ -185,7 +182,6 @@ def get_recording(audio_id: AudioId) -> RecordingDetails:
     }
 
 
-@calls.tool
 def get_summary(audio_id: AudioId, cursor: Cursor = None) -> SummaryList:
     """Get a recording's summaries, HTML as Markdown. A very long one comes in pages."""
     row = reading.find(calls.account(), audio_id)
@@ -204,7 +200,6 @@ def get_summary(audio_id: AudioId, cursor: Cursor = None) -> SummaryList:
     }
 
 
-@calls.tool
 def get_transcript(
     audio_id: AudioId,
     part: Annotated[
@@ -276,13 +271,10 @@ def _between(
     ]
 
 
-TOOLS = dict.fromkeys(
-    (
-        list_recordings,
-        search_recordings,
-        get_recording,
-        get_summary,
-        get_transcript,
-    ),
-    calls.READS,
-)
+TOOLS: calls.Tools = {
+    list_recordings: calls.READS,
+    search_recordings: calls.READS,
+    get_recording: calls.READS,
+    get_summary: calls.READS,
+    get_transcript: calls.READS,
+}

@@ -84,7 +84,6 @@ def subscriptions() -> Subscriptions:
     return Subscriptions(calls.account())
 
 
-@calls.tool
 @calls.returns(
     SubscriptionSerializer,
     many_as="webhooks",
@@ -119,7 +118,6 @@ def _item(row: EventSubscription) -> EventSubscriptionItem:
     }
 
 
-@calls.tool
 @calls.returns(SubscriptionCreatedSerializer)
 def create_webhook(url: Url, events: Events) -> Any:
     """Create a webhook: the url receives signed events of these types.
@@ -137,7 +135,6 @@ def create_webhook(url: Url, events: Events) -> Any:
     return SubscriptionCreatedSerializer(created).data
 
 
-@calls.tool
 @calls.returns(SubscriptionSerializer)
 def update_webhook(
     endpoint_id: EndpointId, events: Events | None = None, url: Url = ""
@@ -151,14 +148,12 @@ def update_webhook(
     return SubscriptionSerializer(updated).data
 
 
-@calls.tool
 def delete_webhook(endpoint_id: EndpointId) -> Deleted:
     """Delete a webhook for good; what waits for it is not sent."""
     subscriptions().delete(subscriptions().find(endpoint_id))
     return {"ok": True}
 
 
-@calls.tool
 def send_test_event(endpoint_id: EndpointId) -> Queued:
     """Queue a signed webhook.ping for this webhook alone; list_deliveries tells what came of it."""
     calls.check_throttle("test")
@@ -166,7 +161,6 @@ def send_test_event(endpoint_id: EndpointId) -> Queued:
     return {"event_id": event.public_id, "queued": True}
 
 
-@calls.tool
 @calls.returns(DeliverySerializer, many_as="deliveries")
 def list_deliveries(
     endpoint_id: EndpointId, page: Page = 1, page_size: PageSize = 20
@@ -180,7 +174,6 @@ def list_deliveries(
     return {"deliveries": DeliverySerializer(rows, many=True).data}
 
 
-@calls.tool
 def resend_delivery(endpoint_id: EndpointId, delivery_id: DeliveryId) -> Resent:
     """Send the event of a delivery again, the same bytes; a pending one is sent now."""
     calls.check_throttle("resend")
@@ -193,7 +186,6 @@ def repairs(endpoint_id: str) -> Repairs:
     return Repairs(service.find(endpoint_id), by=service.by)
 
 
-@calls.tool
 @calls.returns(shapes.StateSerializer)
 def describe_webhook(endpoint_id: EndpointId) -> Any:
     """Say since when a webhook fails, why, what to do, and how much waits.
@@ -205,7 +197,6 @@ def describe_webhook(endpoint_id: EndpointId) -> Any:
     return shapes.StateSerializer(state, context=context).data
 
 
-@calls.tool
 @calls.returns(DeliveryDetailsSerializer)
 def describe_delivery(endpoint_id: EndpointId, delivery_id: DeliveryId) -> Any:
     """Show a delivery with its attempts: what was sent, and what the receiver answered.
@@ -216,21 +207,18 @@ def describe_delivery(endpoint_id: EndpointId, delivery_id: DeliveryId) -> Any:
     return DeliveryDetailsSerializer(details_of(delivery)).data
 
 
-@calls.tool
 @calls.returns(shapes.WhySerializer)
 def explain_event(endpoint_id: EndpointId, event_id: EventId) -> Any:
     """Say why an event did or did not reach a webhook."""
     return shapes.WhySerializer(repairs(endpoint_id).why(event_id)).data
 
 
-@calls.tool
 def retry_delivery(endpoint_id: EndpointId, delivery_id: DeliveryId) -> Resent:
     """Make a pending delivery the next request of its webhook, before all that waits."""
     calls.check_throttle("resend")
     return {"id": repairs(endpoint_id).retry_now(delivery_id).public_id}
 
 
-@calls.tool
 def cancel_delivery(endpoint_id: EndpointId, delivery_id: DeliveryId) -> Resent:
     """Fail a pending delivery for good: it is not sent any more."""
     calls.check_throttle("resend")
@@ -245,7 +233,6 @@ def _selection(**data: Any) -> Selection:
     return asked.selection()
 
 
-@calls.tool
 @calls.returns(shapes.PreviewSerializer)
 def count_replay(
     endpoint_id: EndpointId, since: Time, status: Selected, until: Time = ""
@@ -257,7 +244,6 @@ def count_replay(
     return shapes.PreviewSerializer(counted).data
 
 
-@calls.tool
 @calls.returns(shapes.ReplaySerializer)
 def start_replay(
     endpoint_id: EndpointId, since: Time, status: Selected, until: Time = ""
@@ -271,7 +257,6 @@ def start_replay(
     return shapes.ReplaySerializer(repairs(endpoint_id).start_replay(selection)).data
 
 
-@calls.tool
 @calls.returns(shapes.ReplaySerializer)
 def describe_replay(endpoint_id: EndpointId, replay_id: ReplayId) -> Any:
     """Show how far a replay is."""
@@ -279,7 +264,6 @@ def describe_replay(endpoint_id: EndpointId, replay_id: ReplayId) -> Any:
     return shapes.ReplaySerializer(job).data
 
 
-@calls.tool
 @calls.returns(shapes.ReplaySerializer)
 def cancel_replay(endpoint_id: EndpointId, replay_id: ReplayId) -> Any:
     """Send nothing more of a replay; what is queued is sent."""
@@ -294,7 +278,7 @@ SENDS = ToolAnnotations(
 CHANGES = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=True
 )
-TOOLS = {
+TOOLS: calls.Tools = {
     list_webhooks: calls.READS,
     create_webhook: SENDS,
     update_webhook: CHANGES,

@@ -7,16 +7,15 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import orjson
 
 from recording.mcp import metrics
-from recording.mcp.events import conf
+from recording.mcp.events.conf import option
 from recording.mcp.events.errors import CallbackEndpointError
+from recording.webhooks import EVENTS_PROFILE
 from webhooks_core import profiles
 from webhooks_core.dispatch.signer import standard_headers
-from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.deadlines import Deadlines
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import (
@@ -38,8 +37,6 @@ CATEGORIES = {
     Outcome.CONNECT: "connection_refused",
     Outcome.BLOCKED: "connection_refused",
 }
-
-
 EXPLANATIONS = {
     "connection_refused": "no connection to its public address could be made",
     "timeout": "it did not answer within 5 s",
@@ -69,18 +66,13 @@ def category(outcome: str, status_code: int | None) -> str:
 
 def is_trusted(url: str) -> bool:
     """Return True if the settings say that a URL's receiver has agreed."""
-    return any(url.startswith(prefix) for prefix in conf.trusted_callbacks())
-
-
-def host_of(url: str) -> str:
-    return urlsplit(url).hostname or ""
+    return any(url.startswith(prefix) for prefix in option("MCP_EVENTS_CALLBACKS"))
 
 
 @dataclass(frozen=True)
 class Challenge:
     """One question to the receiver of a URL."""
 
-    profile: str
     url: str
     secret: str
     subscription_id: str
@@ -89,20 +81,19 @@ class Challenge:
         """Ask; return "" if the receiver agrees, otherwise the class of its failure."""
         nonce = secrets.token_urlsafe(32)
         body = orjson.dumps({"type": "verification", "challenge": nonce})
-        client = Client(self._networks(), Deadlines(asyncio.get_running_loop()))
+        request = self._request(body)
+        client = Client(request.networks, Deadlines(asyncio.get_running_loop()))
         try:
-            result = await attempt(self._request(body), client)
+            result = await attempt(request, client)
         finally:
             client.close()
         verdict = _verdict(result, nonce)
         metrics.challenges.labels(verdict or "ok").inc()
         return verdict
 
-    def _networks(self) -> AllowedNetworks:
-        return profiles.get(self.profile).url_policy.allowed_networks(self.url)
-
     def _request(self, body: bytes) -> OutgoingRequest:
         message_id = f"msg_verification_{secrets.token_hex(12)}"
+        policy = profiles.get(EVENTS_PROFILE).url_policy
 
         def sign(timestamp: int) -> dict[str, str]:
             context = SigningContext(message_id, "", "", timestamp, body, [self.secret])
@@ -120,7 +111,7 @@ class Challenge:
             body=body,
             sign=sign,
             timeout_s=ANSWER_S,
-            networks=self._networks(),
+            networks=policy.allowed_networks(self.url),
         )
 
 

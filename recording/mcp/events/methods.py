@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from recording.mcp import calls
-from recording.mcp.events import catalog, conf, polling, requests
+from recording.mcp.events import catalog, polling, requests
+from recording.mcp.events.conf import option
 from recording.mcp.events.errors import EventsError
 from recording.webhooks import EVENTS_PROFILE
 from webhooks_core import profiles
@@ -24,9 +25,9 @@ def modes() -> list[str]:
     """Return how events are delivered: without OAuth there are no applications to send to."""
     has_clients = profiles.find(EVENTS_PROFILE) is not None
     offered = {
-        "webhook": has_clients and conf.subscriptions(),
+        "webhook": has_clients and option("MCP_EVENTS_SUBSCRIPTIONS"),
         "poll": True,
-        "push": has_clients and conf.streams(),
+        "push": has_clients and option("MCP_EVENTS_STREAMS"),
     }
     return [mode for mode, is_offered in offered.items() if is_offered]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from django.conf import settings
 
 from recording.accounts import owners
-from recording.mcp.events import conf, delivering
+from recording.mcp.events import delivering
+from recording.mcp.events.conf import option
 from recording.webhooks import (
     EVENT_TYPES,
     EVENTS_PROFILE,
@@ -17,7 +17,7 @@ from recording.webhooks import (
 )
 from webhooks_core import profiles
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
-from webhooks_core.profiles import EventType, SigningContext, WebhookProfile
+from webhooks_core.profiles import EventType, WebhookProfile
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.web.json_schema import AND_OTHERS, described, object_of
 
@@ -33,15 +33,6 @@ TERMINATED_TYPE = EventType(
 )
 
 
-def matches(_types: Sequence[str], _type: str) -> bool:
-    """Return False: recording's events come by delivering.publish, which knows the arguments."""
-    return False
-
-
-def headers(_context: SigningContext) -> dict[str, str]:
-    return {}
-
-
 def profile(*, base_url: str, local: bool) -> WebhookProfile:
     """Return the profile that AppConfig.ready registers."""
     return WebhookProfile(
@@ -50,10 +41,11 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
             SUMMARY_COMPLETED: EVENT_TYPES[SUMMARY_COMPLETED],
             delivering.TERMINATED: TERMINATED_TYPE,
         },
-        matches=matches,
+        # Recording's events come by delivering.publish, which knows the arguments.
+        matches=lambda _types, _type: False,
         signature_scheme="timestamped",  # after a rotation all secrets sign
         standard_alone=True,
-        headers=headers,
+        headers=lambda _context: {},
         prepare=delivering.prepare,
         # Four attempts in twelve minutes (SEP-3415, "Delivery model").
         retry=RetryPolicy(delays=(30, 120, 570), jitter=0.05),
@@ -65,7 +57,7 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
             local_schemes=frozenset({"http"} if local else ()),
             own=own_listener(base_url),
         ),
-        quota=conf.subscriptions(),
+        quota=option("MCP_EVENTS_SUBSCRIPTIONS"),
         endpoint_prefix="mcpe_",
         event_prefix="msg_",
         delivery_prefix="mcpd_",

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -22,8 +21,9 @@ from django.db.models import CharField, OuterRef, Subquery
 from django.db.models.functions import Cast
 from django.utils import timezone
 
-from recording.mcp.events import catalog, clients, conf, polling
+from recording.mcp.events import catalog, clients, polling
 from recording.mcp.events.clients import Client
+from recording.mcp.events.conf import option
 from recording.mcp.events.cursors import Position
 from recording.mcp.events.errors import ForbiddenError, ResourceExhaustedError
 from recording.mcp.events.occurrences import Subject
@@ -92,7 +92,7 @@ def open_stream(
     subject: Subject, cursor: str | None, *, max_age_ms: int | None, client: Client
 ) -> Stream:
     """Return a stream that has not started. Raises InvalidParamsError, ResourceExhaustedError."""
-    most, now = conf.streams(), timezone.now()
+    most, now = option("MCP_EVENTS_STREAMS"), timezone.now()
     if _open[subject.account] >= most:
         raise ResourceExhaustedError(
             f"an account has at most {most} streams here; close one first",
@@ -224,13 +224,9 @@ def _apply(
     now = timezone.now()
     for stream in streams:
         if stream.client.token not in tokens:
-            stream.end(disconnected=not _has_expired(stream, now))
+            stream.end(disconnected=now < stream.client.expires_at)
         elif newest.get(stream.subject.account, 0) > stream.position.event:
             stream.wake()
-
-
-def _has_expired(stream: Stream, now: datetime) -> bool:
-    return stream.client.expires_at <= now
 
 
 _open: Counter[int] = Counter()  # streams by account

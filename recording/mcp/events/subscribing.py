@@ -8,19 +8,20 @@ from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
+from django.db.models import Max
 from django.utils import timezone
 
 from recording.accounts.locks import InactiveAccountError, active_account
-from recording.mcp.events import challenges, conf, delivering, endings, occurrences
+from recording.mcp.events import challenges, delivering, endings, occurrences
 from recording.mcp.events.challenges import Challenge
 from recording.mcp.events.clients import Client
+from recording.mcp.events.conf import option
 from recording.mcp.events.cursors import Position
 from recording.mcp.events.errors import (
     ForbiddenError,
     InvalidParamsError,
     NotFoundError,
     ResourceExhaustedError,
-    UnsupportedError,
 )
 from recording.mcp.events.occurrences import Subject
 from recording.models import EventSubscription
@@ -108,14 +109,12 @@ class Subscribing:
         if live.exists():
             return None
         self._check_quota()
-        return Challenge(
-            EVENTS_PROFILE, self.key.url, self.secret, self.key.subscription_id
-        )
+        return Challenge(self.key.url, self.secret, self.key.subscription_id)
 
     def _check_quota(self) -> None:
         """Refuse before the receiver is asked in vain. Raises ResourceExhaustedError."""
         own = Endpoint.objects.of(EVENTS_PROFILE, owner_id(self.key.account))
-        if own.exclude(slot=None).count() >= conf.subscriptions():
+        if own.exclude(slot=None).count() >= option("MCP_EVENTS_SUBSCRIPTIONS"):
             raise _too_many()
 
     def store(self) -> dict[str, Any]:
@@ -196,7 +195,7 @@ class Subscribing:
 
 
 def _too_many() -> ResourceExhaustedError:
-    most = conf.subscriptions()
+    most = option("MCP_EVENTS_SUBSCRIPTIONS")
     return ResourceExhaustedError(
         f"an account has at most {most} subscriptions; end one by events/unsubscribe first",
         limit="subscriptions",
@@ -206,13 +205,13 @@ def _too_many() -> ResourceExhaustedError:
 
 def granted(ttl_ms: Any, now: datetime) -> datetime | None:
     """Return until when a subscription lives; None for no end."""
-    if ttl_ms is None and conf.may_have_no_expiry():
+    if ttl_ms is None and option("MCP_EVENTS_NO_EXPIRY"):
         return None
-    most = conf.max_ttl()
+    most = timedelta(seconds=option("MCP_EVENTS_MAX_TTL_S"))
     if ttl_ms is None:
         return now + most
     if ttl_ms is UNSET:
-        return now + min(conf.ttl(), most)
+        return now + min(timedelta(seconds=option("MCP_EVENTS_TTL_S")), most)
     suggested = timedelta(milliseconds=min(ttl_ms, most / timedelta(milliseconds=1)))
     return now + max(suggested, LEAST_TTL)
 
@@ -229,20 +228,11 @@ def unsubscribe(key: Key) -> dict[str, Any]:
     return {"resultType": "complete"}
 
 
-def check_mode(mode: str) -> None:
-    """Raises UnsupportedError."""
-    if mode != "webhook":
-        raise UnsupportedError(
-            "events/subscribe is for webhooks alone", feature="deliveryMode", value=mode
-        )
-
-
 def delivery_status(endpoint: Endpoint) -> dict[str, Any]:
     """Return how deliveries went, without a word of the receiver."""
     rows = Delivery.objects.filter(endpoint=endpoint)
     delivered = rows.filter(status=Delivery.Status.DELIVERED)
-    last = delivered.order_by("-delivered_at").values_list("delivered_at", flat=True)
-    last_at = last.first()
+    last_at = delivered.aggregate(last_at=Max("delivered_at"))["last_at"]
     status: dict[str, Any] = {
         "active": endpoint.is_receiving,
         "lastDeliveryAt": last_at and iso(last_at),
@@ -254,12 +244,10 @@ def delivery_status(endpoint: Endpoint) -> dict[str, Any]:
         )
         if last_at:
             failed = failed.filter(started_at__gt=last_at)
-        if newest := failed.order_by("-started_at").first():
-            first = failed.order_by("started_at").values_list("started_at", flat=True)[
-                0
-            ]
+        failed = failed.order_by("started_at")
+        if (first := failed.first()) and (newest := failed.last()):
             status["lastError"] = challenges.category(
                 newest.outcome, newest.status_code
             )
-            status["failedSince"] = iso(first)
+            status["failedSince"] = iso(first.started_at)
     return status

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from django.contrib.auth.models import AbstractUser
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -12,16 +13,10 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from recording.mcp import calls
-from recording.mcp.events import (
-    challenges,
-    clients,
-    conf,
-    requests,
-    streams,
-    subscribing,
-)
+from recording.mcp.events import challenges, clients, requests, streams, subscribing
 from recording.mcp.events.challenges import Challenge
 from recording.mcp.events.clients import Client
+from recording.mcp.events.conf import option
 from recording.mcp.events.cursors import Position
 from recording.mcp.events.errors import (
     EventsError,
@@ -56,7 +51,8 @@ def stream(params: Params) -> dict[str, Any]:
     subject = asked.subject(calls.account().pk)
     version = request.headers.get("MCP-Protocol-Version")
     is_modern = version in MODERN_PROTOCOL_VERSIONS
-    if not (is_modern and event_loop.OFFERED in request.META and conf.streams()):
+    is_offered = event_loop.OFFERED in request.META and option("MCP_EVENTS_STREAMS")
+    if not (is_modern and is_offered):
         raise UnsupportedError(
             "events/stream needs protocol 2026-07-28, and a server that offers it;"
             " events/poll returns the same events",
@@ -86,7 +82,7 @@ def work(request: Request, params: Params) -> Callable[[], Awaitable[str]] | Non
 
 def _count(request: Request, challenge: Challenge) -> None:
     """Count a challenge of the account and of the host. Raises ResourceExhaustedError."""
-    host = ChallengedHostThrottle(challenges.host_of(challenge.url))
+    host = ChallengedHostThrottle(urlsplit(challenge.url).hostname or "")
     try:
         for throttle in (AccountThrottle("challenge"), host):
             throttle.allow_request(request, APIView())
@@ -95,11 +91,8 @@ def _count(request: Request, challenge: Challenge) -> None:
 
 
 def unsubscribe(params: Params) -> dict[str, Any]:
-    asked, request = (
-        requests.read(requests.UnsubscribeParams, params),
-        calls.request.get(),
-    )
-    return subscribing.unsubscribe(_key(request, asked, asked.delivery.url))
+    asked = requests.read(requests.UnsubscribeParams, params)
+    return subscribing.unsubscribe(_key(calls.request.get(), asked))
 
 
 def subscribing_of(request: Request, params: Params) -> Subscribing:
@@ -108,8 +101,13 @@ def subscribing_of(request: Request, params: Params) -> Subscribing:
     Raises an EventsError.
     """
     asked = requests.read(requests.SubscribeParams, params)
-    subscribing.check_mode(asked.delivery.mode)
-    key = _key(request, asked, asked.delivery.url)
+    if asked.delivery.mode != "webhook":
+        raise UnsupportedError(
+            "events/subscribe is for webhooks alone",
+            feature="deliveryMode",
+            value=asked.delivery.mode,
+        )
+    key = _key(request, asked)
     subscribing.check_secret(asked.delivery.secret)
     subscribing.check_url(key.url)
     cursor, account = asked.cursor, key.account.pk
@@ -122,8 +120,11 @@ def subscribing_of(request: Request, params: Params) -> Subscribing:
     )
 
 
-def _key(request: Request, asked: requests.SubjectParams, url: str) -> Key:
+def _key(
+    request: Request, asked: requests.SubscribeParams | requests.UnsubscribeParams
+) -> Key:
     account = cast("AbstractUser", request.user)
+    url = asked.delivery.url
     return Key(account, client_of(request), url, asked.subject(account.pk))
 
 

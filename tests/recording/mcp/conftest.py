@@ -15,6 +15,11 @@ from tests.recording.conftest import Api
 # The two generations: with a handshake, and with everything in each request.
 HANDSHAKE, STATELESS = "2025-11-25", "2026-07-28"
 ACCEPT = "application/json, text/event-stream"
+META: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": STATELESS,
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+}
 numbers = count(1)
 
 

@@ -45,11 +45,6 @@ def test_an_absent_document_has_the_code_of_the_protocol_version(mcp, version):
     assert response.json()["error"]["code"] == -32002
 
 
-def test_no_id_is_too_strange_for_an_address(mcp):
-    store(mcp.api, audio_id="a/b c?ä", title="Strange")
-    assert read(mcp, "recording://a%2Fb%20c%3F%C3%A4").startswith("# Strange")
-
-
 def test_prompts_quote_their_arguments(mcp):
     prompts = mcp.request("prompts/list")["result"]["prompts"]
     assert len(prompts) == 3

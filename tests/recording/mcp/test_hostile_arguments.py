@@ -14,8 +14,7 @@ import pytest
 from recording.library.search import search
 from recording.models import Recording
 from tests.recording.conftest import URL
-from tests.recording.mcp.conftest import HANDSHAKE, STATELESS, Client, store
-from tests.recording.mcp.test_protocol import META
+from tests.recording.mcp.conftest import HANDSHAKE, META, STATELESS, Client, store
 from webhooks_core.models import Delivery, Endpoint, Event
 
 SECRET = "aud_of_mallory"
@@ -90,7 +89,7 @@ def message(method: str, **params: object) -> bytes:
 def test_a_hostile_argument_is_named_or_harmless(mcp, library, tool):
     own = {ENDPOINT: library}
     arguments = {name: own.get(str(each), each) for name, each in TOOLS[tool].items()}
-    arguments["other"] = 1
+    arguments = arguments or {"other": 1}
     template = message("tools/call", name=tool, arguments=arguments)
     before = stored()
     for name, argument in arguments.items():
@@ -115,8 +114,9 @@ NOON = "2026-11-23T12:00:00Z"
 CURSORS = (
     encoded([NOON, -1]), encoded([NOON, 1.5]), encoded([NOON, True]), encoded([NOON, 2**63]),
     encoded(b'["2026-11-23",%d]' % 2**70), encoded(["0001-01-01T00:00:00+14:00", 1]),
-    encoded([None, 1]), encoded({NOON: 1, "1": 2}), encoded(b"[" * 700), encoded(b"1e400"),
-    encoded([0, NOON, 1, 0]), encoded([4, NOON, 1, 0]), encoded([True, NOON, 1, 0]),
+    encoded([]), encoded([None, 1]), encoded({NOON: 1, "1": 2}), encoded(b"[" * 700), encoded(b"1e400"),
+    encoded([NOON, -1, 0]), encoded([NOON, 1, 2**63]), encoded([0, NOON, 1, 0]),
+    encoded([4, NOON, 1, 0]), encoded([True, NOON, 1, 0]),
     encoded([1, "9999-12-31T23:59:59-14:00", 1, 0]), encoded([1, NOON, 2**63, 0]), "=", "é", "",
     "1.-1", "\u0660.\u0660", "0.0\n", "9999999999.0",
 )  # fmt: skip

@@ -7,16 +7,11 @@ from django.core.cache import cache
 from django.test import Client as Browser
 
 from tests.recording.conftest import error_of
-from tests.recording.mcp.conftest import ACCEPT, STATELESS
+from tests.recording.mcp.conftest import ACCEPT, META, STATELESS
 
 MODERN = {"MCP_Protocol_Version": STATELESS}
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 NESTED = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":%b1%b}'
-META = {
-    "io.modelcontextprotocol/protocolVersion": STATELESS,
-    "io.modelcontextprotocol/clientCapabilities": {},
-    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-}
 
 
 def initialize(version):

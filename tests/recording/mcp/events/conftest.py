@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from tests.recording.conftest import Api
-from tests.recording.mcp.conftest import STATELESS, Client, numbers
+from tests.recording.mcp.conftest import META, STATELESS, Client, numbers
 
 EVENT = "summary.completed"
 EXTENSION = "io.modelcontextprotocol/events"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
 class EventsClient(Client):
@@ -19,11 +20,7 @@ class EventsClient(Client):
     def __init__(self, api: Api, *, is_draft: bool = False) -> None:
         super().__init__(api)
         extensions: dict[str, Any] = {} if is_draft else {EXTENSION: {}}
-        self.meta = {
-            "io.modelcontextprotocol/protocolVersion": STATELESS,
-            "io.modelcontextprotocol/clientCapabilities": {"extensions": extensions},
-            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        }
+        self.meta = META | {CAPABILITIES: {"extensions": extensions}}
 
     def message(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         params = params | {"_meta": self.meta}

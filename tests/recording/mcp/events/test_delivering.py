@@ -6,8 +6,6 @@ from datetime import timedelta
 
 import orjson
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from recording.accounts import personal_tokens
@@ -46,7 +44,7 @@ def retry():
     "each retry has a fresh timestamp and signature",
     "retries are bounded: attempts and time",
 )
-def test_four_attempts_in_about_twelve_minutes(events, monkeypatch):
+def test_four_attempts_in_about_twelve_minutes(events):
     policy = profiles.get(EVENTS_PROFILE).retry
     assert policy.max_attempts == 4
     assert sum(policy.delays) == 12 * 60
@@ -170,11 +168,13 @@ def test_a_clock_that_jumps_makes_no_stale_signature(events, monkeypatch):
     assert len(server.events) == 2  # the package refuses what is older than 5 minutes
 
 
-def test_a_thousand_subscriptions_to_one_event_cost_as_many_rows(events, monkeypatch):
+def test_a_hundred_subscriptions_to_one_event_cost_as_many_rows(
+    events, django_assert_max_num_queries
+):
     with callback() as server:
         subscribe(events, server)
     original, endpoint = EventSubscription.objects.get(), Endpoint.objects.get()
-    count = 1000
+    count = 100
     copies = [
         Endpoint(
             public_id=f"mcpe_{number}",
@@ -196,19 +196,17 @@ def test_a_thousand_subscriptions_to_one_event_cost_as_many_rows(events, monkeyp
         )
         for number, copy in enumerate(copies)
     )
-    few = CaptureQueriesContext(connection)
-    with few:
+    # Statements for all of them, and none for each.
+    with django_assert_max_num_queries(39):
         store(events.api)
     assert Delivery.objects.count() == count + 1
-    # A statement for all of them, and none for each.
-    assert len(few) < 40
 
 
 def test_many_subscriptions_are_prepared_with_few_statements(
     events, django_assert_max_num_queries
 ):
     with callback() as server:
-        for number in range(20):
+        for number in range(7):
             subscribe(events, server, arguments={"min_duration_ms": number})
         store(events.api)
         rows = Delivery.objects.select_related("event").order_by("pk")
@@ -222,7 +220,7 @@ def test_many_subscriptions_are_prepared_with_few_statements(
             )
             for row in rows
         ]
-        assert len(sendings) == 20
+        assert len(sendings) == 7
         with django_assert_max_num_queries(6):
             prepared = delivering.prepare(sendings)
         bodies = [
@@ -230,10 +228,10 @@ def test_many_subscriptions_are_prepared_with_few_statements(
             for each in prepared.values()
             if isinstance(each, profiles.Prepared)
         ]
-        assert len(bodies) == 20
+        assert len(bodies) == 7
         assert {body["eventId"] for body in bodies} == {Event.objects.get().public_id}
         dispatch()
-    assert len(server.events) == 20
+    assert len(server.events) == 7
 
 
 def test_without_a_subscription_nothing_is_delivered(events):
@@ -244,11 +242,9 @@ def test_without_a_subscription_nothing_is_delivered(events):
 def test_another_token_of_the_account_does_not_keep_a_subscription(events):
     with callback() as server:
         subscribe(events, server)
-        personal_tokens.create(user=events.api.user, days=1)
-        PersonalToken.objects.order_by("pk")[:1].get()
-        PersonalToken.objects.filter(
-            pk=PersonalToken.objects.order_by("pk").values_list("pk", flat=True)[0]
-        ).update(revoked_at=timezone.now())
+        other = personal_tokens.create(user=events.api.user, days=1)
+        own = PersonalToken.objects.exclude(pk=other.token.pk)
+        own.update(revoked_at=timezone.now())
         store(events.api)
         dispatch()
     assert not server.events

@@ -12,7 +12,7 @@ from recording.mcp.events import endings
 from recording.models import EventSubscription, PersonalToken
 from tests.recording.mcp.conftest import store
 from tests.recording.mcp.events.callback import callback
-from tests.recording.mcp.events.conftest import refused, subscribe
+from tests.recording.mcp.events.conftest import subscribe
 from tests.recording.mcp.events.test_delivering import retry
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import tasks
@@ -196,12 +196,3 @@ def test_a_deleted_account_leaves_nothing_and_sends_nothing(events, end):
     assert len(server.requests) == count
     for model in (EventSubscription, Endpoint, Delivery, Event):
         assert not model.objects.exists()
-
-
-def test_a_refresh_storm_keeps_one_row(events):
-    with callback() as server:
-        for _ in range(30):
-            subscribe(events, server)
-        refused(events, server, delivery=server.delivery | {"mode": "x"})
-    assert len(server.asked) == 1
-    assert EventSubscription.objects.count() == Endpoint.objects.count() == 1

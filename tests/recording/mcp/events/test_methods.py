@@ -8,7 +8,12 @@ import pytest
 from recording.mcp.events import errors
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 from tests.recording.mcp.conftest import STATELESS
-from tests.recording.mcp.events.conftest import EVENT, EXTENSION, EventsClient
+from tests.recording.mcp.events.conftest import (
+    CAPABILITIES,
+    EVENT,
+    EXTENSION,
+    EventsClient,
+)
 from tests.recording.mcp.test_protocol import initialize
 
 
@@ -110,9 +115,7 @@ def test_the_earlier_protocol_gets_the_numbers_of_the_draft(mcp):
     "capabilities", [{}, {"extensions": None}, {"extensions": {}}, "x", None]
 )
 def test_a_strange_declaration_of_the_client_is_no_crash(events, capabilities):
-    events.meta = events.meta | {
-        "io.modelcontextprotocol/clientCapabilities": capabilities
-    }
+    events.meta = events.meta | {CAPABILITIES: capabilities}
     response = events.send("events/poll", name="no.such")
     assert response.status_code in {200, 400}
     assert response.json()["error"]["code"] in {-32011, -32602, -32600}

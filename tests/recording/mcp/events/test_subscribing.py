@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 from django.utils import timezone
 
 from recording.accounts import personal_tokens
-from recording.mcp.events import conf
 from recording.models import EventSubscription
+from recording.webhooks import EVENTS_PROFILE
 from tests.recording.mcp.conftest import store
 from tests.recording.mcp.events.callback import callback, make_secret
 from tests.recording.mcp.events.conftest import EVENT, EventsClient, refused, subscribe
 from tests.webhooks_core.engine import dispatch
+from webhooks_core import profiles
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -212,8 +214,10 @@ def test_other_accounts_and_clients_have_subscriptions_of_their_own(events, stra
 
 
 @pytest.mark.spec("mcp-events", "ResourceExhausted names the limit")
-def test_the_quota_is_the_accounts(events, monkeypatch):
-    most = conf.subscriptions()
+def test_the_quota_is_the_accounts(events, settings, monkeypatch):
+    most = settings.MCP_EVENTS_SUBSCRIPTIONS = 3
+    smaller = replace(profiles.get(EVENTS_PROFILE), quota=most)
+    monkeypatch.setitem(profiles._profiles, EVENTS_PROFILE, smaller)
     with callback() as server:
         for number in range(most):
             arguments = {"min_duration_ms": number}
