@@ -42,7 +42,7 @@ def delete(author_id: str) -> bool:
     Raise AuthorHasBooksError if there are books.
     """
     key = primary_key(author_id, largest=LARGEST_32)
-    if not Author.objects.lock([key]):
+    if not Author.objects.locked([key]):
         return False
     if count := Book.objects.filter(author_id=key).count():
         raise AuthorHasBooksError(count)

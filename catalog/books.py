@@ -38,7 +38,7 @@ def check(name: str, page_count: int) -> None:
 
 
 def lock(model: type[Author | Category], key: int, *, field: str) -> None:
-    if not model.objects.lock([primary_key(key, largest=LARGEST_32)]):
+    if not model.objects.locked([primary_key(key, largest=LARGEST_32)]):
         raise NotFoundError(model.__name__.lower(), field=field)
 
 

@@ -32,24 +32,19 @@ EVERY_ROW = ~NO_ROW
 class NamedQuerySet(models.QuerySet[Row]):
     """Rows with a `name_folded` column."""
 
-    def lock(self, keys: Collection[int]) -> int:
-        """Lock rows against changes until the transaction ends; return how many exist.
+    def locked(self, keys: Collection[int]) -> set[int]:
+        """Lock rows against changes until the transaction ends; return the keys of those that exist.
 
         Books that refer to them can be stored and read meanwhile. Ordered by key, so that
         two transactions cannot deadlock.
         """
-        return len(self.locked(keys))
-
-    def locked(self, keys: Collection[int]) -> set[int]:
-        """Lock rows as `lock` does; return the keys of those that exist."""
         rows = self.filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
         return set(rows.values_list("pk", flat=True))
 
     def delete_locked(self, keys: Collection[int]) -> None:
         """Delete rows; no book can begin to refer to them at the same time."""
         with transaction.atomic():
-            self.lock(keys)
-            self.filter(pk__in=keys).delete()
+            self.filter(pk__in=self.locked(keys)).delete()
 
     def search(self, part: str) -> Self:
         """Keep the rows whose name contains this text, letter case ignored."""

@@ -29,34 +29,17 @@ class PersistedQueryNotFoundError(CatalogError):
 
     code = "PERSISTED_QUERY_NOT_FOUND"
 
-    def __init__(self) -> None:
-        # Clients compare this text: it is the protocol's.
-        super().__init__("PersistedQueryNotFound")
-
 
 class NotListedError(CatalogError):
     """An id that the operator's list does not have."""
 
     code = "PERSISTED_QUERY_NOT_IN_LIST"
 
-    def __init__(self) -> None:
-        super().__init__("The list of operations has no document with this id.")
-
 
 class NotInSafelistError(CatalogError):
     """A document that the operator's list does not have."""
 
     code = "QUERY_NOT_IN_SAFELIST"
-
-    def __init__(self) -> None:
-        super().__init__("This server executes only the documents of its list.")
-
-
-class WrongHashError(CatalogError):
-    """A document sent with the hash of another one."""
-
-    def __init__(self) -> None:
-        super().__init__("sha256Hash is not the hash of the query.")
 
 
 class RegisteredDocuments:
@@ -74,18 +57,16 @@ class RegisteredDocuments:
         digest = document_id.removeprefix(SHA256)
         with self.lock:
             if digest not in self.texts:
-                raise PersistedQueryNotFoundError
+                # Clients compare this text: it is the protocol's.
+                raise PersistedQueryNotFoundError("PersistedQueryNotFound")
             self.texts.move_to_end(digest)
             return self.texts[digest]
 
     def check(self, text: str, digest: str | None) -> None:
-        """Register a document under its hash, or raise WrongHashError."""
-        if digest is None:
+        """Register a document under its hash, or raise CatalogError for a wrong one."""
+        check_hash(text, digest)
+        if digest is None or len(text) > LIMITS.characters:  # its execution is refused
             return
-        if sha256(text) != digest:
-            raise WrongHashError
-        if len(text) > LIMITS.characters:
-            return  # its execution is refused
         with self.lock:
             if digest not in self.texts:
                 self.characters += len(text)
@@ -110,14 +91,15 @@ class ListedDocuments:
         try:
             return self.by_id[document_id.removeprefix(SHA256)]
         except KeyError:
-            raise NotListedError from None
+            message = "The list of operations has no document with this id."
+            raise NotListedError(message) from None
 
     def check(self, text: str, digest: str | None) -> None:
-        """Raise WrongHashError or NotInSafelistError unless the document may be executed."""
-        if digest is not None and sha256(text) != digest:
-            raise WrongHashError
+        """Raise CatalogError unless the document may be executed."""
+        check_hash(text, digest)
         if text not in self.texts:
-            raise NotInSafelistError
+            message = "This server executes only the documents of its list."
+            raise NotInSafelistError(message)
 
 
 @lru_cache
@@ -127,6 +109,12 @@ def documents(path: str) -> RegisteredDocuments | ListedDocuments:
     Raises ImproperlyConfigured.
     """
     return ListedDocuments(read_list(Path(path))) if path else RegisteredDocuments()
+
+
+def check_hash(text: str, digest: str | None) -> None:
+    """Raise CatalogError for a document sent with the hash of another one."""
+    if digest is not None and sha256(text) != digest:
+        raise CatalogError("sha256Hash is not the hash of the query.")
 
 
 def sha256(text: str) -> str:
@@ -146,24 +134,23 @@ def read_list(path: Path) -> dict[str, str]:
         raise _fault(path, str(error)) from None
     if not isinstance(manifest, dict):
         raise _fault(path, "it is not a JSON object")
-    if "operations" not in manifest:
-        return _checked(path, manifest)
-    operations = manifest["operations"]
-    if manifest.get("version") != 1 or not isinstance(operations, list):
-        raise _fault(path, "version must be 1, and operations a list")
-    documents: dict[str, Any] = {}
-    for number, operation in enumerate(operations, start=1):
-        if not isinstance(operation, dict) or {"id", "body"} - operation.keys():
-            raise _fault(path, f"operation {number} has no id and body")
-        documents[str(operation["id"])] = operation["body"]
-    return _checked(path, documents)
-
-
-def _checked(path: Path, documents: dict[str, Any]) -> dict[str, str]:
+    documents: dict[str, Any] = manifest
+    if "operations" in manifest:
+        documents = _of_apollo(path, manifest)
     for key, text in documents.items():
         if not isinstance(text, str):
             raise _fault(path, f"the document of {key!r} is not a string")
     return documents
+
+
+def _of_apollo(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    operations = manifest["operations"]
+    if manifest.get("version") != 1 or not isinstance(operations, list):
+        raise _fault(path, "version must be 1, and operations a list")
+    for number, operation in enumerate(operations, start=1):
+        if not isinstance(operation, dict) or {"id", "body"} - operation.keys():
+            raise _fault(path, f"operation {number} has no id and body")
+    return {str(each["id"]): each["body"] for each in operations}
 
 
 def _fault(path: Path, reason: str) -> ImproperlyConfigured:
