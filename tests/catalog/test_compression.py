@@ -8,12 +8,13 @@ import zstandard
 from catalog import compression
 from tests.catalog.factories import BookFactory
 
-pytestmark = pytest.mark.django_db
 QUERY = "{ getAllBooks { id name author { firstName lastName } } }"
 
 
 @pytest.fixture
-def send(client):
+def send(client, db):
+    BookFactory.create_batch(50)
+
     def post(query=QUERY, accept="gzip"):
         return client.post(
             "/graphql",
@@ -23,11 +24,6 @@ def send(client):
         )
 
     return post
-
-
-@pytest.fixture(autouse=True)
-def _books(db):
-    BookFactory.create_batch(50)
 
 
 def test_a_large_response_is_compressed(send):

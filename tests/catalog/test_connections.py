@@ -27,7 +27,7 @@ def ids(answer):
     return [int(node["id"]) for node in answer["nodes"]]
 
 
-@pytest.mark.parametrize("size", [1, 3, 10, 100])
+@pytest.mark.parametrize("size", [1, 3, 10])
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("descending", [False, True])
 def test_walking_forward_and_back_sees_every_row_once_in_order(
@@ -198,7 +198,7 @@ def test_categories_page_with_their_books(ask):
 def test_a_page_takes_a_constant_number_of_queries(
     ask, django_assert_num_queries, fields, exactly
 ):
-    for rows in (5, 50):
+    for rows in (5, 20):
         BookFactory.create_batch(rows)
         after = cursor_of(Book.objects.order_by("pk")[1].pk)
         with django_assert_num_queries(exactly):

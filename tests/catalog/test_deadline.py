@@ -6,7 +6,6 @@ import math
 from contextlib import contextmanager
 
 import pytest
-from django.conf import settings
 from django.db import connection, connections
 
 from catalog.execution.context import Context
@@ -189,7 +188,3 @@ def refuse(*_args: object, **_options: object) -> None:
     from django.db import OperationalError
 
     raise OperationalError("no connection")
-
-
-def test_the_default_is_the_documented_one():
-    assert settings.CATALOG_TIME_LIMIT_S == 10

@@ -105,10 +105,16 @@ def schema_with(fields: dict[Any, dict[str, Any]], monkeypatch: Any) -> graphene
     return schema
 
 
+@pytest.fixture(scope="module")
+def executor():
+    """Answers queries to a schema with added fields."""
+    with pytest.MonkeyPatch.context() as patch:
+        return Executor(schema_with(FIELDS, patch).graphql_schema)
+
+
 @pytest.fixture
-def asked(shelf, monkeypatch):
+def asked(shelf, executor):
     """Return the data of a query to a schema with added fields."""
-    executor = Executor(schema_with(FIELDS, monkeypatch).graphql_schema)
 
     def answer(text: str) -> Any:
         body = executor.answer(GraphQLRequest(text), Context()).body
@@ -219,8 +225,7 @@ def test_a_resolver_costs_one_query_for_any_number_of_rows(asked):
 
 
 @pytest.mark.parametrize("field", ["everyBook", "drafts", "same"])
-def test_the_rows_of_a_resolver_are_counted(shelf, monkeypatch, field):
-    executor = Executor(schema_with(FIELDS, monkeypatch).graphql_schema)
+def test_the_rows_of_a_resolver_are_counted(shelf, executor, field):
     request = GraphQLRequest(f"{{ {field} {{ name }} }}")
     assert "errors" not in executor.answer(request, Context(budget=Budget(6))).body
     with CaptureQueriesContext(connection) as queries:
@@ -231,8 +236,7 @@ def test_the_rows_of_a_resolver_are_counted(shelf, monkeypatch, field):
     ]
 
 
-def test_the_text_of_a_row_that_is_answered_again_is_counted(shelf, monkeypatch):
-    executor = Executor(schema_with(FIELDS, monkeypatch).graphql_schema)
+def test_the_text_of_a_row_that_is_answered_again_is_counted(shelf, executor):
     for characters, refused in ((6 * len("Described"), False), (53, True)):
         budget = Budget(100, characters=characters)
         request = GraphQLRequest("{ same { description } }")

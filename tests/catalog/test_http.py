@@ -343,15 +343,12 @@ def test_a_browser_gets_graphiql_without_any_other_host(client):
     assert response.cookies == {}
 
 
-def test_a_client_that_refuses_pages_gets_json(client):
-    headers = {"Accept": "text/html;q=0, */*"}
-    response = client.get("/graphql", {"query": "{ __typename }"}, headers=headers)
-    assert response.json() == {"data": {"__typename": "Query"}}
-
-
-def test_a_client_that_prefers_json_to_html_gets_json(client):
-    headers = {"Accept": "application/json, text/html"}
-    response = client.get("/graphql", {"query": "{ __typename }"}, headers=headers)
+@pytest.mark.parametrize(
+    "accept", ["text/html;q=0, */*", "application/json, text/html"]
+)
+def test_a_client_that_prefers_json_to_pages_gets_json(client, accept):
+    query, headers = {"query": "{ __typename }"}, {"Accept": accept}
+    response = client.get("/graphql", query, headers=headers)
     assert response.json() == {"data": {"__typename": "Query"}}
 
 

@@ -10,7 +10,6 @@ from structlog.testing import capture_logs
 
 from catalog.execution.context import Context
 from catalog.execution.documents import Documents, prepare
-from catalog.execution.limits import LIMITS
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.schema.contract import schema
 from catalog.views import executor
@@ -347,10 +346,3 @@ def test_a_document_keeps_a_bounded_number_of_plans(ask):
         values = {name: bool(number >> place & 1) for place, name in enumerate(names)}
         assert document.plan(operation, values) is not None
         assert len(document.plans) <= 16
-
-
-def test_the_limits_are_those_that_are_documented():
-    assert (LIMITS.tokens, LIMITS.depth, LIMITS.aliases) == (2_000, 12, 30)
-    assert (LIMITS.root_fields, LIMITS.directives) == (20, 50)
-    assert LIMITS.alias_characters == 1_000
-    assert (LIMITS.expanded_fields, LIMITS.cost) == (5_000, 1_000_000)

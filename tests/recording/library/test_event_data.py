@@ -14,7 +14,7 @@ from webhooks_core.profiles import EventContext, plain_envelope
 from webhooks_core.times import iso
 
 # Lone surrogates cannot be imported: JSON with them is refused.
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=80)
 SEGMENT = st.fixed_dictionaries(
     {
         "speaker": TEXT,
