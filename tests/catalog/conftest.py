@@ -35,6 +35,16 @@ def ask(client, db):
 
 
 @pytest.fixture
+def send(client, db):
+    """POST parameters, or a body as it is; return the response."""
+
+    def post(body, content_type="application/json", **headers):
+        return client.post("/graphql", body, content_type, headers=headers)
+
+    return post
+
+
+@pytest.fixture
 def refused(ask):
     """POST an operation that must fail with one error; return the error's extensions."""
 

@@ -56,11 +56,11 @@ def endless(*, table="catalog_book", kind="SELECT"):
 def test_the_database_cancels_a_statement_at_the_time_limit(text):
     AuthorFactory.create()
     with endless():
-        it = answer(text, seconds=0.3)
+        it = answer(text, seconds=0.1)
     assert (it.is_executed, it.is_unavailable) == (True, False)
     [error] = it.body["errors"]
-    assert error["extensions"] == {"code": "TIME_LIMIT_EXCEEDED", "limit": 0.3}
-    assert error["message"].startswith("The operation takes longer than 0.3 s")
+    assert error["extensions"] == {"code": "TIME_LIMIT_EXCEEDED", "limit": 0.1}
+    assert error["message"].startswith("The operation takes longer than 0.1 s")
     assert list(it.body["data"].values()) == [None]
     assert "errors" not in answer(text).body  # the connection serves again
 
@@ -94,11 +94,7 @@ def test_a_mutation_beyond_the_limit_changes_nothing():
 
 def test_the_setting_has_the_limit(settings):
     settings.CATALOG_TIME_LIMIT_S = 0.3
-    context = Context()
-    assert context.deadline.seconds == 0.3
-    with endless():
-        body = EXECUTOR.answer(GraphQLRequest("{ getAllBooks { id } }"), context).body
-    assert body["errors"][0]["extensions"]["code"] == "TIME_LIMIT_EXCEEDED"
+    assert Context().deadline.seconds == 0.3
 
 
 @pytest.fixture

@@ -19,16 +19,6 @@ JSON = "application/json"
 RESPONSE_JSON = "application/graphql-response+json"
 
 
-@pytest.fixture
-def send(client):
-    """POST a body as it is; return the response."""
-
-    def post(body, content_type=JSON, **headers):
-        return client.post("/graphql", body, content_type=content_type, headers=headers)
-
-    return post
-
-
 def code(response):
     [error] = response.json()["errors"]
     assert "data" not in response.json()
