@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
@@ -52,8 +52,4 @@ def encoders() -> dict[str, Callable[[bytes], bytes]]:
         except ImportError:
             continue
     # Django's adds random bytes, against attacks that measure lengths (BREACH).
-    return found | {"gzip": _gzip}
-
-
-def _gzip(content: bytes) -> bytes:
-    return compress_string(content, max_random_bytes=100)
+    return found | {"gzip": partial(compress_string, max_random_bytes=100)}

@@ -31,17 +31,12 @@ _EMPTY = EventContext(
 ENVELOPE_SIZE = len(orjson.dumps(plain_envelope(_EMPTY))) - len("{}")
 
 
-def build(content: Mapping[str, Any], *, target: int = TARGET) -> dict[str, Any]:
-    """Return the payload of a recording's content, trimmed to fit a body of `target` bytes.
+def trimmed(content: Mapping[str, Any], *, target: int = TARGET) -> dict[str, Any]:
+    """Return the payload of content whose summaries are Markdown, to fit a body of `target` bytes.
 
     First the transcript loses its segments, then the end of its text. Summaries are never
     cut: if they alone exceed the target, so does the body.
     """
-    return trimmed(with_markdown(content), target=target)
-
-
-def trimmed(content: Mapping[str, Any], *, target: int = TARGET) -> dict[str, Any]:
-    """As build(), for content whose summaries are Markdown."""
     data = dict(content)
     if "transcript" in data:
         data["transcript"] = _with_truncated(data["transcript"])

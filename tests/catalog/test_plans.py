@@ -75,6 +75,15 @@ def test_what_two_selections_of_one_list_name_is_answered_to_both(shelf):
             "{ books { nodes { a: category { books { id } } b: category { books { id } } } } }",
             6 + 8 + 8,
         ),
+        (
+            "{ getAllBooks { author { books { author { books { id } } } } } }",
+            6 + 6 * 3 + 6 * 3 * 3,
+        ),
+        (
+            "{ getAllAuthors { booksPage { a: nodes { id } b: edges { node { id } } } } }",
+            3 + 6 + 6,
+        ),
+        ("{ a: books { nodes { id } } b: books { nodes { id } } }", 6 + 6),
         ("{ books { a: nodes { id } b: nodes { id } } }", 6 + 6),
         ("{ books { edges { a: node { id } b: node { id } } } }", 6 + 6),
         ("{ a: getAuthorById(id: 1) { a: books { id } b: books { id } } }", 1 + 3 + 3),

@@ -74,7 +74,8 @@ def of_recording(content: Mapping[str, Any], phrases: Phrases) -> list[SearchHit
     for text in texts(content):
         check_time()
         is_whole = text.field == "transcript" and text.speaker is None
-        present = _present(text.text, list(missing) if is_whole else phrases)
+        sought = list(missing) if is_whole else phrases
+        present = words.present(words.folded(text.text), sought) if sought else []
         missing.difference_update(present)
         if present:
             found.append((len(present), text))
@@ -85,10 +86,6 @@ def of_recording(content: Mapping[str, Any], phrases: Phrases) -> list[SearchHit
         return []
     found.sort(key=lambda each: -each[0])
     return [_hit(content, text, phrases) for _, text in found[:MOST_OF_RECORDING]]
-
-
-def _present(text: str, phrases: Phrases) -> list[words.Tokens]:
-    return words.present(words.folded(text), phrases) if phrases else []
 
 
 def _hit(content: Mapping[str, Any], text: Text, phrases: Phrases) -> SearchHit:

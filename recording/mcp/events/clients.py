@@ -12,6 +12,7 @@ from oauth2_provider.models import AccessToken, RefreshToken
 from rest_framework.request import Request
 
 from recording.authentication import bearer_token
+from recording.mcp.events.errors import ForbiddenError
 from recording.models import PersonalToken
 from recording.oauth.models import REFRESH_LIFETIME, Application
 from webhooks_core.web import bearer
@@ -28,8 +29,8 @@ class Client(NamedTuple):
     token: tuple[str, int]  # its kind and row
 
 
-def of(request: Request) -> Client | None:
-    """Return the client of a request; None if its token has ended since it was checked."""
+def of(request: Request) -> Client:
+    """Return the client of a request. Raises ForbiddenError if its token has ended meanwhile."""
     digest = bearer.digest(bearer_token(request))
     access = (
         AccessToken.objects.filter(token_checksum=digest)
@@ -47,7 +48,7 @@ def of(request: Request) -> Client | None:
         )
     token = PersonalToken.objects.filter(digest=digest).first()
     if token is None:
-        return None
+        raise ForbiddenError("the access token is not valid any more")
     name = token.name or token.display_prefix
     return Client(f"{TOKEN}:{token.pk}", name, token.expires_at, (TOKEN, token.pk))
 

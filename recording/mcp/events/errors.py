@@ -29,10 +29,6 @@ class InvalidParamsError(EventsError):
     name, code, draft_code = "InvalidParams", -32602, -32602
 
 
-class MethodNotFoundError(EventsError):
-    name, code, draft_code = "Method not found", -32601, -32601
-
-
 class NotFoundError(EventsError):
     name, code, draft_code = "NotFound", -32023, -32011
 

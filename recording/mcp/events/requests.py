@@ -57,11 +57,6 @@ class SubscribeParams(StreamParams):
     delivery: NewCallbackParams
     ttl_ms: Annotated[int | None, Field(alias="ttlMs")] = None
 
-    @property
-    def has_ttl(self) -> bool:
-        """Return True if a time was suggested; null suggests that there is no end."""
-        return "ttl_ms" in self.model_fields_set
-
 
 class UnsubscribeParams(SubjectParams):
     delivery: CallbackParams

@@ -15,12 +15,10 @@ from rest_framework.views import APIView
 from recording.mcp import calls
 from recording.mcp.events import challenges, clients, requests, streams, subscribing
 from recording.mcp.events.challenges import Challenge
-from recording.mcp.events.clients import Client
 from recording.mcp.events.conf import option
 from recording.mcp.events.cursors import Position
 from recording.mcp.events.errors import (
     EventsError,
-    ForbiddenError,
     ResourceExhaustedError,
     UnsupportedError,
 )
@@ -63,7 +61,7 @@ def stream(params: Params) -> dict[str, Any]:
         subject,
         asked.cursor,
         max_age_ms=asked.max_age_ms,
-        client=client_of(request),
+        client=clients.of(request),
     )
     return {}
 
@@ -111,10 +109,12 @@ def subscribing_of(request: Request, params: Params) -> Subscribing:
     subscribing.check_secret(asked.delivery.secret)
     subscribing.check_url(key.url)
     cursor, account = asked.cursor, key.account.pk
+    # Null suggests that there is no end; without a value nothing is suggested.
+    has_ttl = "ttl_ms" in asked.model_fields_set
     return Subscribing(
         key=key,
         secret=asked.delivery.secret,
-        ttl_ms=asked.ttl_ms if asked.has_ttl else subscribing.UNSET,
+        ttl_ms=asked.ttl_ms if has_ttl else subscribing.UNSET,
         position=None if cursor is None else Position.read(cursor, account=account),
         max_age_ms=asked.max_age_ms,
     )
@@ -125,12 +125,4 @@ def _key(
 ) -> Key:
     account = cast("AbstractUser", request.user)
     url = asked.delivery.url
-    return Key(account, client_of(request), url, asked.subject(account.pk))
-
-
-def client_of(request: Request) -> Client:
-    """Return the client of a request. Raises ForbiddenError."""
-    client = clients.of(request)
-    if client is None:
-        raise ForbiddenError("the access token is not valid any more")
-    return client
+    return Key(account, clients.of(request), url, asked.subject(account.pk))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recording import webhooks
 from recording.library import event_data
-from recording.library.event_data import TARGET, build, prefix
+from recording.library.event_data import TARGET, prefix, trimmed, with_markdown
 from webhooks_core.ids import public_id
 from webhooks_core.profiles import EventContext, plain_envelope
 from webhooks_core.times import iso
@@ -51,6 +51,11 @@ def body_of(data):
         metadata={},
     )
     return orjson.dumps(plain_envelope(event))
+
+
+def build(content, target=TARGET):
+    """Return the payload of a recording, as an import makes it."""
+    return trimmed(with_markdown(content), target=target)
 
 
 def with_text(text, **fields):
