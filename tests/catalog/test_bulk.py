@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import re
 from errno import ENOSPC
 from io import StringIO
@@ -19,6 +18,26 @@ from tests.catalog.factories import AuthorFactory, BookFactory
 pytestmark = pytest.mark.django_db
 
 HEADER = "name,pageCount,authorFirstName,authorLastName,categoryName\n"
+GOOD_LINE = (
+    '{"name": "A", "pageCount": 1, "authorFirstName": "B", "authorLastName": "C"}'
+)
+
+
+@pytest.fixture
+def import_text(tmp_path):
+    """Import a file with a text."""
+
+    def run(text, suffix="csv", **options):
+        file = tmp_path / f"books.{suffix}"
+        file.write_text(text, newline="")
+        call_command("import_catalog", str(file), **options)
+
+    return run
+
+
+def clear():
+    for model in (Book, Author, Category):
+        model.objects.all().delete()
 
 
 def rows():
@@ -44,8 +63,7 @@ def test_an_import_restores_an_export(tmp_path, suffix, capsys):
     )
     before, file = rows(), tmp_path / f"books.{suffix}"
     call_command("export_catalog", str(file))
-    for model in (Book, Author, Category):
-        model.objects.all().delete()
+    clear()
     call_command("import_catalog", str(file))
     assert rows() == before
     assert Author.objects.count() == len({row[3:5] for row in before})
@@ -88,7 +106,6 @@ records = st.tuples(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 @example_settings(
     max_examples=30,
     deadline=None,
@@ -99,9 +116,8 @@ records = st.tuples(
         records, min_size=1, max_size=4, unique_by=lambda record: record[4] or object()
     )
 )
-def test_every_accepted_text_survives_an_export_and_an_import(tmp_path, suffix, added):
-    for model in (Book, Author, Category):
-        model.objects.all().delete()
+def test_every_accepted_text_survives_an_export_and_an_import(tmp_path, added):
+    clear()
     described = dict(category for *_, category, _ in added if category)
     for name, first, last, category, external_id in added:
         author = authors.add(first_name=first, last_name=last)
@@ -114,13 +130,14 @@ def test_every_accepted_text_survives_an_export_and_an_import(tmp_path, suffix, 
         else:
             item = {**fields, "category_id": key, "external_id": external_id}
             book_lists.upsert([item])
-    before, file = rows(), tmp_path / f"books.{suffix}"
-    with file.open("w", encoding="utf-8", newline="") as target:
-        bulk.dump(target, file.suffix)
-    for model in (Book, Author, Category):
-        model.objects.all().delete()
-    assert bulk.load(file) == len(added)
-    assert rows() == before
+    before = rows()
+    for suffix in (".csv", ".jsonl"):
+        file = tmp_path / f"books{suffix}"
+        with file.open("w", encoding="utf-8", newline="") as target:
+            bulk.dump(target, suffix)
+        clear()
+        assert bulk.load(file) == len(added)
+        assert rows() == before
 
 
 def test_categories_of_one_name_keep_their_descriptions(tmp_path):
@@ -130,24 +147,20 @@ def test_categories_of_one_name_keep_their_descriptions(tmp_path):
     for suffix in ("csv", "jsonl"):
         before, file = rows(), tmp_path / f"books.{suffix}"
         call_command("export_catalog", str(file))
-        for model in (Book, Author, Category):
-            model.objects.all().delete()
+        clear()
         call_command("import_catalog", str(file))
         assert rows() == before
         assert Category.objects.count() == 3
 
 
-def test_a_first_description_serves_the_rows_without_one(tmp_path):
-    file = tmp_path / "books.csv"
+def test_a_first_description_serves_the_rows_without_one(import_text):
     header = HEADER.replace("\n", ",categoryDescription\n")
-    file.write_text(header + 'A,1,B,C,Novel,Long\nD,1,B,C,Novel,\nE,1,B,C,"",""\n')
-    call_command("import_catalog", str(file))
+    import_text(header + 'A,1,B,C,Novel,Long\nD,1,B,C,Novel,\nE,1,B,C,"",""\n')
     assert [row[5:7] for row in rows()] == [("Novel", "Long")] * 2 + [(None, None)]
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
-def test_files_of_other_programs_are_read(tmp_path, ending):
-    file = tmp_path / "books.csv"
+def test_files_of_other_programs_are_read(import_text, ending):
     lines = [
         HEADER.strip(),
         '"5"" disk",1,"B","C","Novel"',
@@ -155,14 +168,15 @@ def test_files_of_other_programs_are_read(tmp_path, ending):
         '5" disk,1,B,C,',
         '"two\nlines",1,B,C,""',
     ]
-    file.write_text(ending.join(lines), newline="")
-    call_command("import_catalog", str(file))
+    import_text(ending.join(lines))
     assert [row[0] for row in rows()] == ['5" disk', '5" disk', "two\nlines"]
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("model", [Author, Category])
-def test_a_deletion_during_an_import_is_one_clear_error(tmp_path, monkeypatch, model):
+def test_a_deletion_during_an_import_is_one_clear_error(
+    import_text, monkeypatch, model
+):
     def deleted(*_: object) -> None:
         rows = model.objects.all()
         rows._raw_delete(
@@ -170,20 +184,16 @@ def test_a_deletion_during_an_import_is_one_clear_error(tmp_path, monkeypatch, m
         )  # as another session would: without a look at the books
 
     monkeypatch.setattr(import_catalog.Command, "progress_bar", lambda *_: deleted)
-    file = tmp_path / "books.csv"
-    file.write_text(HEADER + "A,1,B,C,Novel\n")
     with pytest.raises(CommandError, match="was deleted meanwhile"):
-        call_command("import_catalog", str(file))
+        import_text(HEADER + "A,1,B,C,Novel\n")
     assert not Book.objects.exists()
 
 
-def test_authors_and_categories_that_are_there_are_used(tmp_path):
+def test_authors_and_categories_that_are_there_are_used(import_text):
     author = AuthorFactory.create(first_name="Jane", last_name="Austen")
     AuthorFactory.create(first_name="Jane", last_name="Austen")
     Category.objects.create(name="Novel", description="Kept")
-    file = tmp_path / "books.csv"
-    file.write_text("\ufeff" + HEADER + "Emma,1,Jane,Austen,Novel\nX,0,jane,Austen,\n")
-    call_command("import_catalog", str(file))
+    import_text("\ufeff" + HEADER + "Emma,1,Jane,Austen,Novel\nX,0,jane,Austen,\n")
     emma, other = Book.objects.order_by("pk")
     assert emma.author == author
     assert emma.category is not None
@@ -215,20 +225,12 @@ def test_authors_and_categories_that_are_there_are_used(tmp_path):
     ],
 )  # fmt: skip
 def test_a_faulty_file_imports_nothing_and_names_the_line(
-    tmp_path, suffix, text, fault
+    import_text, suffix, text, fault
 ):
-    file = tmp_path / f"books.{suffix}"
-    good = {
-        "name": "Good",
-        "pageCount": 1,
-        "authorFirstName": "B",
-        "authorLastName": "C",
-    }
     if suffix == "jsonl" and "line" not in fault:
-        text = json.dumps(good) + "\n" + text
-    file.write_text(text)
+        text = f"{GOOD_LINE}\n{text}"
     with pytest.raises(CommandError, match="Nothing was imported") as refusal:
-        call_command("import_catalog", str(file))
+        import_text(text, suffix)
     assert fault in str(refusal.value)
     assert not Book.objects.exists()
     assert not Author.objects.exists()
@@ -242,12 +244,10 @@ def test_bytes_that_are_not_utf_8_are_refused(tmp_path, good):
         call_command("import_catalog", str(file))
 
 
-def test_a_fault_after_many_good_lines_undoes_them_all(tmp_path, monkeypatch):
+def test_a_fault_after_many_good_lines_undoes_them_all(import_text, monkeypatch):
     monkeypatch.setattr(bulk, "BATCH", 100)
-    file = tmp_path / "books.csv"
-    file.write_text(HEADER + "A,1,B,C,\n" * 250 + "A,x,B,C,\n" * 30)
     with pytest.raises(CommandError) as refusal:
-        call_command("import_catalog", str(file))
+        import_text(HEADER + "A,1,B,C,\n" * 250 + "A,x,B,C,\n" * 30)
     assert str(refusal.value).count("line ") == 20
     assert "more" in str(refusal.value)
     assert not Book.objects.exists()
@@ -282,17 +282,11 @@ def test_an_export_that_fails_leaves_the_last_one(tmp_path, monkeypatch):
     assert [path.read_text() for path in tmp_path.iterdir()] == ["last"]
 
 
-def test_empty_lines_are_left_out_and_counted(tmp_path):
-    line = (
-        '{"name": "A", "pageCount": 1, "authorFirstName": "B", "authorLastName": "C"}'
-    )
-    file = tmp_path / "books.jsonl"
-    file.write_text(f"\n{line}\n \n{line}\n")
-    call_command("import_catalog", str(file))
+def test_empty_lines_are_left_out_and_counted(import_text):
+    import_text(f"\n{GOOD_LINE}\n \n{GOOD_LINE}\n", "jsonl")
     assert Book.objects.count() == 2
-    file.write_text(f"\n{line}\n\n{{}}\n")
     with pytest.raises(CommandError, match="line 4: name is missing"):
-        call_command("import_catalog", str(file))
+        import_text(f"\n{GOOD_LINE}\n\n{{}}\n", "jsonl")
 
 
 class Terminal(StringIO):
@@ -300,11 +294,10 @@ class Terminal(StringIO):
         return True
 
 
-def test_a_terminal_sees_how_far_an_import_is(tmp_path, monkeypatch):
+def test_a_terminal_sees_how_far_an_import_is(import_text, monkeypatch):
     monkeypatch.setattr(bulk, "BATCH", 800)
-    file, terminal = tmp_path / "books.csv", Terminal()
-    file.write_text(HEADER + "A,1,B,C,\n" * 2_000)
-    call_command("import_catalog", str(file), stderr=terminal)
+    terminal = Terminal()
+    import_text(HEADER + "A,1,B,C,\n" * 2_000, stderr=terminal)
     drawn = re.findall(r"\[(#*) *\] +(\d+)%\r", terminal.getvalue())
     assert len(drawn) == 3
     assert drawn[-1] == ("#" * 40, "100")
@@ -322,13 +315,11 @@ def test_the_demo_fills_empty_tables_once():
     assert demo.load() is False
 
 
-def test_an_external_id_that_is_taken_is_refused(tmp_path):
+def test_an_external_id_that_is_taken_is_refused(import_text):
     BookFactory.create(external_id="a")
-    file = tmp_path / "books.csv"
     header = HEADER.replace("categoryName", "externalId")
-    file.write_text(header + "A,1,B,C,a\nA,1,B,C,b\nA,1,B,C,b\nA,1,B,C,\n")
     with pytest.raises(CommandError) as refusal:
-        call_command("import_catalog", str(file))
+        import_text(header + "A,1,B,C,a\nA,1,B,C,b\nA,1,B,C,b\nA,1,B,C,\n")
     assert "externalId 'a' is taken." in str(refusal.value)
     assert "externalId 'b' is taken." in str(refusal.value)
     assert Book.objects.count() == 1
