@@ -346,7 +346,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
             {**schema(schema=SCHEMA), "output_config": {"effort": "low", "task_budget": {"total": 9}}},
             {"output_config": {"effort": "low", "task_budget": {"total": 9}, **form(SCHEMA)["output_config"]}},
         ),
-        ({**schema(schema=SCHEMA), "reasoning_effort": "max"}, {"output_config": {"effort": "max", **form(SCHEMA)["output_config"]}}),
+        ({**schema(schema=SCHEMA), "reasoning_effort": "max"}, adaptive("max") | {"output_config": {"effort": "max", **form(SCHEMA)["output_config"]}}),
         ({**schema(schema=SCHEMA), **form(SCHEMA)}, form(SCHEMA)),
         ({"reasoning_effort": "minimal", "output_config": {"effort": "low"}}, adaptive("low")),
         ({"reasoning_effort": "none", "output_config": {"effort": "low"}}, {"thinking": None, "output_config": {"effort": "low"}}),

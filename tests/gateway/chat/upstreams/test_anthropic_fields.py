@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from django.conf import settings
 
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.upstreams import messages, turns
+from tests.gateway.chat.field_tables import (
+    check_row,
+    named_in,
+    refused,
+    rows_of_page,
+)
 from tests.gateway.chat.mock_upstream import answers
 from tests.gateway.chat.upstreams.anthropic_cases import (
     CACHE,
@@ -33,32 +36,15 @@ from tests.gateway.chat.upstreams.anthropic_events import (
 @pytest.mark.spec("gateway", "synchronous: Endpoint does not support request, 400")
 @pytest.mark.parametrize("row", CASES)
 def test_nothing_vanishes(row):
-    for fields, expected in CASES[row]:
-        if isinstance(expected, str):
-            with pytest.raises(UnsupportedRequestError) as refused:
-                sent(**fields)
-            assert str(refused.value) == expected
-        else:
-            body = sent(**fields)
-            assert {name: body.get(name) for name in expected} == expected
-            if expected is NOTHING:
-                plain = {**sent(), "tools": body.get("tools")}
-                assert {**body, "tools": body.get("tools")} == plain
+    check_row(sent, CASES[row], NOTHING)
 
 
-def test_the_table_of_the_documentation_has_these_rows():
-    page = (settings.BASE_DIR / "docs" / "chat.md").read_text()
-    section = page.partition("## Anthropic")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| ([^|]+) \|[^|]+\|[^|]+\|$", section, re.MULTILINE)[1:]
-    assert [row.replace("`", "") for row in rows] == list(CASES)
-
-
-def test_the_table_names_every_field_that_the_translation_knows():
-    named = set(re.findall(r"\w+", " ".join(CASES)))
+def test_the_table_is_that_of_the_documentation_and_names_every_known_field():
+    assert rows_of_page("Anthropic\n") == list(CASES)
     known = messages.TRANSLATED | set(messages.WITHOUT_EFFECT)
     known |= {item for fields in turns.FIELDS.values() for item in fields}
-    assert known - {"model", "stream", "role", "tool_call_id"} <= named
-    assert {item for item in turns.PARTS if "thinking" not in item} <= named
+    known |= {item for item in turns.PARTS if "thinking" not in item}
+    assert known - {"model", "stream", "role", "tool_call_id"} <= named_in(CASES)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +89,7 @@ def test_the_table_names_every_field_that_the_translation_knows():
     ],
 )  # fmt: skip
 def test_what_has_not_the_shape_of_openai_is_a_bad_request(fields, detail):
-    with pytest.raises(InvalidValueError) as refused:
-        sent(**fields)
-    assert str(refused.value) == detail
+    assert refused(sent, InvalidValueError, fields) == detail
 
 
 @pytest.mark.parametrize("stream", [False, True])
