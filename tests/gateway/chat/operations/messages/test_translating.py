@@ -27,7 +27,6 @@ from tests.gateway.chat.operations.messages.test_stream import events_of
 from tests.gateway.chat.upstreams.anthropic_events import MESSAGE
 
 STREAM_OR_NOT = pytest.mark.parametrize("stream", [False, True])
-SCHEMA = {"type": "object"}
 
 
 def completion(**message: Any) -> dict[str, Any]:
@@ -259,27 +258,6 @@ def test_a_request_that_is_refused_never_reaches_the_upstream(small, upstream, g
             assert response.headers["request-id"] == response.headers["X-Request-Id"]
     assert upstream.requests == []
     assert gateway.kept.denied == [("messages", "absent")] * 2
-
-
-@pytest.mark.parametrize(
-    ("capability", "fields"),
-    [
-        ("streaming", {"stream": True}),
-        ("tools", {"tools": [{"name": "x", "input_schema": SCHEMA}]}),
-        ("vision", {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "image"}]}]}]}),
-        ("json_schema", {"output_config": {"format": {"type": "json_schema"}}}),
-        ("json_schema", {"output_format": {"type": "json_schema"}}),
-        ("reasoning", {"thinking": {"type": "enabled", "budget_tokens": 2000}}),
-    ],
-)  # fmt: skip
-def test_what_is_asked_for_must_be_supported(
-    small, gateway, upstream, capability, fields
-):
-    gateway.declare(supports=frozenset())
-    response = small(**fields)
-    assert response.status_code == 400
-    assert response.json()["error"]["message"].endswith(capability)
-    assert upstream.requests == []
 
 
 @pytest.mark.spec(
