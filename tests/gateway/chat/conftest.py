@@ -77,10 +77,11 @@ def key(monkeypatch) -> str:
 
 @pytest.fixture
 def claude(gateway, upstream):
+    """Send a request for a model behind an upstream of Anthropic's kind."""
     target = Target(upstream.url, "claude-there", "sk-ant-secret")
     gateway.declare(name="claude", upstream="anthropic", targets=(target,))
 
-    def post(**fields: Any) -> Any:
-        return gateway.post(model="claude", **fields)
+    def post(body: Any = None, **fields: Any) -> Any:
+        return gateway.post(body, **{"model": "claude", **fields})
 
     return post

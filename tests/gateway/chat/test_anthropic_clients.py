@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Iterator
@@ -129,19 +128,6 @@ def test_the_client_raises_its_own_errors(client, upstream, kind, stream):
     upstream.script = cut
     with pytest.raises(anthropic.APIError), ask(client.messages.stream) as broken:
         broken.get_final_message()
-
-
-def test_the_asynchronous_client_reads_a_stream(gateway, upstream, key):
-    upstream.script = sends(*WHOLE_STREAM)
-
-    async def read() -> list[str]:
-        async with (
-            anthropic.AsyncAnthropic(base_url=gateway.url, api_key=key) as client,
-            ask(client.messages.stream) as stream,
-        ):
-            return [text async for text in stream.text_stream]
-
-    assert asyncio.run(read()) == ["Hel", "lo"]
 
 
 # ── Anthropic's client for Node, the AI SDK, and Claude Code ────────────────────────

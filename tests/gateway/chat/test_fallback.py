@@ -29,18 +29,10 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-from tests.gateway.chat.upstreams.anthropic_events import TOOL
+from tests.gateway.chat.upstreams.anthropic_events import MESSAGE, TOOL
 
 TOO_LONG = {"error": {"message": "long", "code": "context_length_exceeded"}}
 ANSWERED_BY = "X-Signpost-Model"
-CLAUDE = {
-    "id": "msg_1",
-    "type": "message",
-    "model": "claude-there",
-    "content": [{"type": "text", "text": "Bonjour"}],
-    "stop_reason": "end_turn",
-    "usage": {"input_tokens": 3, "output_tokens": 1},
-}
 
 
 def by_model(**scripts: Script) -> Script:
@@ -100,9 +92,9 @@ def test_the_requested_endpoint_says_that_it_answered(
 def test_an_endpoint_of_another_kind_answers(gateway, upstream, declare):
     declare("small", fallbacks=("claude",))
     declare("claude", upstream="anthropic")
-    upstream.script = by_model(small=answers({}, 500), claude=answers(CLAUDE))
+    upstream.script = by_model(small=answers({}, 500), claude=answers(MESSAGE))
     body = gateway.post().json()
-    assert body["choices"][0]["message"]["content"] == "Bonjour"
+    assert body["choices"][0]["message"]["content"] == "Hello!"
     assert body["model"] == "small"
     assert upstream.requests[1].path == "/v1/messages"
 

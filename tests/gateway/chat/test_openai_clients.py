@@ -1,16 +1,13 @@
-"""OpenAI's own clients and LangChain against both families of addresses, and /v1 on the wire."""
+"""OpenAI's own clients against both families of addresses, and /v1 on the wire."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
-from langchain_core.messages import HumanMessage, ToolMessage
-from langchain_openai import ChatOpenAI
 
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.harness import MESSAGES, STREAM_OR_NOT, V1
@@ -28,7 +25,7 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-from tests.gateway.chat.upstreams.anthropic_events import CALL, TOOL
+from tests.gateway.chat.upstreams.anthropic_events import TOOL
 from tests.tools import node_packages, output_of
 
 
@@ -86,17 +83,6 @@ def test_the_client_raises_its_own_errors(client, upstream, stream):
         list(create(client, stream=True))
 
 
-def test_the_asynchronous_client_reads_a_stream(base_url, upstream, key):
-    upstream.script = sends(*WHOLE_STREAM)
-
-    async def read() -> list[str]:
-        async with openai.AsyncOpenAI(base_url=base_url, api_key=key) as client:
-            parts = [part async for part in await create(client, stream=True)]
-        return [part.choices[0].delta.content or "" for part in parts if part.choices]
-
-    assert "".join(asyncio.run(read())) == "Hello"
-
-
 @pytest.mark.parametrize("base_url", ["/v1"], indirect=True)
 def test_the_client_reads_embeddings(gateway, client, upstream):
     gateway.declare(name="vectors", inference_type="embedding")
@@ -113,65 +99,6 @@ def test_the_client_reads_embeddings(gateway, client, upstream):
     assert upstream.requests[0].path == "/v1/embeddings"
     counted = gateway.kept.ended[0].usage
     assert (counted.prompt_tokens, counted.completion_tokens) == (4, 0)
-
-
-# ── LangChain ───────────────────────────────────────────────────────────────────────
-
-
-@pytest.fixture
-def model(base_url, key) -> ChatOpenAI:
-    return ChatOpenAI(base_url=base_url, api_key=key, model="small", max_retries=0)
-
-
-def test_langchain_reads_answers_and_streams_to_their_usage(model, upstream):
-    upstream.script = answers(COMPLETION)
-    response = model.invoke([HumanMessage("Say hello")])
-    assert response.content == "Hello"
-    assert response.usage_metadata["input_tokens"] == 9
-    assert response.response_metadata["model_name"] == "small"
-    upstream.script = sends(*WHOLE_STREAM)
-    parts = list(model.stream("Say hello", stream_usage=True))
-    assert "".join(part.text for part in parts) == "Hello"
-    usages = [part.usage_metadata for part in parts if part.usage_metadata]
-    assert [item["output_tokens"] for item in usages] == [2]
-
-
-def test_langchain_calls_a_tool_and_sends_its_result_back(model, upstream):
-    message = {"role": "assistant", "content": None, "tool_calls": [CALL]}
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-    upstream.script = answers({**COMPLETION, "choices": [choice]})
-    question, with_tools = HumanMessage("When?"), model.bind_tools([TOOL])
-    called = with_tools.invoke([question])
-    upstream.script = sends(*TOOL_STREAM)
-    first, *rest = with_tools.stream("When?")
-    for part in rest:
-        first += part
-    for answer in (called, first):
-        (call,) = answer.tool_calls
-        assert (call["name"], call["args"]) == ("tide", {"at": "Brest"})
-
-    upstream.script = answers(COMPLETION)
-    result = ToolMessage("04:12", tool_call_id="toolu_1")
-    model.invoke([question, called, result])
-    *_, assistant, answered = upstream.requests[-1].json["messages"]
-    arguments = assistant["tool_calls"][0]["function"]["arguments"]
-    assert json.loads(arguments) == {"at": "Brest"}
-    assert (answered["role"], answered["content"]) == ("tool", "04:12")
-
-
-def test_langchain_raises_the_errors_that_applications_catch(model, upstream):
-    for script, error in (
-        (answers({"error": {"message": "no"}}, 400), openai.BadRequestError),
-        (answers({}, 503), openai.InternalServerError),
-    ):
-        upstream.script = script
-        with pytest.raises(error):
-            model.invoke("x")
-        with pytest.raises(error):
-            list(model.stream("x"))
-    upstream.script = sends(STREAM[0], 0.02, None)
-    with pytest.raises(openai.APIError):
-        list(model.stream("x"))
 
 
 # ── /v1 as it is on the wire ────────────────────────────────────────────────────────

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import openai
 import pytest
 
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.harness import (
     INTERNAL,
-    MESSAGES,
     REQUEST_ID,
     STREAM_OR_NOT,
     UPSTREAM,
@@ -130,20 +128,3 @@ def test_the_last_of_several_targets_says_what_is_passed_on(gateway, upstream):
     upstream.script = script
     response = post(gateway)
     assert (response.status_code, response.headers["Retry-After"]) == (429, "9")
-
-
-def test_openais_client_raises_its_own_errors(gateway, upstream, key):
-    with openai.OpenAI(
-        base_url=gateway.url + "/v1", api_key=key, max_retries=0
-    ) as client:
-        ask: Any = client.chat.completions.create
-        upstream.script = answers(LIMITED, 429, Retry_After="7")
-        with pytest.raises(openai.RateLimitError) as limited:
-            ask(model="small", messages=MESSAGES)
-        upstream.script = answers(TOO_LONG, 400)
-        with pytest.raises(openai.BadRequestError) as refused:
-            ask(model="small", messages=MESSAGES)
-    assert limited.value.code == "rate_limit_exceeded"
-    assert limited.value.response.headers["retry-after"] == "7"
-    assert refused.value.code == "context_length_exceeded"
-    assert refused.value.param == "messages"

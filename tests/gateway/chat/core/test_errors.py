@@ -87,7 +87,7 @@ def encoded(body: bytes, encoding: str) -> Any:
 
 UPSTREAM_FAILURES = [
     ("401", answers({"error": {"message": "bad key sk-upstream"}}, 401)),
-    *((str(status), answers({}, status)) for status in (403, 404, 408, 429, 500)),
+    *((str(status), answers({}, status)) for status in (403, 404, 408, 429, 500, 529)),
     ("503", answers(b"<html>", 503)),
     ("201", answers(COMPLETION, 201)),
     ("nonsense", answers(b"nonsense")),
@@ -246,11 +246,14 @@ def test_a_body_that_is_not_json_is_a_bad_request(gateway, upstream, body):
 @pytest.mark.spec("gateway", "synchronous: Invalid value or invalid request, 400")
 @pytest.mark.parametrize("status", [400, 413, 422])
 @STREAM_OR_NOT
-def test_an_upstreams_refusal_keeps_its_message(gateway, upstream, status, stream):
+def test_an_upstreams_refusal_keeps_its_message(
+    gateway, claude, upstream, status, stream
+):
     error = {"error": {"message": "messages: too few", "type": "x"}}
     upstream.script = answers(error, status)
-    response = gateway.post(stream=stream, headers=REQUEST_ID)
-    assert status_and_detail(response) == (400, "messages: too few")
+    for post in (gateway.post, claude):
+        response = post(stream=stream, headers=REQUEST_ID)
+        assert status_and_detail(response) == (400, "messages: too few")
 
 
 @pytest.mark.spec("gateway", "synchronous: arguments as is, a list, or the text")

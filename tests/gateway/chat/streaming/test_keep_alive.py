@@ -33,6 +33,7 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
+from tests.gateway.chat.upstreams.anthropic_events import TEXT_STREAM, named, stopped
 from tests.running import PATIENCE_S
 
 every_way = pytest.mark.parametrize("way", [SHORT_CUT, ASGI, WSGI], indirect=True)
@@ -44,9 +45,11 @@ def _short(settings) -> None:
 
 
 @contextmanager
-def opened(gateway: Gateway, path: str = V2) -> Iterator[Iterator[bytes]]:
+def opened(
+    gateway: Gateway, path: str = V2, model: str = "small"
+) -> Iterator[Iterator[bytes]]:
     """Yield the parts of a stream as they come."""
-    fields = {"model": "small", "messages": MESSAGES, "stream": True}
+    fields = {"model": model, "messages": MESSAGES, "stream": True}
     with (
         httpx.Client(headers=IDENTITY, timeout=PATIENCE_S) as client,
         client.stream("POST", gateway.url + path, json=fields) as response,
@@ -54,10 +57,12 @@ def opened(gateway: Gateway, path: str = V2) -> Iterator[Iterator[bytes]]:
         yield response.iter_raw()
 
 
-def bytes_until(parts: Iterator[bytes], times: int = 1) -> bytes:
+def bytes_until(
+    parts: Iterator[bytes], times: int = 1, comment: bytes = COMMENT
+) -> bytes:
     """Return what a response sends up to the first part after so many comments."""
     read = b""
-    while read.count(COMMENT) < times:
+    while read.count(comment) < times:
         read += next(parts)
     return read
 
@@ -130,6 +135,21 @@ def test_comments_do_not_extend_the_time_that_an_upstream_may_be_silent(
         gateway.pass_time()
         body += b"".join(parts)
     assert events_of(body.replace(COMMENT, b""))[-1]["error"]["status_code"] == 500
+
+
+@pytest.mark.spec("claude-code", "pings pass, and are sent in silent gaps")
+def test_a_silent_stream_of_messages_sends_pings(gateway, claude, upstream):
+    wait, ping = asyncio.Event(), b'event: ping\ndata: {"type": "ping"}\n\n'
+    events = [*map(named, (*TEXT_STREAM, *stopped("end_turn")))]
+    start, text = events[0], events[1]
+    upstream.script = sends(start, text[:20], wait, text[20:], *events[2:])
+    with opened(gateway, "/v1/messages", "claude") as parts:
+        body = bytes_until(parts, 2, ping)
+        upstream.loop.set(wait)
+        body += b"".join(parts)
+    whole = b"".join(events).replace(b'"claude-there"', b'"claude"')
+    # The API sends one of its own, too.
+    assert body.replace(ping, b"") == whole.replace(ping, b"")
 
 
 def test_clients_of_openai_skip_comments(gateway, upstream):

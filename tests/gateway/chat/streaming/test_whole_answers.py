@@ -21,6 +21,8 @@ from tests.gateway.chat.harness import (
     text_of,
 )
 from tests.gateway.chat.mock_upstream import COMPLETION, USAGE, answers, sends
+from tests.gateway.chat.operations.responses.test_passing import RESPONSE
+from tests.gateway.chat.upstreams.anthropic_events import MESSAGE
 from tests.running import PATIENCE_S
 
 CALLS = [
@@ -37,11 +39,8 @@ CALLING = {
         }
     ],
 }
-MESSAGE: dict[str, Any] = {
-    "id": "msg_1",
-    "type": "message",
-    "role": "assistant",
-    "model": "claude-there",
+TURN: dict[str, Any] = {
+    **MESSAGE,
     "content": [
         {"type": "thinking", "thinking": "Ships.", "signature": "c2ln"},
         {"type": "text", "text": "Hello", "citations": None},
@@ -49,42 +48,21 @@ MESSAGE: dict[str, Any] = {
         {"type": "tool_use", "id": "toolu_2", "name": "tide", "input": {}},
     ],
     "stop_reason": "tool_use",
-    "stop_sequence": None,
     "usage": {"input_tokens": 9, "output_tokens": 2},
 }
-RESPONSE: dict[str, Any] = {
-    "id": "resp_1",
-    "object": "response",
-    "created_at": 1_700_000_000,
-    "status": "completed",
-    "error": None,
-    "model": "upstream-model",
-    "parallel_tool_calls": True,
-    "tool_choice": "auto",
-    "tools": [],
-    "output": [
-        {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "x"},
-        {
-            "id": "msg_1",
-            "type": "message",
-            "status": "completed",
-            "role": "assistant",
-            "content": [
-                {"type": "output_text", "text": "Hello", "annotations": [], "logprobs": []},
-                {"type": "refusal", "refusal": "No."},
-            ],
-        },
-        {
-            "id": "fc_1",
-            "type": "function_call",
-            "status": "completed",
-            "call_id": "call_1",
-            "name": "tide",
-            "arguments": '{"at": "Brest"}',
-        },
-    ],
-    "usage": {"input_tokens": 9, "output_tokens": 2, "total_tokens": 11},
-}  # fmt: skip
+TEXT = {"type": "output_text", "text": "Hello", "annotations": [], "logprobs": []}
+ITEMS: list[dict[str, Any]] = [
+    {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "x"},
+    {**RESPONSE["output"][0], "content": [TEXT, {"type": "refusal", "refusal": "No."}]},
+    {
+        "id": "fc_1",
+        "type": "function_call",
+        "status": "completed",
+        "call_id": "call_1",
+        "name": "tide",
+        "arguments": '{"at": "Brest"}',
+    },
+]
 PRETTY = {"indent": 1}
 
 
@@ -138,7 +116,7 @@ def test_a_large_completion_keeps_its_numbers(gateway, upstream):
 def test_messages_are_a_stream_of_their_events(gateway, upstream, key, upstream_kind):
     target = Target(upstream.url, "claude-there", "sk-ant-secret")
     gateway.declare(upstream=upstream_kind, targets=(target,))
-    whole = CALLING if upstream_kind == "openai" else MESSAGE
+    whole = CALLING if upstream_kind == "openai" else TURN
     upstream.script = answers(whole)
     client = anthropic.Anthropic(base_url=gateway.url, api_key=key, max_retries=0)
     with client.messages.stream(
@@ -158,7 +136,7 @@ def test_messages_are_a_stream_of_their_events(gateway, upstream, key, upstream_
 
 @PATHS
 def test_a_message_is_a_stream_of_chunks(gateway, claude, upstream, path):
-    upstream.script = answers(MESSAGE)
+    upstream.script = answers(TURN)
     response = claude(stream=True, path=path)
     chunks = [
         json.loads(line[6:]) for line in response.text.split("\n\n") if "{" in line
@@ -170,7 +148,9 @@ def test_a_message_is_a_stream_of_chunks(gateway, claude, upstream, path):
 @pytest.mark.parametrize("is_passed", [True, False])
 def test_responses_are_a_stream_of_their_events(gateway, upstream, key, is_passed):
     gateway.declare(responses=is_passed)
-    upstream.script = answers(RESPONSE if is_passed else CALLING)
+    upstream.script = answers(
+        {**RESPONSE, "metadata": {}, "output": ITEMS} if is_passed else CALLING
+    )
     client = openai.OpenAI(
         base_url=f"{gateway.url}/v1", api_key=key, max_retries=0,
         timeout=PATIENCE_S,

@@ -152,24 +152,6 @@ def test_thoughts_are_told_apart_from_the_answer(claude, upstream):
     }
 
 
-@pytest.mark.parametrize(
-    ("status", "kind", "told"),
-    [
-        (400, "invalid_request_error", 400),
-        (413, "request_too_large", 400),
-        (401, "authentication_error", 500),
-        (429, "rate_limit_error", 500),
-        (529, "overloaded_error", 500),
-    ],
-)
-def test_errors_are_told_by_their_status(claude, upstream, status, kind, told):
-    error = {"type": "error", "error": {"type": kind, "message": "as it is"}}
-    upstream.script = answers(error, status)
-    response = claude()
-    assert response.status_code == told
-    assert (response.json()["detail"] == "as it is") == (told == 400)
-
-
 # ── Turns that are sent back ────────────────────────────────────────────────────────
 
 

@@ -15,7 +15,7 @@ from tests.gateway.chat.mock_upstream import (
     answers,
     sends,
 )
-from tests.gateway.chat.test_fallback import CLAUDE
+from tests.gateway.chat.upstreams.anthropic_events import MESSAGE
 from tests.loops import Loop
 
 # What default clients send and Anthropic's API does not have.
@@ -42,7 +42,7 @@ def ask(gateway, upstream):
     def post(kind: str, body: dict[str, Any], **fields: Any) -> Any:
         target = Target(upstream.url, "there", "sk-1")
         gateway.declare(upstream=kind, targets=(target,), **fields)
-        upstream.script = answers(COMPLETION if kind == "openai" else CLAUDE)
+        upstream.script = answers(COMPLETION if kind == "openai" else MESSAGE)
         upstream.requests.clear()
         response = gateway.post(path=V1, headers=REQUEST_ID, **body)
         assert response.status_code == 200, response.text

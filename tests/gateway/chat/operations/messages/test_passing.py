@@ -6,15 +6,9 @@ import asyncio
 import json
 from typing import Any
 
-import httpx
 import pytest
 
-from gateway.chat.core import messages_format
-from tests.gateway.chat.harness import (
-    IDENTITY,
-    MESSAGES,
-    REQUEST_ID,
-)
+from tests.gateway.chat.harness import MESSAGES, REQUEST_ID
 from tests.gateway.chat.mock_upstream import answers, sends
 from tests.gateway.chat.upstreams.anthropic_events import (
     BLOCK_STREAM,
@@ -26,7 +20,6 @@ from tests.gateway.chat.upstreams.anthropic_events import (
     started,
     stopped,
 )
-from tests.running import PATIENCE_S
 
 OVERLOADED = {
     "type": "error",
@@ -230,38 +223,6 @@ def test_each_event_comes_when_it_arrives(claude, gateway, upstream):
         assert next(lines) == b"event: message_start"
         upstream.loop.set(goes_on)
         assert b"event: message_stop" in list(lines)
-
-
-# ── Errors ──────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.spec("claude-code", "pings pass, and are sent in silent gaps")
-def test_a_silent_stream_sends_pings_between_events(
-    claude, gateway, upstream, settings
-):
-    settings.CHAT_KEEPALIVE_S = 0.02
-    goes_on = asyncio.Event()
-    events = [*map(named, (*TEXT_STREAM, *stopped("end_turn")))]
-    upstream.script = sends(
-        events[0], events[1][:20], goes_on, events[1][20:], *events[2:]
-    )
-    ping = messages_format.MESSAGES.keep_alive
-    fields = {"model": "claude", "messages": MESSAGES, "stream": True}
-    read = b""
-    with (
-        httpx.Client(headers=IDENTITY, timeout=PATIENCE_S) as client,
-        client.stream("POST", f"{gateway.url}/v1/messages", json=fields) as response,
-    ):
-        parts = response.iter_raw()
-        while read.count(ping) < 2:
-            read += next(parts)
-        upstream.loop.set(goes_on)
-        read += b"".join(parts)
-    whole = with_model("claude", *TEXT_STREAM, *stopped("end_turn"))
-    assert read.replace(ping, b"") == whole.replace(
-        ping, b""
-    )  # as the API sends it, too
-    assert ping == b'event: ping\ndata: {"type": "ping"}\n\n'
 
 
 # ── Usage, tokens ───────────────────────────────────────────────────────────────────

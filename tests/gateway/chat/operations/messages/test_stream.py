@@ -136,14 +136,6 @@ def test_each_event_comes_when_its_chunk_arrives(gateway, upstream):
         assert b"event: message_stop" in list(lines)
 
 
-def test_echo_answers_in_the_apis_shape(gateway, small):
-    gateway.declare(name="small", upstream="echo")
-    events = events_of(small(stream=True).content)
-    texts = ["Say ", "hello ", "to ", "the ", "harbour"]
-    assert shown(events) == ["0:text", *texts, "/"]
-    assert events[-2]["usage"]["output_tokens"] == 5
-
-
 # ── Blocks ──────────────────────────────────────────────────────────────────────────
 
 

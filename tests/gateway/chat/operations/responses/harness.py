@@ -29,10 +29,12 @@ PATCH = {
 }
 
 
-def create(gateway: Gateway, **fields: Any) -> Any:
+def create(
+    gateway: Gateway, *, headers: dict[str, str] | None = None, **fields: Any
+) -> Any:
     """Send a request; return the response."""
     body = {"model": "small", "input": "Hello", **fields}
-    return gateway.post(json.dumps(body), path=PATH)
+    return gateway.post(json.dumps(body), path=PATH, headers=headers)
 
 
 def answer(gateway: Gateway, **fields: Any) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from tests.gateway.chat.mock_upstream import (
 )
 from tests.gateway.chat.operations.responses.harness import (
     PATCH,
-    PATH,
     TIDE,
     answer,
     call,
@@ -306,11 +305,7 @@ def test_a_failure_after_the_first_chunk_ends_the_response(
     gateway, upstream, script, code
 ):
     upstream.script = sends(script[0], 0.02, *script[1:])
-    response = gateway.post(
-        json.dumps({"model": "small", "input": "x", "stream": True}),
-        path=PATH,
-        headers=REQUEST_ID,
-    )
+    response = create(gateway, stream=True, headers=REQUEST_ID)
     events = events_of(response.content)
     assert kinds(events)[-1] == "failed"
     failed = events[-1]["response"]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
 import openai
 import pytest
-import requests
 from pydantic import BaseModel
 
 from gateway.configuration.shapes import Allow
@@ -32,10 +30,8 @@ from tests.gateway.chat.operations.responses.harness import (
     call,
     create,
     delta,
-    kinds,
-    stream,
 )
-from tests.running import PATIENCE_S
+from tests.gateway.chat.upstreams.anthropic_events import MESSAGE
 
 CALLS = event(chunk(finish="tool_calls"))
 
@@ -122,21 +118,6 @@ def test_the_client_raises_its_own_errors(client, upstream):
         client.responses.create(model="small", input="x", stream=True)
 
 
-def test_the_asynchronous_client_reads_a_stream(gateway, upstream, key):
-    upstream.script = sends(*WHOLE_STREAM)
-
-    async def read() -> str:
-        async with openai.AsyncOpenAI(
-            base_url=gateway.url + "/v1", api_key=key
-        ) as client:
-            parts = await client.responses.create(model="small", input="x", stream=True)
-            return "".join(
-                [p.delta async for p in parts if p.type == "response.output_text.delta"]
-            )
-
-    assert asyncio.run(read()) == "Hello"
-
-
 # ── Upstreams ───────────────────────────────────────────────────────────────────────
 
 
@@ -146,15 +127,7 @@ def test_anthropics_thinking_goes_there_and_back(claude, gateway, upstream):
         {"type": "text", "text": "I look."},
         {"type": "tool_use", "id": "toolu_1", "name": "tide", "input": {"at": "Brest"}},
     ]
-    message = {
-        "id": "msg_1",
-        "type": "message",
-        "model": "claude-there",
-        "content": blocks,
-        "stop_reason": "tool_use",
-        "usage": {"input_tokens": 3, "output_tokens": 5},
-    }
-    upstream.script = answers(message)
+    upstream.script = answers({**MESSAGE, "content": blocks, "stop_reason": "tool_use"})
     response = answer(gateway, model="claude", tools=[TIDE])
     reasoning, text, made = response["output"]
     assert reasoning["summary"][0]["text"] == "Hm"
@@ -169,12 +142,6 @@ def test_anthropics_thinking_goes_there_and_back(claude, gateway, upstream):
     assistant, user = upstream.requests[1].json["messages"]
     assert assistant == {"role": "assistant", "content": blocks}
     assert user["content"][0]["tool_use_id"] == "toolu_1"
-
-
-def test_a_built_in_upstream_answers(gateway):
-    gateway.declare(name="echo", upstream="echo")
-    assert answer(gateway, model="echo")["output"][0]["content"][0]["text"] == "Hello"
-    assert kinds(stream(gateway, model="echo"))[-1] == "completed"
 
 
 @STREAM_OR_NOT
@@ -225,13 +192,7 @@ def test_a_denied_model_is_recorded_with_the_name_of_the_operation(gateway):
 
 def test_a_client_that_leaves_ends_the_call(gateway, upstream):
     upstream.script = sends(STREAM[0], 3600.0)
-    with requests.post(
-        gateway.url + PATH,
-        json={"model": "small", "input": "Hello", "stream": True},
-        headers=IDENTITY,
-        stream=True,
-        timeout=PATIENCE_S,
-    ) as response:
+    with gateway.opened(PATH, input="Hello", messages=None) as response:
         assert next(response.iter_lines(1)) == b"event: response.created"
     context = gateway.recorded()
     assert (context.status, context.completion_characters) == (499, 3)
@@ -241,13 +202,7 @@ def test_a_client_that_leaves_ends_the_call(gateway, upstream):
 def test_a_client_that_leaves_after_the_last_event_got_everything(gateway, upstream):
     """Codex does so: it does not wait for the end of the body."""
     upstream.script = sends(*WHOLE_STREAM, 3600.0)
-    with requests.post(
-        gateway.url + PATH,
-        json={"model": "small", "input": "Hello", "stream": True},
-        headers=IDENTITY,
-        stream=True,
-        timeout=PATIENCE_S,
-    ) as response:
+    with gateway.opened(PATH, input="Hello", messages=None) as response:
         lines = response.iter_lines(1)
         assert any(line == b"event: response.completed" for line in lines)
     assert gateway.recorded().status == 200

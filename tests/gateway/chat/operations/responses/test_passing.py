@@ -10,11 +10,7 @@ import pytest
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.harness import INTERNAL, REQUEST_ID, STREAM_OR_NOT, UPSTREAM
 from tests.gateway.chat.mock_upstream import DONE, answers, event, sends
-from tests.gateway.chat.operations.responses.harness import (
-    PATH,
-    create,
-    kinds,
-)
+from tests.gateway.chat.operations.responses.harness import create, kinds
 
 RESPONSE: dict[str, Any] = {
     "id": "resp_1",
@@ -163,8 +159,7 @@ def test_a_failure_that_is_alone_is_an_ordinary_error(passing, upstream):
 @pytest.mark.parametrize("end", [failed("server_error"), None, b""])
 def test_a_failure_after_it_keeps_the_response(passing, upstream, end):
     upstream.script = sends(CREATED, DELTA, 0.02, end)
-    body = json.dumps({"model": "small", "input": "x", "stream": True})
-    response = passing.post(body, path=PATH, headers=REQUEST_ID)
+    response = create(passing, stream=True, headers=REQUEST_ID)
     last = events_in(response)[-1]
     assert (last["type"], last["sequence_number"]) == ("response.failed", 2)
     assert last["response"]["id"] == "resp_1"
