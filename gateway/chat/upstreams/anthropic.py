@@ -90,10 +90,7 @@ class Anthropic:
 
 def _own_call(job: Job, path: str) -> http.Call:
     query = "?beta=true" if BETA in job.query.split("&") else ""
-    headers = {"anthropic-version": VERSION, **job.headers}
-    if job.target.api_key:
-        headers["x-api-key"] = job.target.api_key
-    return http.Call(f"{_base(job)}{path}{query}", headers, _own_body(job))
+    return _posted(job, f"{path}{query}", _own_body(job))
 
 
 def _own_body(job: Job) -> bytes:
@@ -106,14 +103,15 @@ def _own_body(job: Job) -> bytes:
         raise InvalidValueError("The body is nested too deeply.") from error
 
 
-def _base(job: Job) -> str:
-    return job.target.base_url.rstrip("/").removesuffix("/v1")
+def _posted(job: Job, path: str, body: bytes) -> http.Call:
+    base = job.target.base_url.rstrip("/").removesuffix("/v1")
+    headers = {"anthropic-version": VERSION, **job.headers}
+    if job.target.api_key:
+        headers["x-api-key"] = job.target.api_key
+    return http.Call(f"{base}{path}", headers, body)
 
 
 def _call(job: Job, *, stream: bool) -> http.Call:
-    headers = {"anthropic-version": VERSION}
-    if job.target.api_key:
-        headers["x-api-key"] = job.target.api_key
     translate = partial(
         messages.translate,
         model=job.target.model,
@@ -121,7 +119,7 @@ def _call(job: Job, *, stream: bool) -> http.Call:
         thinking=job.entry.thinking,
     )
     body = translated(job.request, job.entry, translate)
-    return http.Call(f"{_base(job)}/v1/messages", headers, dump(body))
+    return _posted(job, "/v1/messages", dump(body))
 
 
 def completion(body: bytes) -> bytes:

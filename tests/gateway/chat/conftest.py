@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -16,6 +16,7 @@ from gateway.chat.streaming import body
 from gateway.chat.upstreams import http
 from gateway.configuration.shapes import Target
 from gateway.identity import Caller
+from gateway.rights import Rights
 from tests.gateway.chat.harness import SHORT_CUT, Gateway, running
 from tests.gateway.chat.mock_upstream import MockUpstream, answers
 from tests.loops import Loop
@@ -65,14 +66,22 @@ def gateway(loops, upstream, way) -> Iterator[Gateway]:
 
 
 @pytest.fixture
-def key(monkeypatch) -> str:
-    """A gateway key that this process has looked up a moment ago."""
+def key_of(monkeypatch) -> Callable[..., str]:
+    """Make gateway keys that this process has looked up a moment ago."""
     monkeypatch.setattr(keys, "CACHE_S", 60.0)
-    text = bearer.make(keys.PREFIX)
-    caller = Caller("acme", "ada", 7)
-    cache, until = keys._cache, time.time() + 59
-    cache.put(bearer.digest(text), caller, until=until, epoch=cache.epoch)
-    return text
+
+    def make(principal: str, *rights: Rights) -> str:
+        text, caller = bearer.make(keys.PREFIX), Caller("acme", principal, 7, *rights)
+        cache, until = keys._cache, time.time() + 59
+        cache.put(bearer.digest(text), caller, until=until, epoch=cache.epoch)
+        return text
+
+    return make
+
+
+@pytest.fixture
+def key(key_of) -> str:
+    return str(key_of("ada"))
 
 
 @pytest.fixture

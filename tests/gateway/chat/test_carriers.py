@@ -29,6 +29,7 @@ from tests.gateway.chat.harness import (
     NOT_FOUND,
     PATHS,
     REQUEST_ID,
+    SHORT_CUT,
     UPSTREAM,
     V1,
     V2,
@@ -107,7 +108,7 @@ def test_requests_that_are_refused_never_reach_the_upstream(gateway, upstream):
     assert upstream.requests == []
 
 
-@both
+@pytest.mark.parametrize("way", [SHORT_CUT, ASGI, WSGI], indirect=True)
 def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream):
     upstream.script = answers(COMPLETION)
     largest = b'{"model": "small"}'.ljust(20 * 1024 * 1024)

@@ -275,14 +275,6 @@ def test_another_media_type_is_refused(gateway, upstream, path, body, headers, t
     assert upstream.requests == []
 
 
-def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream):
-    upstream.script = answers(COMPLETION)
-    largest = b'{"model": "small"}'.ljust(20 * 1024 * 1024)
-    assert gateway.post(largest).status_code == 200
-    too_large = gateway.post(largest + b" ", headers=REQUEST_ID)
-    assert status_and_detail(too_large)[0] == 413
-
-
 # Under WSGI, Django takes a body without a length for none.
 @pytest.mark.parametrize("way", [SHORT_CUT, ASGI], indirect=True)
 def test_a_body_without_a_length_is_counted_as_it_comes(gateway):

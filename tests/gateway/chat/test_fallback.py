@@ -183,7 +183,8 @@ def test_a_limit_of_the_last_fallback_is_what_the_client_gets(
 
 
 def test_after_the_first_chunk_nobody_else_is_called(gateway, upstream, declare):
-    declare("small", fallbacks=("other",), retries=3)
+    targets = Target(upstream.url, "small"), Target(upstream.url, "small")
+    gateway.declare(targets=targets, fallbacks=("other",), retries=3)
     declare("other")
     upstream.script = by_model(small=sends(STREAM[0], None))
     events = gateway.stream()

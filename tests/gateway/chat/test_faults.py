@@ -242,13 +242,6 @@ def test_a_refusal_is_not_tried_elsewhere(gateway, upstream, other, stream):
     assert other.requests == []
 
 
-def test_nothing_is_tried_elsewhere_after_the_first_chunk(gateway, upstream, other):
-    upstream.script = sends(STREAM[0], 0.05, None)
-    declare_both(gateway, upstream, other)
-    assert gateway.stream()[-1]["error"]["status_code"] == 500
-    assert other.requests == []
-
-
 def test_a_first_chunk_that_does_not_come_is_waited_for_elsewhere(
     gateway, upstream, other
 ):

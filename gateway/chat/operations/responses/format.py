@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from gateway.chat.core import errors, failures
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.errors import ChatError
-from gateway.chat.core.formats import TOO_MANY_REQUESTS, ApiFormat
+from gateway.chat.core.formats import TOO_MANY_REQUESTS, ApiFormat, upstream_error
 from gateway.chat.core.http_messages import EVENT_STREAM
 
 TOO_LONG = "context_length_exceeded"
 OVERLOADED = frozenset({503, 529})
 
 
-class FailingStream(Protocol):
-    """A stream that can end with a failure at any time."""
-
-    def failed(self, error: Mapping[str, Any]) -> bytes:
-        """Return the events that are ready, and `response.failed`."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoundStream:
-    """The stream of a request."""
-
-    stream: FailingStream
-    context: ChatContext
+# Ends a stream with an error and its status: returns what is ready, and `response.failed`.
+Fail = Callable[[Mapping[str, Any], int], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class ResponsesFormat(ApiFormat):
-    """OpenAI's errors. `bound` is the stream that a failure ends, once there is one."""
+    """OpenAI's errors. `fail` ends the stream of the request, once there is one."""
 
     is_openai: bool = True
-    bound: BoundStream | None = None
+    fail: Fail | None = None
 
     def failure(
         self, table: errors.Table, error: BaseException, request_id: str
@@ -48,9 +35,8 @@ class ResponsesFormat(ApiFormat):
         """
         table = errors.naming(table, error)
         is_too_long = failures.is_too_long(error)
-        if is_too_long and self.bound is not None:
-            self.bound.context.error_status, text = 400, str(error)
-            event = self.bound.stream.failed(error_of(error, 400, text))
+        if is_too_long and self.fail is not None:
+            event = self.fail(error_of(error, 400, str(error)), 400)
             return 200, event, EVENT_STREAM
         status, body, headers = ApiFormat.failure(self, table, error, request_id)
         if is_too_long:
@@ -60,9 +46,9 @@ class ResponsesFormat(ApiFormat):
     def error_event(self, error: BaseException, request_id: str) -> bytes:
         """Return the last event of a stream that fails after it began."""
         status, text = errors.look_up(errors.AFTER_FIRST_CHUNK, error, request_id)
-        if self.bound is None:
+        if self.fail is None:
             return ApiFormat.error_event(self, error, request_id)
-        return self.bound.stream.failed(error_of(error, status, text))
+        return self.fail(error_of(error, status, text), status)
 
 
 RESPONSES = ResponsesFormat()
@@ -70,7 +56,7 @@ RESPONSES = ResponsesFormat()
 
 def error_of(error: BaseException, status: int, message: str) -> dict[str, Any]:
     """Return the `error` of a response that failed, with a code that clients know."""
-    upstream = getattr(error, "upstream", ChatError.upstream)
+    upstream = upstream_error(error)
     if failures.is_too_long(error):
         code = TOO_LONG
     elif given := upstream.fields.get("code"):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from gateway.chat.capabilities import CAPABILITIES
 from gateway.chat.core import chunks, off_loop
@@ -15,11 +16,7 @@ from gateway.chat.core.usage_tokens import estimate, prompt_length
 from gateway.chat.operations.base import Operation
 from gateway.chat.operations.chat import checked, renamed
 from gateway.chat.operations.responses.events import ResponseEvents
-from gateway.chat.operations.responses.format import (
-    RESPONSES,
-    BoundStream,
-    FailingStream,
-)
+from gateway.chat.operations.responses.format import RESPONSES
 from gateway.chat.operations.responses.passing import PassedEvents
 from gateway.chat.operations.responses.request import ChatRequest, translate
 from gateway.chat.operations.responses.result import Skeleton
@@ -88,9 +85,14 @@ def _with_body(job: Job, chat: ChatRequest) -> Job:
     return replace(job, request=replace(job.request, body=chat.body))
 
 
-def _bind(context: ChatContext, stream: FailingStream) -> None:
+def _bind(context: ChatContext, stream: PassedEvents | ResponseEvents) -> None:
     """Let a failure end this stream."""
-    context.api_format = replace(RESPONSES, bound=BoundStream(stream, context))
+
+    def fail(error: Mapping[str, Any], status: int) -> bytes:
+        context.error_status = status
+        return stream.failed(error)
+
+    context.api_format = replace(RESPONSES, fail=fail)
 
 
 def _response(context: ChatContext, body: bytes, chat: ChatRequest) -> bytes:

@@ -12,6 +12,7 @@ from gateway.chat.core.errors import (
     UpstreamError,
     UpstreamServiceError,
 )
+from gateway.chat.core.formats import TOO_MANY_REQUESTS
 from gateway.chat.core.json_parts import member
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.streaming.transformer import Transformer
@@ -23,7 +24,6 @@ FAILED = frozenset({"response.failed", "error"})
 # Codes of failures that another target would have, too; others are the upstream's.
 REFUSALS = failures.CONTEXT_CODES | {"invalid_prompt", "invalid_image", "cyber_policy"}
 LIMIT = "rate_limit_exceeded"
-TOO_MANY_REQUESTS = 429
 
 
 class PassedEvents(Transformer):
