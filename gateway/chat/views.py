@@ -65,10 +65,9 @@ class ChatView(GatewayView):
 
     def get(self, request: Request, **_: str) -> HttpResponseBase:
         is_asgi = hasattr(request, "scope")
-        response = _wait(
-            LOOP_THREAD.submit(_serve(self.caller, _chat_request(request))),
-            is_asgi=is_asgi,
-        )
+        future = LOOP_THREAD.submit(_serve(self.caller, _chat_request(request)))
+        # Under ASGI, a client that disconnects cancels it.
+        response = async_to_sync(_result)(future) if is_asgi else future.result()
         if response.rest is None:
             return _http_response(response)
         return _Stream(response, response.rest, is_asgi=is_asgi)
@@ -114,11 +113,6 @@ def _read_body(request: Request) -> bytes:
 
 async def _serve(caller: Caller, request: ChatRequest) -> ChatResponse:
     return await runtime.current().service.answer(request, caller)
-
-
-def _wait(future: Future[T], *, is_asgi: bool) -> T:
-    """Return a result; under ASGI, a client that disconnects cancels it."""
-    return async_to_sync(_result)(future) if is_asgi else future.result()
 
 
 async def _result(future: Future[T]) -> T:

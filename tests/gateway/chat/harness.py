@@ -240,6 +240,18 @@ def events_of(body: bytes) -> list[Any]:
     ]
 
 
+def named_events_of(body: bytes) -> list[Any]:
+    """Return the events of a stream; check that each is named as its type."""
+    *blocks, rest = body.decode().split("\n\n")
+    assert not rest
+    events = []
+    for block in blocks:
+        name, data = block.split("\n")
+        events.append(json.loads(data.removeprefix("data: ")))
+        assert name == f"event: {events[-1]['type']}"
+    return events
+
+
 def text_of(events: list[Any]) -> str:
     """Return the text of all choices, as it came."""
     choices = [one for item in events if "choices" in item for one in item["choices"]]

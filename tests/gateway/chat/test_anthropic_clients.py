@@ -192,11 +192,7 @@ def test_the_clients_for_node_read_all_of_it(gateway, upstream, key):
     upstream.script = calls("tide", '{"at":"Brest"}')
     for name in ("refusing", "broken", "tools"):
         gateway.declare(name=name, targets=(Target(upstream.url, name),))
-    command = ["node", "messages.mjs", gateway.url, key]
-    output = output_of(
-        command,
-        cwd=folder,
-    )
+    output = output_of(["node", "messages.mjs", gateway.url, key], cwd=folder)
     assert json.loads(output.splitlines()[-1]) == {
         "whole": "Hello",
         "streamed": "Hello",

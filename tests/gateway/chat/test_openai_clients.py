@@ -19,12 +19,12 @@ from tests.gateway.chat.mock_upstream import (
     USAGE,
     USAGE_CHUNK,
     WHOLE_STREAM,
-    Received,
     answers,
     chunk,
     event,
     sends,
 )
+from tests.gateway.chat.test_anthropic_clients import calls
 from tests.gateway.chat.upstreams.anthropic_events import TOOL
 from tests.tools import node_packages, output_of
 
@@ -171,35 +171,16 @@ def test_chat_is_not_for_embedding_endpoints_and_the_reverse(gateway, upstream):
 # ── OpenAI's client for Node ────────────────────────────────────────────────────────
 
 
-@pytest.fixture(scope="module")
-def node() -> Path:
-    """The folder of the client for Node."""
-    return node_packages(Path(__file__).parent / "node")
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("prefix", ["/v1", "/v2"])
-def test_the_client_for_node_reads_all_of_it(gateway, upstream, key, node, prefix):
-    async def script(request: Received) -> None:
-        model = request.json["model"]
-        if model == "refusing":
-            await answers({"error": {"message": "no"}}, 400)(request)
-        elif request.json.get("stream"):
-            parts = (STREAM[0], 0.05, None) if model == "broken" else WHOLE_STREAM
-            await sends(*parts)(request)
-        else:
-            await answers(COMPLETION)(request)
-
-    upstream.script = script
+def test_the_client_for_node_reads_all_of_it(gateway, upstream, key, prefix):
+    upstream.script = calls("tide", "{}")  # it offers no tools
     for name in ("refusing", "broken"):
         gateway.declare(name=name, targets=(Target(upstream.url, name),))
 
-    command = ["node", "chat.mjs", gateway.url + prefix, key]
-    output = output_of(
-        command,
-        cwd=node,
-    )
+    folder = node_packages(Path(__file__).parent / "node")
+    output = output_of(["node", "chat.mjs", gateway.url + prefix, key], cwd=folder)
     assert json.loads(output) == {
         "whole": "Hello",
         "model": "small",

@@ -40,10 +40,11 @@ def translate(body: Mapping[str, Any], ids: CallIds) -> dict[str, Any]:
     not of the API's shape. Values that an upstream can check are passed on.
     """
     _refuse_untranslatable(body)
+    stop = body.get("stop_sequences")
     translated = {
         "messages": turns.messages(body, ids),
         **{name: body[name] for name in SAME_NAME if body.get(name) is not None},
-        **_stop(body.get("stop_sequences")),
+        **({} if is_empty(stop) else {"stop": stop}),
         **_user(object_in(body, "metadata")),
         **service_tier(body.get("service_tier"), SERVICE_TIERS),
         **tools.translate(body, object_in(body, "tool_choice")),
@@ -75,10 +76,6 @@ def _refuse_untranslatable(body: Mapping[str, Any]) -> None:
             f"A maximum of {MAX_MARKED} blocks with cache_control may be provided. "
             f"Found {number}."
         )
-
-
-def _stop(sequences: Any) -> dict[str, Any]:
-    return {} if is_empty(sequences) else {"stop": sequences}
 
 
 def _user(metadata: Mapping[str, Any]) -> dict[str, Any]:

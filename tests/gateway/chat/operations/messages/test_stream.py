@@ -13,7 +13,7 @@ from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.messages import blocks
 from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.operations.messages.stream import MessageStream
-from tests.gateway.chat.harness import MESSAGES
+from tests.gateway.chat.harness import MESSAGES, named_events_of
 from tests.gateway.chat.mock_upstream import (
     DONE,
     STREAM,
@@ -27,16 +27,6 @@ from tests.gateway.chat.mock_upstream import (
 )
 
 
-def events_of(body: bytes) -> list[dict[str, Any]]:
-    """Return the events of a stream; check that each is named as its type."""
-    events = []
-    for each in body.decode().split("\n\n")[:-1]:
-        name, data = each.split("\n")
-        events.append(json.loads(data.removeprefix("data: ")))
-        assert name == f"event: {events[-1]['type']}"
-    return events
-
-
 def translated(*deltas: dict[str, Any], finish: str | None = "stop") -> list[Any]:
     """Return the events that the deltas of a stream become."""
     stream = MessageStream(model="small", prompt_tokens=7, ids=CallIds())
@@ -45,7 +35,7 @@ def translated(*deltas: dict[str, Any], finish: str | None = "stop") -> list[Any
     if finish:
         choices.append({"index": 0, "delta": {}, "finish_reason": finish})
     stream.feed([json.dumps({**head, "choices": [each]}).encode() for each in choices])
-    return events_of(stream.flush_all() + (stream.end() if finish else b""))
+    return named_events_of(stream.flush_all() + (stream.end() if finish else b""))
 
 
 def shown(events: list[dict[str, Any]]) -> list[str]:
@@ -100,7 +90,7 @@ def test_a_stream_is_a_message_in_the_apis_order(small, upstream, gateway):
     response = small(stream=True, headers={"X-Request-Id": "req-7"})
     assert response.headers["Content-Type"] == "text/event-stream"
     assert response.headers["request-id"] == "req-7"
-    start, *events, delta, stop = events_of(response.content)
+    start, *events, delta, stop = named_events_of(response.content)
     message = start["message"]
     assert {"id", "role", "type", "model", "content", "stop_reason"} <= {*message}
     assert (message["model"], message["content"]) == ("small", [])
@@ -211,7 +201,7 @@ def test_the_sequence_at_which_vllm_stopped_is_named(small, upstream):
     end = chunk(finish="stop")
     end["choices"][0]["stop_reason"] = "END"
     upstream.script = sends(*STREAM[:2], event(end), DONE)
-    delta = events_of(small(stream=True).content)[-2]["delta"]
+    delta = named_events_of(small(stream=True).content)[-2]["delta"]
     assert delta == {"stop_reason": "stop_sequence", "stop_sequence": "END"}
 
 
@@ -220,7 +210,7 @@ def test_the_sequence_at_which_vllm_stopped_is_named(small, upstream):
 
 def test_usage_that_an_upstream_does_not_report_is_estimated(small, upstream, gateway):
     upstream.script = sends(*STREAM, DONE)
-    start, *_, delta, _ = events_of(small(stream=True).content)
+    start, *_, delta, _ = named_events_of(small(stream=True).content)
     assert start["message"]["usage"]["input_tokens"] == 6
     assert (delta["usage"]["input_tokens"], delta["usage"]["output_tokens"]) == (6, 2)
     usage, is_estimated = gateway.recorded().counted()
@@ -231,7 +221,7 @@ def test_usage_that_an_upstream_does_not_report_is_estimated(small, upstream, ga
 def test_usage_in_the_first_chunk_begins_the_message(small, upstream):
     early = {**chunk("Hel"), "usage": {"prompt_tokens": 30, "completion_tokens": 1}}
     upstream.script = sends(event(early), *STREAM[1:], event(USAGE_CHUNK), DONE)
-    events = events_of(small(stream=True).content)
+    events = named_events_of(small(stream=True).content)
     assert events[0]["message"]["usage"]["input_tokens"] == 30
     assert events[-2]["usage"]["input_tokens"] == 30
 
@@ -241,7 +231,7 @@ def test_the_end_waits_for_the_usage_and_not_for_ever(small, upstream, gateway):
         gateway.pass_time()
 
     upstream.script = sends(*STREAM, no_wait, asyncio.Event())
-    events = events_of(small(stream=True).content)
+    events = named_events_of(small(stream=True).content)
     assert events[-1] == {"type": "message_stop"}
 
 
@@ -258,7 +248,9 @@ def test_a_stream_that_is_cut_off_ends_with_an_error(
     small, upstream, gateway, parts, end
 ):
     upstream.script = sends(*parts, 0.02, *end)
-    events = events_of(small(stream=True, headers={"X-Request-Id": "req-7"}).content)
+    events = named_events_of(
+        small(stream=True, headers={"X-Request-Id": "req-7"}).content
+    )
     text = "Upstream service error for request_id req-7"
     assert events[-1] == {
         "type": "error",
@@ -282,7 +274,7 @@ def test_a_fault_of_the_upstream_ends_the_stream(small, upstream, gateway, more)
         {"index": 1, "id": "b", "function": {"name": "x", "arguments": "{}"}}
     )
     upstream.script = sends(*TOOL_STREAM[:2], second, more, DONE)
-    events = events_of(small(stream=True).content)
+    events = named_events_of(small(stream=True).content)
     assert events[-1]["error"]["type"] == "api_error"
     assert gateway.recorded().error_status == 500
 
@@ -291,7 +283,7 @@ def test_a_call_without_a_name_is_a_fault(small, upstream):
     upstream.script = sends(
         calling({"index": 0, "id": "a"}), event(chunk(finish="stop"))
     )
-    assert events_of(small(stream=True).content)[-1]["type"] == "error"
+    assert named_events_of(small(stream=True).content)[-1]["type"] == "error"
 
 
 def test_calls_that_wait_are_bounded(small, upstream, monkeypatch):
@@ -301,7 +293,7 @@ def test_calls_that_wait_are_bounded(small, upstream, monkeypatch):
         {"index": 1, "id": "b", "function": {"name": "x", "arguments": "1" * 60}}
     )
     upstream.script = sends(TOOL_STREAM[0], more, *TOOL_STREAM[1:])
-    assert events_of(small(stream=True).content)[-1]["type"] == "error"
+    assert named_events_of(small(stream=True).content)[-1]["type"] == "error"
 
 
 def test_work_on_calls_in_turns_is_linear(monkeypatch):

@@ -13,7 +13,7 @@ from gateway.chat.core.model_request import ModelRequest
 from gateway.chat.operations.messages import translating
 from gateway.chat.upstreams.base import Job
 from gateway.configuration.shapes import ModelEntry, Target
-from tests.gateway.chat.harness import NOT_FOUND
+from tests.gateway.chat.harness import NOT_FOUND, STREAM_OR_NOT, named_events_of
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     USAGE,
@@ -23,10 +23,7 @@ from tests.gateway.chat.mock_upstream import (
     sends,
 )
 from tests.gateway.chat.operations.messages.test_oracle import EVENT
-from tests.gateway.chat.operations.messages.test_stream import events_of
 from tests.gateway.chat.upstreams.anthropic_events import MESSAGE
-
-STREAM_OR_NOT = pytest.mark.parametrize("stream", [False, True])
 
 
 def completion(**message: Any) -> dict[str, Any]:
@@ -169,7 +166,7 @@ def test_what_a_server_signed_goes_back_to_it_alone(
 def content_of(stream: bytes) -> list[dict[str, Any]]:
     """Return the blocks of a stream as the API's own client builds them."""
     snapshot, buffers = None, dict[Any, Any]()
-    for each in events_of(stream):
+    for each in named_events_of(stream):
         value = EVENT.validate_python(each)
         snapshot = accumulate_event(
             event=value, current_snapshot=snapshot, json_bufs=buffers

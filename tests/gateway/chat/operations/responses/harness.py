@@ -8,7 +8,7 @@ from typing import Any
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from tests.gateway.chat.harness import Gateway
+from tests.gateway.chat.harness import Gateway, named_events_of
 from tests.gateway.chat.mock_upstream import HEAD, event
 
 PATH = "/v1/responses"
@@ -54,14 +54,7 @@ def stream(gateway: Gateway, **fields: Any) -> list[dict[str, Any]]:
 
 def events_of(content: bytes) -> list[dict[str, Any]]:
     """Return the events of a stream, each checked against its model, and all in their order."""
-    *blocks, rest = content.decode().split("\n\n")
-    assert not rest
-    events = []
-    for block in blocks:
-        name, data = block.split("\n")
-        value = json.loads(data.removeprefix("data: "))
-        assert name == f"event: {value['type']}"
-        events.append(value)
+    events = named_events_of(content)
     check_order(events)
     return events
 

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from gateway.configuration.shapes import Target
-from tests.gateway.chat.harness import INTERNAL, REQUEST_ID, STREAM_OR_NOT, UPSTREAM
+from tests.gateway.chat.harness import (
+    INTERNAL,
+    REQUEST_ID,
+    STREAM_OR_NOT,
+    UPSTREAM,
+    named_events_of,
+)
 from tests.gateway.chat.mock_upstream import DONE, answers, event, sends
 from tests.gateway.chat.operations.responses.harness import create, kinds
 
@@ -64,15 +70,12 @@ def passing(gateway) -> Any:
 
 def events_in(response: Any) -> list[Any]:
     assert response.status_code == 200, response.text
-    blocks = response.text.split("\n\n")[:-1]
-    events = [json.loads(block.partition("data: ")[2]) for block in blocks]
-    assert [b.split("\n")[0] for b in blocks] == [f"event: {e['type']}" for e in events]
-    return events
+    return named_events_of(response.content)
 
 
 def test_a_response_passes_with_the_requested_name(passing, upstream):
     upstream.script = answers(RESPONSE)
-    fields = {
+    fields: dict[str, Any] = {
         "previous_response_id": "resp_0",
         "store": True,
         "tools": [{"type": "web_search"}],
