@@ -14,7 +14,7 @@ from gateway import errors as gateway
 from gateway.chat import views as chat
 from recording import errors as recording
 from recording.oauth import errors as oauth
-from webhooks_core.web.exception_mapping import failure_of
+from webhooks_core.web.errors import failure_of
 
 # The arguments are the request, the status that Django would send, and the exception.
 Responder = Callable[[HttpRequest, int, BaseException | None], HttpResponse]

@@ -13,8 +13,7 @@ from gateway.chat.core import json_numbers
 from gateway.events import MAX_DATA_DEPTH, is_deeper
 from gateway.identity import NAME_RULE, is_name
 from gateway.publishing import MAX_EVENTS, NewEvent, publishable
-from webhooks_core.web.errors import BadRequestError, PayloadTooLargeError
-from webhooks_core.web.exception_mapping import failure_of
+from webhooks_core.web.errors import BadRequestError, PayloadTooLargeError, failure_of
 from webhooks_core.web.fields import StrictBooleanField, StrictCharField
 from webhooks_core.web.parsers import StrictJSONParser
 

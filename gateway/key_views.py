@@ -18,8 +18,9 @@ from gateway.tenant_keys import TenantKeys
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.web import owner_serializers as shapes
-from webhooks_core.web.owner_requests import CursorQuery, NoQuery, read_query
+from webhooks_core.web.owner_requests import CursorQuery, NoQuery
 from webhooks_core.web.owner_views import newest, page_of
+from webhooks_core.web.pages import read_query
 from webhooks_core.web.views import ProductViewSet
 
 

@@ -205,7 +205,7 @@ class ListPagination(ItemsPagination):
     def paginate_queryset(
         self, queryset: Any, request: Request, view: Any = None
     ) -> Any:
-        query = read_query(ListQuery, request)
+        query = read_query(ListQuery(), request)
         page, size = query["page"], query["page_size"]
         return queryset[(page - 1) * size : page * size] if size else queryset
 

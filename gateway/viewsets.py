@@ -303,7 +303,7 @@ class PublishView(GatewayView):
         ],
     )
     def post(self, request: Request) -> Response:
-        is_dry_run = read_query(PublishQuery, request)["dry_run"]
+        is_dry_run = read_query(PublishQuery(), request)["dry_run"]
         body = self.get_body()
         new = read_events(body)
         repeatable = idempotency.repeatable(request, self.caller, body)

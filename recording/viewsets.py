@@ -185,7 +185,7 @@ class EventViewSet(RecordingViewSet):
     )
     @action(detail=False)
     def samples(self, request: Request) -> HttpResponse:
-        query = read_query(SampleQuery, request)
+        query = read_query(SampleQuery(), request)
         bodies = recent_events(
             account=self.account, event_type=query["event"], limit=query["limit"]
         )

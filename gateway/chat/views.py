@@ -181,5 +181,5 @@ class UsageView(GatewayView):
 
     @openapi.DESCRIBE_USAGE
     def get(self, request: Request) -> Response:
-        query = read_query(UsageQuery, request)
+        query = read_query(UsageQuery(), request)
         return Response(reports.usage(self.caller.tenant, **query))

@@ -28,6 +28,7 @@ from webhooks_core.web.fields import (
     TimeField,
 )
 from webhooks_core.web.owner_views import newest, page_of
+from webhooks_core.web.pages import read_query
 
 LINK_ID = "prt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
 LINK: dict[str, Any] = {
@@ -167,7 +168,7 @@ class PortalView(GatewayView):
         responses=shapes.page("PortalLinkPage", PortalLinkSerializer, LINK),
     )
     def get(self, request: Request) -> Response:
-        query = requests.read_query(requests.CursorQuery(), request)
+        query = read_query(requests.CursorQuery(), request)
         found, cursor = newest(links.of_tenant(self.caller.tenant), query)
         context = {"now": timezone.now()}
         return page_of(PortalLinkSerializer(found, many=True, context=context), cursor)
@@ -179,7 +180,7 @@ class PortalView(GatewayView):
         responses={201: NewLinkCreatedSerializer},
     )
     def post(self, request: Request) -> Response:
-        requests.read_query(requests.NoQuery(), request)
+        read_query(requests.NoQuery(), request)
         new = NewLinkSerializer(data=self.get_body())
         new.is_valid(raise_exception=True)
         caller = self.caller
@@ -201,7 +202,7 @@ class PortalView(GatewayView):
         responses={204: None},
     )
     def delete(self, request: Request) -> Response:
-        requests.read_query(requests.NoQuery(), request)
+        read_query(requests.NoQuery(), request)
         links.revoke(links.of_tenant(self.caller.tenant), timezone.now())
         return Response(status=204)
 
@@ -222,6 +223,6 @@ class PortalLinkView(GatewayView):
         link = links.find(self.caller.tenant, link_id)
         if link is None:
             raise NotFoundError("There is no such portal link.")
-        requests.read_query(requests.NoQuery(), request)
+        read_query(requests.NoQuery(), request)
         links.revoke(PortalLink.objects.filter(pk=link.pk), timezone.now())
         return Response(status=204)

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from oauthlib.oauth2 import OAuth2Error
 
 from recording import cors
-from webhooks_core.web.exception_mapping import failure_of
+from webhooks_core.web.errors import failure_of
 
 # For the errors that oauthlib raises without a description.
 DESCRIPTIONS = {

@@ -15,7 +15,6 @@ from drf_spectacular.utils import (
 )
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
-from rest_framework.request import Request
 
 from webhooks_core.models import ReplayJob
 from webhooks_core.owners import replay_jobs
@@ -28,6 +27,7 @@ from webhooks_core.web.fields import (
     StrictListField,
 )
 from webhooks_core.web.owner_examples import TIME
+from webhooks_core.web.pages import ManyField
 
 MAX_TYPES = 50
 RFC3339 = re.compile(
@@ -65,10 +65,6 @@ class TimeParameter(StrictCharField):
         return at
 
 
-class ManyField(StrictListField):
-    """A query parameter that may be repeated."""
-
-
 def too_long(name: str) -> dict[str, Any]:
     """Return the message of a parameter with more than it may have."""
     return {"max_length": f"{name} has more than {{max_length}} characters or values."}
@@ -83,20 +79,6 @@ class StrictQuery(serializers.Serializer[Any]):
                 message = f"{name} is not a parameter of this address."
                 raise ValidationError({name: message})
         return super().to_internal_value(data)
-
-
-def read_query(query: serializers.Serializer[Any], request: Request) -> Json:
-    """Return the query parameters; of one that may not be repeated, the last. Raises 400."""
-    params = request.query_params
-    data = {
-        name: params.getlist(name)
-        if isinstance(query.fields.get(name), ManyField)
-        else params[name]
-        for name in params
-    }
-    query.initial_data = data
-    query.is_valid(raise_exception=True)
-    return dict(query.validated_data)
 
 
 class CursorQuery(StrictQuery):
@@ -131,15 +113,18 @@ class TypesField(ManyField):
     child = StrictCharField(max_length=128, error_messages=too_long("an event type"))
 
 
-class SearchQuery(PeriodFields):
-    """The filters of deliveries. A product adds `status`, whose values are its own."""
-
+class EventFields(PeriodFields):
     event_type = TypesField(
         required=False,
         max_length=MAX_TYPES,
         error_messages=too_long("event_type"),
         help_text="May be repeated: any of them.",
     )
+
+
+class SearchQuery(EventFields):
+    """The filters of deliveries. A product adds `status`, whose values are its own."""
+
     event_id = StrictCharField(
         required=False,
         max_length=64,
@@ -188,13 +173,8 @@ def search_query(states: Mapping[str, State]) -> type[SearchQuery]:
     return type("DeliverySearchQuery", (SearchQuery,), {"status": status})
 
 
-class StoredEventQuery(CursorQuery, PeriodFields):
-    event_type = TypesField(
-        required=False,
-        max_length=MAX_TYPES,
-        error_messages=too_long("event_type"),
-        help_text="May be repeated: any of them.",
-    )
+class StoredEventQuery(CursorQuery, EventFields):
+    """The filters of stored events."""
 
 
 class WhyQuery(StrictQuery):

@@ -169,8 +169,8 @@ class DetailsSerializer(serializers.Serializer[Any]):
     waits = serializers.CharField(
         help_text="Why it is not sent yet; empty if it ended."
     )
-    resent = serializers.ChoiceField(
-        [(str(mark), str(mark)) for mark in Resent],
+    resent = choice(
+        Resent,
         allow_null=True,
         help_text="What became of it when it was resent; null: it was not.",
     )
@@ -276,7 +276,7 @@ class SettingsSerializer(serializers.Serializer[Any]):
     next_attempt_at=TIME,
 )
 class WhySerializer(serializers.Serializer[Any]):
-    answer = choice(list(Answer), help_text="What became of the event here.")
+    answer = choice(Answer, help_text="What became of the event here.")
     sentence = serializers.CharField(help_text="The reason in words.")
     event_type = serializers.CharField(
         source="event.type", default=None, allow_null=True, help_text="Its type."
@@ -295,7 +295,7 @@ class WhySerializer(serializers.Serializer[Any]):
 
 class EndpointFateSerializer(serializers.Serializer[Any]):
     endpoint_id = serializers.CharField(help_text="The subscription.")
-    outcome = choice(list(Fate), source="fate", help_text="The best of its deliveries.")
+    outcome = choice(Fate, source="fate", help_text="The best of its deliveries.")
     delivery_id = serializers.CharField(help_text="Empty: it was skipped.")
 
 

@@ -22,7 +22,7 @@ from webhooks_core.web import owner_requests as requests
 from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.errors import BadRequestError
 from webhooks_core.web.owner_examples import CHANGE
-from webhooks_core.web.owner_requests import read_query
+from webhooks_core.web.pages import read_query
 from webhooks_core.web.repairs import Repairs
 from webhooks_core.web.subscriptions import SubscriptionService, SubscriptionViewSet
 

@@ -9,7 +9,7 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from webhooks_core.web.fields import CountField
+from webhooks_core.web.fields import CountField, StrictListField
 from webhooks_core.web.json_schema import object_of
 
 
@@ -40,11 +40,22 @@ class ItemsPagination(BasePagination):
         return []  # a view with pages names PageQuery
 
 
-def read_query(
-    query: type[serializers.Serializer[Any]], request: Request
-) -> dict[str, Any]:
-    """Return the query parameters of a request. Raises ValidationError."""
+class ManyField(StrictListField):
+    """A query parameter that may be repeated."""
+
+
+def read_query(query: serializers.Serializer[Any], request: Request) -> dict[str, Any]:
+    """Return the query parameters; of one that may not be repeated, the last.
+
+    Raises ValidationError.
+    """
+    params = request.query_params
     # As a dict: in a QueryDict, an empty parameter is an absent one to DRF.
-    serializer = query(data=request.query_params.dict())
-    serializer.is_valid(raise_exception=True)
-    return dict(serializer.validated_data)
+    query.initial_data = {
+        name: params.getlist(name)
+        if isinstance(query.fields.get(name), ManyField)
+        else params[name]
+        for name in params
+    }
+    query.is_valid(raise_exception=True)
+    return dict(query.validated_data)

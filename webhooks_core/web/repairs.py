@@ -42,7 +42,6 @@ NOT_WAITING = (
     "The delivery has ended, or an attempt is in progress: nothing was changed."
 )
 DECLARED = "This subscription is part of the configuration and read-only."
-MAX_OVERLAP = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,8 @@ class Repairs:
     def replay(self, public_id: str) -> ReplayJob:
         """Return a replay. Raises 404."""
         if is_id(public_id, replay_jobs.PREFIX):
-            own = ReplayJob.objects.filter(endpoint=self.subscription)
+            rows = ReplayJob.objects.select_related("endpoint")
+            own = rows.filter(endpoint=self.subscription)
             if (job := own.filter(public_id=public_id).first()) is not None:
                 return job
         raise NotFoundError("There is no such replay.")

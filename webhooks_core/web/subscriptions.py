@@ -238,7 +238,7 @@ class SubscriptionViewSet(ProductViewSet):
     def list_deliveries(self, request: Request) -> Response:
         """List one page by its number."""
         subscription = self.get_object()
-        page = read_query(PageQuery, request)
+        page = read_query(PageQuery(), request)
         rows = self.subscriptions.deliveries(subscription, **page)
         serializer = self.response_serializers["deliveries"](rows, many=True)
         return self.get_paginated_response(serializer.data)

@@ -17,8 +17,9 @@ from gateway.chat.request_log.serializers import (
 from gateway.rights import REQUESTS
 from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import NotFoundError
-from webhooks_core.web.owner_requests import NoQuery, read_query
+from webhooks_core.web.owner_requests import NoQuery
 from webhooks_core.web.owner_views import page_of, position
+from webhooks_core.web.pages import read_query
 
 
 class RequestsView(GatewayView):

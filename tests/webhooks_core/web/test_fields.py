@@ -8,7 +8,7 @@ import pytest
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from webhooks_core.web.exception_mapping import failure_of
+from webhooks_core.web.errors import failure_of
 from webhooks_core.web.fields import (
     CountField,
     StrictBooleanField,
