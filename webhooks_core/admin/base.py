@@ -254,6 +254,9 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
     operations: tuple[str, ...] = ()
     # Routes of additional pages, by the names of their methods.
     pages: Mapping[str, str] = {}
+    # Above the list: names of addresses, and the texts of their links.
+    list_links: Mapping[str, str] = {}
+    change_list_template = "admin/webhooks_core/list.html"
     # Shown in an empty list: where rows come from.
     empty_hint = ""
     list_per_page = 50

@@ -48,7 +48,9 @@ NOT_WAITING = "Nothing was changed: it has ended, or an attempt is in progress."
 
 @admin.register(Delivery)
 class DeliveryAdmin(ResendFailedAdmin):
-    change_list_template = "admin/webhooks_core/delivery/list.html"
+    list_links = {
+        "admin:webhooks_core_delivery_resend_failed": "Resend all that failed…"
+    }
     change_form_template = "admin/webhooks_core/delivery/page.html"
     pages = {**ResendFailedAdmin.pages, "body": "<int:pk>/body/"}
     operations = ("resend", "retry_now", "cancel")
@@ -184,14 +186,7 @@ class DeliveryAdmin(ResendFailedAdmin):
         }
 
     def body(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return the exact bytes as a download: a browser must not display them."""
-        event = self.row(request, pk).event
-        disposition = f'attachment; filename="{event.public_id}.json"'
-        return HttpResponse(
-            bytes(event.body),
-            content_type="application/octet-stream",
-            headers={"Content-Disposition": disposition},
-        )
+        return payloads.download(self.row(request, pk).event)
 
     def resend(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
         [replay] = self._resend(request, [delivery])

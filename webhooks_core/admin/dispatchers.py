@@ -30,7 +30,7 @@ class DispatcherLeaseAdmin(HistoryAdmin[DispatcherLease]):
         "A dispatcher takes one when a delivery is due: is the task cluster running?"
     )
     pages = {"dashboard": "dashboard/"}
-    change_list_template = "admin/webhooks_core/dispatcherlease/list.html"
+    list_links = {"admin:webhooks_core_dispatcherlease_dashboard": "Dashboard"}
 
     def dashboard(self, request: HttpRequest) -> HttpResponse:
         """Show the state of the engine; no query reads the whole history."""

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.owners.attempts import Step, step
 from webhooks_core.owners.payloads import Text
+from webhooks_core.pages import wording
 
 
 def badge(tone: str, text: str) -> SafeString:
@@ -34,15 +35,10 @@ def host_and_path(url: str) -> str:
 
 def state(delivery: Delivery) -> SafeString:
     """Return the status of a delivery as a badge."""
-    if delivery.status == Delivery.Status.DELIVERED:
-        return badge("success", "Delivered")
-    if delivery.status == Delivery.Status.FAILED:
-        return badge("error", "Failed")
-    if delivery.claimed_by is not None:
-        return badge("pending", "Sending")
     if is_suspended(delivery):
         return badge("neutral", "Suspended")
-    return badge("pending", "Retrying" if delivery.attempts else "Pending")
+    tone, word = wording.state(delivery)
+    return badge(tone, "Pending" if word == "Waiting" else word)
 
 
 def is_suspended(delivery: Delivery) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 import orjson
@@ -17,11 +18,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import endpoints, profiles, publishing, replays
-from webhooks_core.admin import base, display, owners
+from webhooks_core.admin import base, display, owners, resending
 from webhooks_core.admin.base import NewestChangeList, RefusedError
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.owner_page import OwnerPageAdmin
-from webhooks_core.admin.resending import REPLAY_CHOICES, REPLAYED_AT_ONCE, time_of
 from webhooks_core.admin.rotation import static_source
 from webhooks_core.conf import webhook_settings
 from webhooks_core.endpoints import LimitError
@@ -170,25 +170,8 @@ class EndpointAdmin(OwnerPageAdmin):
             "static_source": static_source(obj),
             "may_act": self.has_act_permission(request) and not obj.deleted_at,
             "may_test": profile is not None and profile.ping is not None,
-            "replay_choices": REPLAY_CHOICES,
-            "replay": self._preview(request, obj, now),
-        }
-
-    def _preview(
-        self, request: HttpRequest, endpoint: Endpoint, now: datetime
-    ) -> dict[str, Any] | None:
-        """Count what a replay would send, if the request asks for a count."""
-        hours = request.GET.get("hours", "")
-        if hours not in map(str, REPLAY_CHOICES):
-            return None
-        since = now - timedelta(hours=int(hours))
-        count = _count_replayable(endpoint, since)
-        return {
-            "hours": int(hours),
-            "since": since,
-            "count": count,
-            "is_too_much": count > REPLAYED_AT_ONCE,
-            "at_once": REPLAYED_AT_ONCE,
+            "replay_choices": resending.REPLAY_CHOICES,
+            "replay": resending.question(request, partial(_count_replayable, obj)),
         }
 
     # The operations.
@@ -262,12 +245,12 @@ class EndpointAdmin(OwnerPageAdmin):
         return self._done(request, endpoint, text, log=text)
 
     def replay_failed(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        since = time_of(request.POST.get("since", ""))
+        since = resending.time_of(request.POST.get("since", ""))
         if since is None:
             raise RefusedError("Since when? Count first.")
-        if _count_replayable(endpoint, since) > REPLAYED_AT_ONCE:
+        if _count_replayable(endpoint, since) > resending.REPLAYED_AT_ONCE:
             raise RefusedError(
-                f"Nothing was queued: more than {REPLAYED_AT_ONCE} at once."
+                f"Nothing was queued: more than {resending.REPLAYED_AT_ONCE} at once."
             )
         try:
             by = base.operator(request)
@@ -290,7 +273,8 @@ def _count_suspended(endpoint: Endpoint) -> int:
 
 def _count_replayable(endpoint: Endpoint, since: datetime) -> int:
     """Count failed deliveries, up to one more than may be replayed at once."""
-    return replays.failed_since(endpoint, since)[: REPLAYED_AT_ONCE + 1].count()
+    failed = replays.failed_since(endpoint, since)
+    return failed[: resending.REPLAYED_AT_ONCE + 1].count()
 
 
 def limits_of(endpoint: Endpoint) -> str:

@@ -43,7 +43,7 @@ class EventAdmin(HistoryAdmin[Event]):
     )
     readonly_fields = fields
     pages = {"catalogue": "catalogue/"}
-    change_list_template = "admin/webhooks_core/event/list.html"
+    list_links = {"admin:webhooks_core_event_catalogue": "Event types"}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
         return super().get_queryset(request).defer("body")

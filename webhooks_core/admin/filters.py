@@ -10,7 +10,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.views.main import PAGE_VAR
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -77,7 +77,8 @@ class TypeFilter(ChoiceFilter):
 class DeliveryTypeFilter(TypeFilter, DeliveryFilter):
     def newest(self, endpoints: EndpointQuerySet, bounds: IdRange) -> Sequence[int]:
         rows = bounds.of(Delivery.objects.filter(event__type=self.value()))
-        return _first(rows.order_by("-event", "-pk").values_list("pk", flat=True))
+        newest = rows.order_by("-event", "-pk").values_list("pk", flat=True)
+        return list(newest[: base.LISTED_AT_MOST])
 
 
 class CreatedFilter(DeliveryFilter):
@@ -221,11 +222,8 @@ class ErrorFilter(DeliveryFilter):
         return rows.filter(Exists(attempts))
 
     def newest(self, endpoints: EndpointQuerySet, bounds: IdRange) -> Sequence[int]:
-        # An id comes once for each of its attempts; the caller removes duplicates.
         failed = Attempt.objects.exclude(outcome=Outcome.OK)
-        rows = bounds.of(failed.filter(outcome=self.value()), "delivery")
-        rows = rows.order_by("-delivery")
-        return _first(rows.values_list("delivery", flat=True))
+        return _attempted(failed.filter(outcome=self.value()), bounds)
 
 
 class CodeFilter(DeliveryFilter):
@@ -251,13 +249,13 @@ class CodeFilter(DeliveryFilter):
         code = self.value() or ""
         first, most = int(code.ljust(3, "0")), 10 ** (3 - len(code))
         codes = Q(status_code__gte=first, status_code__lt=first + most)
-        failed = Attempt.objects.filter(codes, outcome=Outcome.HTTP)
-        rows = bounds.of(failed, "delivery").order_by("-delivery")
-        return _first(rows.values_list("delivery", flat=True))
+        return _attempted(Attempt.objects.filter(codes, outcome=Outcome.HTTP), bounds)
 
 
-def _first(ids: Any) -> Sequence[int]:
-    return list(ids[: base.LISTED_AT_MOST])
+def _attempted(attempts: QuerySet[Attempt], bounds: IdRange) -> Sequence[int]:
+    """Return the newest ids of deliveries, once for each of these attempts."""
+    rows = bounds.of(attempts, "delivery").order_by("-delivery")
+    return list(rows.values_list("delivery", flat=True)[: base.LISTED_AT_MOST])
 
 
 class HealthFilter(ChoiceFilter):

@@ -10,8 +10,8 @@ from django.utils import timezone
 from webhooks_core import profiles
 from webhooks_core.admin import display, owners
 from webhooks_core.admin.rotation import RotationAdmin
-from webhooks_core.models import Endpoint, EndpointChange, Event
-from webhooks_core.owners import charts, delivery_search, endpoint_state
+from webhooks_core.models import Endpoint, Event
+from webhooks_core.owners import changes, charts, delivery_search, endpoint_state
 
 SHOWN, MAX_ENDPOINTS = 20, 200
 
@@ -46,10 +46,7 @@ class OwnerPageAdmin(RotationAdmin):
             endpoints=_with_states(rows),
             deliveries=_deliveries(every),
             events=_newest_events(known, owner),
-            changes=EndpointChange.objects.filter(endpoint__in=every.values("pk"))
-            .select_related("endpoint")
-            .defer("endpoint__custom_headers")
-            .order_by("-pk")[:SHOWN],
+            changes=changes.of_owner(profile, owner)[:SHOWN],
             lists=known.owner_lists(owner) if known.owner_lists else {},
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,7 +36,9 @@ class ResendFailedAdmin(HistoryAdmin[Delivery]):
             "admin/webhooks_core/delivery/resend_failed.html",
             title="Resend all that failed",
             replay_choices=REPLAY_CHOICES,
-            replay=_question(request),
+            replay=question(
+                request, lambda since: failures.count(since, most=REPLAYED_AT_ONCE)
+            ),
             may_act=self.has_act_permission(request),
         )
 
@@ -67,18 +70,18 @@ class ResendFailedAdmin(HistoryAdmin[Delivery]):
         return answer
 
 
-def _question(request: HttpRequest) -> dict[str, Any] | None:
-    """Count what would be sent again, if the request asks for a count."""
+def question(
+    request: HttpRequest, count: Callable[[datetime], Any]
+) -> dict[str, Any] | None:
+    """Count what would be sent again since a time, if the request asks for a count."""
     hours = request.GET.get("hours", "")
     if hours not in map(str, REPLAY_CHOICES):
         return None
     since = timezone.now() - timedelta(hours=int(hours))
-    counted = failures.count(since, most=REPLAYED_AT_ONCE)
     return {
         "hours": int(hours),
         "since": since,
-        "count": counted,
-        "is_too_much": counted.found > REPLAYED_AT_ONCE,
+        "count": count(since),
         "at_once": REPLAYED_AT_ONCE,
     }
 

@@ -54,5 +54,5 @@ def tone(attempt: Attempt) -> str:
 
 def headers(lines: str | None) -> Headers:
     """Return the names and values of stored header lines."""
-    pairs = (line.partition(": ") for line in lines.split("\r\n")) if lines else ()
+    pairs = (line.partition(": ") for line in (lines or "").split("\r\n") if line)
     return [(name, value) for name, _, value in pairs]

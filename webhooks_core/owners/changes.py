@@ -76,3 +76,11 @@ def record_all(
 def of(endpoint: Endpoint) -> QuerySet[EndpointChange]:
     """Return the changes of an endpoint, newest first."""
     return EndpointChange.objects.filter(endpoint=endpoint).order_by("-pk")
+
+
+def of_owner(profile: str, owner: str) -> QuerySet[EndpointChange]:
+    """Return the changes of all endpoints of an owner, deleted ones too, newest first."""
+    own = Endpoint.objects.filter(profile=profile, owner=owner)
+    rows = EndpointChange.objects.filter(endpoint__in=own.values("pk"))
+    rows = rows.select_related("endpoint").defer("endpoint__custom_headers")
+    return rows.order_by("-pk")

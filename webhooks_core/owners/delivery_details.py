@@ -15,6 +15,7 @@ from webhooks_core.models import Attempt, Delivery
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.url_access import may_be_internal
 from webhooks_core.owners import changes, why
+from webhooks_core.owners.attempts import Headers, headers
 from webhooks_core.owners.changes import Action
 from webhooks_core.replays import Resent
 from webhooks_core.secrets import HIDDEN
@@ -27,7 +28,6 @@ FIRST_TRIGGERS = {
     Delivery.Trigger.MANUAL: "manual",
 }
 TRIGGERS = ("scheduled", "retry", "replay", "manual", "test")
-Headers = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +86,11 @@ def details_of(delivery: Delivery, *, now: datetime | None = None) -> DeliveryDe
     return DeliveryDetails(
         delivery=delivery,
         resent=replays.resent([delivery]).get(delivery.pk),
-        waits=_waits(delivery, now or timezone.now()),
+        waits=why.waits(delivery, now or timezone.now()),
         payload=bytes(delivery.event.body).decode(errors="replace"),
         attempts=shown,
         sensitive=list(masked),
     )
-
-
-def _waits(delivery: Delivery, now: datetime) -> str:
-    if delivery.status != Delivery.Status.PENDING:
-        return ""
-    before = why.position(delivery.endpoint, delivery)
-    return why.waiting_reason(delivery.endpoint, delivery, before, now)
 
 
 def _triggers(delivery: Delivery, attempts: Sequence[Attempt]) -> list[str]:
@@ -124,19 +117,13 @@ def _shown(attempt: Attempt, trigger: str, *, is_hidden: bool) -> AttemptDetails
         started_at=attempt.started_at,
         duration_ms=attempt.duration_ms,
         url=details.get("url", ""),
-        request_headers=_headers(details.get("request", "")),
+        request_headers=headers(details.get("request")),
         response_status=attempt.status_code,
-        response_headers=None if is_hidden else _headers(details.get("response", "")),
+        response_headers=None if is_hidden else headers(details.get("response")),
         response_text=None if is_hidden else text,
         error_class="" if is_ok else attempt.outcome,
         error=attempt.error,
     )
-
-
-def _headers(lines: str) -> Headers:
-    """Return header lines as pairs, in their order; a name may come twice."""
-    pairs = (line.partition(": ") for line in lines.split("\r\n") if line)
-    return [(name, value) for name, _, value in pairs]
 
 
 def row_of(delivery: Delivery) -> dict[str, Any]:

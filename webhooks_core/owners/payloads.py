@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.http import HttpResponse
 
 from webhooks_core import profiles
 from webhooks_core.dispatch.signer import signers
 from webhooks_core.dispatch.sql.endpoints import Body
-from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.secrets import HIDDEN, SecretUnreadableError
+from webhooks_core.verifying.diagnosis import Sent
 
 # Enough to recognise a payload; the download has all of it.
 SHOWN_CHARACTERS = 20_000
@@ -30,6 +33,26 @@ class Text:
         if isinstance(value, bytes):
             value = value.decode("utf-8", "backslashreplace")
         return cls(value[:SHOWN_CHARACTERS], len(value) > SHOWN_CHARACTERS)
+
+
+def download(event: Event) -> HttpResponse:
+    """Return the exact bytes as a download: a browser must not display them."""
+    disposition = f'attachment; filename="{event.public_id}.json"'
+    return HttpResponse(
+        bytes(event.body),
+        content_type="application/octet-stream",
+        headers={"Content-Disposition": disposition},
+    )
+
+
+def sent(delivery: Delivery, secrets: Sequence[str]) -> Sent:
+    """Return what was sent, to compare it with what was received."""
+    times = delivery.attempt_set.values_list("started_at", flat=True)
+    return Sent(
+        body=bytes(delivery.event.body),
+        secrets=secrets,
+        seconds=[int(at.timestamp()) for at in times],
+    )
 
 
 def pretty(raw: bytes) -> Text | None:

@@ -193,13 +193,20 @@ def _of_delivery(
     return Why(answer=answer, sentence=text, event=event, delivery=delivery)
 
 
-def position(endpoint: Endpoint, delivery: Delivery) -> int:
-    """Count what is sent before a waiting delivery, up to one more than MAX_COUNTED."""
-    return positions([(endpoint, delivery)])[delivery.pk]
+def waits(delivery: Delivery, now: datetime) -> str:
+    """Say why a delivery, read with its endpoint, is not sent yet; "" for one that has ended."""
+    if delivery.status != Delivery.Status.PENDING:
+        return ""
+    endpoint = delivery.endpoint
+    [before] = positions([(endpoint, delivery)]).values()
+    return waiting_reason(endpoint, delivery, before, now)
 
 
 def positions(deliveries: Iterable[tuple[Endpoint, Delivery]]) -> dict[int, int]:
-    """As position() for each that is pending, by its key and by two queries at most."""
+    """Count what is sent before each pending delivery, up to one more than MAX_COUNTED.
+
+    By its key, and by two queries at most.
+    """
     before: dict[int, int] = {}
     waiting: dict[bool, list[int]] = {True: [], False: []}
     for endpoint, delivery in deliveries:

@@ -25,13 +25,17 @@ class RefusedError(Exception):
 
 @method_decorator(never_cache, name="dispatch")
 class OwnerView(View):
-    """A page of an owner. `back` is where a refused action leads to."""
+    """A page of an owner.
+
+    A refused action leads to the page `refused_to`, which takes the arguments of these names.
+    """
 
     http_method_names = ["get", "head", "post"]
     door: Door = None  # type: ignore[assignment] # set by urls()
     sees_with: ClassVar[Capability] = Capability.VIEW
     acts_with: ClassVar[Capability] = Capability.MANAGE
     templates: ClassVar[str] = "webhooks"
+    refused_to: ClassVar[tuple[str, *tuple[str, ...]]] = ("start",)
     owner: Owner
 
     def dispatch(
@@ -50,10 +54,8 @@ class OwnerView(View):
             raise Http404 from error
         except (RefusedError, ApiError) as error:
             messages.error(request, str(error))
-            return redirect(self.back(**kwargs))
-
-    def back(self, **kwargs: str) -> str:
-        return self.address("start")
+            page, *names = self.refused_to
+            return redirect(self.address(page, *(kwargs[name] for name in names)))
 
     def check_word(self, word: str) -> None:
         """Raise RefusedError unless the word was typed, where the door asks for words."""

@@ -61,7 +61,7 @@ class DeliveryView(OwnerView):
             attempts,
             later=later,
             timeout_s=timeout_s,
-            waiting=waiting_reason(delivery),
+            waiting=why.waits(delivery, timezone.now()),
         )
         is_pending = delivery.status == Delivery.Status.PENDING
         hidden = self.owner.hidden_response(delivery.endpoint)
@@ -103,28 +103,11 @@ class DeliveryView(OwnerView):
         }
 
 
-def waiting_reason(delivery: Delivery) -> str:
-    """Return why a pending delivery is not sent yet; "" for one that has ended."""
-    if delivery.status != Delivery.Status.PENDING:
-        return ""
-    endpoint = delivery.endpoint
-    before = why.position(endpoint, delivery)
-    return why.waiting_reason(endpoint, delivery, before, timezone.now())
-
-
 class BodyView(OwnerView):
-    """The exact bytes as a download: a browser must not display them."""
-
     sees_with = Capability.VIEW_PAYLOAD
 
     def get(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
-        event = self.owner.delivery(delivery_id).event
-        disposition = f'attachment; filename="{event.public_id}.json"'
-        return HttpResponse(
-            bytes(event.body),
-            content_type="application/octet-stream",
-            headers={"Content-Disposition": disposition},
-        )
+        return payloads.download(self.owner.delivery(delivery_id).event)
 
 
 @method_decorator(require_POST, name="dispatch")
@@ -132,6 +115,7 @@ class DeliveryAction(OwnerView):
     """Something that a person does with a delivery; it leads back to its page."""
 
     acts_with = Capability.SEND
+    refused_to = ("delivery", "delivery_id")
 
     def post(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
         delivery = self.owner.delivery(delivery_id)
@@ -142,9 +126,6 @@ class DeliveryAction(OwnerView):
     def act(self, delivery: Delivery) -> tuple[Delivery, str]:
         """Return the delivery to show, and what was done. Raises RefusedError."""
         raise NotImplementedError
-
-    def back(self, **kwargs: str) -> str:
-        return self.address("delivery", kwargs["delivery_id"])
 
 
 class Resend(DeliveryAction):

@@ -98,6 +98,8 @@ def states_of(owner: Owner, rows: Sequence[Endpoint]) -> dict[int, EndpointState
 class EndpointView(OwnerView):
     """How an endpoint is, what it gets, and its settings; POST changes them."""
 
+    refused_to = ("endpoint", "endpoint_id")
+
     def get(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
         endpoint = self.owner.endpoint(endpoint_id)
         form = self._form(endpoint)
@@ -156,9 +158,6 @@ class EndpointView(OwnerView):
             context["events"] = self.owner.events().defer("body")[:RECENT]
         return self.render("endpoint", context | tested, status=status)
 
-    def back(self, **kwargs: str) -> str:
-        return self.address("endpoint", kwargs["endpoint_id"])
-
 
 @method_decorator(require_POST, name="dispatch")
 class FilterTest(EndpointView):
@@ -192,15 +191,14 @@ def refuse_static(endpoint: Endpoint) -> None:
 class EndpointAction(OwnerView):
     """Something that a person does with an endpoint; refused, it leads back to its page."""
 
+    refused_to = ("endpoint", "endpoint_id")
+
     def post(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
         return self.act(self.owner.endpoint(endpoint_id))
 
     def act(self, endpoint: Endpoint) -> HttpResponse:
         """Return the page that shows the result. Raises RefusedError."""
         raise NotImplementedError
-
-    def back(self, **kwargs: str) -> str:
-        return self.address("endpoint", kwargs["endpoint_id"])
 
 
 class SendTest(EndpointAction):

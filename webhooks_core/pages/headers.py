@@ -29,6 +29,8 @@ class HeaderForm(forms.Form):
 class Headers(OwnerView):
     """Lists names; POST adds or replaces one, removes one, or switches the standard ones."""
 
+    refused_to = ("endpoint", "endpoint_id")
+
     def get(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
         return self._page(self.owner.endpoint(endpoint_id), HeaderForm())
 
@@ -85,9 +87,6 @@ class Headers(OwnerView):
             "names": sorted(headers_of(endpoint)),
         }
         return self.render("headers", context, status=status)
-
-    def back(self, **kwargs: str) -> str:
-        return self.address("endpoint", kwargs["endpoint_id"])
 
 
 def headers_of(endpoint: Endpoint) -> dict[str, str]:

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from webhooks_core.models import Endpoint, EndpointChange
+from webhooks_core.models import EndpointChange
+from webhooks_core.owners import changes
 from webhooks_core.owners.changes import RECEIVER
 from webhooks_core.pages.base import OwnerView
 
@@ -61,7 +61,7 @@ class Line(NamedTuple):
         return self.change.subject if is_shown and by_hand else ""
 
 
-def lines(changes: Iterable[EndpointChange]) -> list[Line]:
+def lines(rows: Iterable[EndpointChange]) -> list[Line]:
     return [
         Line(
             change,
@@ -69,7 +69,7 @@ def lines(changes: Iterable[EndpointChange]) -> list[Line]:
             _words(change),
             list(_details(change.details)),
         )
-        for change in changes
+        for change in rows
     ]
 
 
@@ -104,18 +104,11 @@ def _text(value: Any) -> str:
     return "none" if value in {None, ""} else str(value)[:300]
 
 
-def of_owner(profile: str, owner: str) -> QuerySet[EndpointChange]:
-    """Return the changes of all endpoints of an owner, deleted ones too, newest first."""
-    own = Endpoint.objects.filter(profile=profile, owner=owner)
-    rows = EndpointChange.objects.filter(endpoint__in=own).select_related("endpoint")
-    return rows.order_by("-pk")
-
-
 class Changes(OwnerView):
     """Of all endpoints, or of one (`endpoint`); `before` is the id of the last row."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        rows = of_owner(self.owner.profile.name, self.owner.subscriptions.owner)
+        rows = changes.of_owner(self.owner.profile.name, self.owner.subscriptions.owner)
         if public_id := request.GET.get("endpoint", ""):
             rows = rows.filter(endpoint=self.owner.endpoint(public_id))
         before = request.GET.get("before", "")

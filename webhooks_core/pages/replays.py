@@ -6,12 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django import forms
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
-from webhooks_core.ids import is_id
 from webhooks_core.models import Endpoint, ReplayJob, SkippedEvent
 from webhooks_core.owners import replay_jobs
 from webhooks_core.owners.replay_jobs import Kind, ReplayRunningError, Selection
@@ -20,6 +19,7 @@ from webhooks_core.pages.forms import offered
 from webhooks_core.pages.owners import Capability
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.replays import NotSubscribedError
+from webhooks_core.web.repairs import Repairs
 
 LATEST = 10
 KINDS = [
@@ -76,6 +76,7 @@ class Replay(OwnerView):
     """The form; with its values in the query, a preview of what is sent; POST starts it."""
 
     acts_with = Capability.SEND
+    refused_to = ("replay", "endpoint_id")
 
     def get(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
         endpoint = self.owner.endpoint(endpoint_id)
@@ -127,9 +128,6 @@ class Replay(OwnerView):
         context |= {"endpoint": endpoint, "form": form, "jobs": jobs, "kinds": KINDS}
         return self.render("replay", context, status=status)
 
-    def back(self, **kwargs: str) -> str:
-        return self.address("replay", kwargs["endpoint_id"])
-
 
 def in_utc(at: datetime) -> datetime:
     """Return a time in UTC. Raises ValidationError for one that no database stores."""
@@ -160,19 +158,15 @@ class ReplayPage(OwnerView):
         return self.render("replay_job", context)
 
     def job(self, endpoint_id: str, replay_id: str) -> ReplayJob:
-        """Return a replay to an endpoint of the owner. Raises Http404."""
+        """Return a replay to an endpoint of the owner. Raises Http404, NotFoundError."""
         endpoint = self.owner.endpoint(endpoint_id)
-        rows = ReplayJob.objects.select_related("endpoint").filter(endpoint=endpoint)
-        known = is_id(replay_id, replay_jobs.PREFIX)
-        job = rows.filter(public_id=replay_id).first() if known else None
-        if job is None:
-            raise Http404
-        return job
+        return Repairs(endpoint, by=self.owner.by).replay(replay_id)
 
 
 @method_decorator(require_POST, name="dispatch")
 class CancelReplay(ReplayPage):
     acts_with = Capability.SEND
+    refused_to = ("replay-job", "endpoint_id", "replay_id")
 
     def post(
         self, request: HttpRequest, endpoint_id: str, replay_id: str
@@ -182,6 +176,3 @@ class CancelReplay(ReplayPage):
             raise RefusedError("Nothing was changed: it has ended.")
         address = self.address("replay-job", endpoint_id, replay_id)
         return self.done("Cancelled: what is queued already is still sent.", address)
-
-    def back(self, **kwargs: str) -> str:
-        return self.address("replay-job", kwargs["endpoint_id"], kwargs["replay_id"])

@@ -120,6 +120,7 @@ class Deliveries(OwnerView):
     """The deliveries of all endpoints; POST resends those that are selected, after a question."""
 
     acts_with = Capability.SEND
+    refused_to = ("deliveries",)
 
     def get(self, request: HttpRequest) -> HttpResponse:
         endpoints = list(self.owner.subscriptions.all())
@@ -176,9 +177,6 @@ class Deliveries(OwnerView):
         message = f"{sent} of {len(selected)} are sent again."
         address = self.address("deliveries")
         return self.done(message, f"{address}?status=pending")
-
-    def back(self, **_: str) -> str:
-        return self.address("deliveries")
 
 
 def _row(found: Found) -> Row:

@@ -36,6 +36,7 @@ class Secret(OwnerView):
     """
 
     sees_with = acts_with = Capability.VIEW_SECRET
+    refused_to = ("endpoint", "endpoint_id")
 
     def get(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
         endpoint = self.owner.endpoint(endpoint_id)
@@ -82,6 +83,3 @@ class Secret(OwnerView):
             "longest_overlap_h": LONGEST_OVERLAP_H,
         }
         return self.render("secret", context, status=status)
-
-    def back(self, **kwargs: str) -> str:
-        return self.address("endpoint", kwargs["endpoint_id"])

@@ -9,10 +9,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.owners import payloads
 from webhooks_core.pages.base import OwnerView, RefusedError
 from webhooks_core.pages.owners import Capability
 from webhooks_core.secrets import SecretUnreadableError
-from webhooks_core.verifying.diagnosis import Fault, Part, Sent, diagnose
+from webhooks_core.verifying.diagnosis import Fault, Part, diagnose
 from webhooks_core.verifying.verification import Received
 
 MAX_HEADERS = 32_768
@@ -80,7 +81,7 @@ class CheckSignature(OwnerView):
             secrets = endpoint.secrets(now=timezone.now())
         except SecretUnreadableError as error:
             raise RefusedError("The secret of this endpoint cannot be read.") from error
-        sent = None if delivery is None else _sent(delivery, secrets)
+        sent = None if delivery is None else payloads.sent(delivery, secrets)
         # A browser sends each line break of a form as two characters.
         bodies = (body.replace("\r\n", "\n").encode(), body.encode())
         diagnoses = [
@@ -125,12 +126,3 @@ class CheckSignature(OwnerView):
 def _received(headers: dict[str, str], body: bytes) -> Received:
     now = timezone.now().timestamp()
     return Received(path="/", headers=headers, body=body, at=now)
-
-
-def _sent(delivery: Delivery, secrets: list[str]) -> Sent:
-    times = delivery.attempt_set.values_list("started_at", flat=True)
-    return Sent(
-        body=bytes(delivery.event.body),
-        secrets=secrets,
-        seconds=[int(at.timestamp()) for at in times],
-    )

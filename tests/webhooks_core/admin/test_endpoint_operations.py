@@ -17,7 +17,7 @@ from tests.webhooks_core.admin.looking import looker, nothing_changes, page
 from tests.webhooks_core.engine import dispatch, only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints
-from webhooks_core.admin import endpoints as pages
+from webhooks_core.admin import resending
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret
 from webhooks_core.signing.schemes import PREFIX
 
@@ -251,7 +251,7 @@ def test_a_replay_is_counted_first_and_then_queued(admin_client, failed):
 
 
 def test_too_many_to_replay_are_left_to_the_command(admin_client, failed, monkeypatch):
-    monkeypatch.setattr(pages, "REPLAYED_AT_ONCE", 2)
+    monkeypatch.setattr(resending, "REPLAYED_AT_ONCE", 2)
     text = page(admin_client, f"{change(failed)}?hours=24")
     assert f"webhooks_replay --endpoint {failed.public_id} --since" in text
     assert 'name="since"' not in text

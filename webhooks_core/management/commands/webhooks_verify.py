@@ -16,6 +16,7 @@ from webhooks_core.conf import webhook_settings
 from webhooks_core.management.argument_types import seconds
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Delivery
+from webhooks_core.owners import payloads
 from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.verifying.diagnosis import Sent, diagnose
 from webhooks_core.verifying.verification import Received
@@ -119,9 +120,4 @@ def _sent(public_id: str) -> Sent:
     except SecretUnreadableError as error:
         message = "none of WEBHOOK_SECRET_KEYS decrypts the endpoint's secret."
         raise unusable(message) from error
-    times = delivery.attempt_set.values_list("started_at", flat=True)
-    return Sent(
-        body=bytes(delivery.event.body),
-        secrets=secrets,
-        seconds=[int(at.timestamp()) for at in times],
-    )
+    return payloads.sent(delivery, secrets)
