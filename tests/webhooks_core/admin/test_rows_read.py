@@ -41,15 +41,14 @@ def many(monkeypatch) -> list[str]:
     return list(rare.order_by("-pk").values_list("public_id", flat=True))
 
 
-def test_rare_rows_are_found_behind_thousands_of_newer_rows(admin_client, many):
+def test_rare_rows_are_found_behind_thousands_of_newer_rows_and_narrowed(
+    admin_client, many
+):
     for query in (
         *("status__exact=suspended", "trigger__exact=replay", "error=tls"),
         "status__exact=suspended&trigger__exact=replay&error=tls&type=thing.made",
     ):
         assert shown_ids(page(admin_client, f"{LIST}?{query}")) == many, query
-
-
-def test_a_second_filter_narrows_the_rows_of_the_rarest_one(admin_client, many):
     for query in ("error=tls", "status__exact=2", "status__exact=suspended"):
         for second in ("type=thing.lost", "trigger__exact=test"):
             path = f"{LIST}?{query}&{second}"

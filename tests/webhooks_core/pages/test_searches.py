@@ -138,7 +138,7 @@ def test_hostile_filters_are_escaped(ada):
     assert SCRIPT not in page
 
 
-@pytest.mark.parametrize("count", [1, 30])
+@pytest.mark.parametrize("count", [1, 3])
 def test_the_number_of_queries_is_the_same_for_any_number_of_rows(ada, count):
     endpoint = ada.endpoint()
     for _ in range(count):

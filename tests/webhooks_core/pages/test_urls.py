@@ -71,16 +71,7 @@ def of_a_deleted_endpoint(ada: Person) -> Ids:
 def test_only_the_owner_sees_and_does_anything(ada, mallory):
     theirs = of_a_stranger(mallory)
     mine = ids_of(ada.delivery(ada.endpoint()))
-    foreign: list[Ids] = [
-        theirs,
-        of_a_tenant(),
-        of_a_deleted_endpoint(ada),
-        FORGED,
-        ("ep_1", "dlv_1", "rpl_1"),
-        ("%00", "%00", "%00"),
-        ("x" * 3000,) * 3,
-        (FORGED[1], FORGED[0], FORGED[0]),
-    ]
+    foreign: list[Ids] = [theirs, of_a_tenant(), of_a_deleted_endpoint(ada), FORGED]
     asked = [address for ids in foreign for address in with_an_id(ids)]
     # Somebody else's replay, below an endpoint of one's own.
     asked += [each for each in with_an_id((*mine[:2], theirs[2])) if theirs[2] in each]
@@ -91,6 +82,25 @@ def test_only_the_owner_sees_and_does_anything(ada, mallory):
             assert (address, seen) in [(address, 404), (address, 405)]
             done = ada.browser.post(address, {"action": "rotate"}).status_code
             assert (address, done) in [(address, 404), (address, 405)]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ("ep_1", "dlv_1", "rpl_1"),
+        ("%00", "%00", "%00"),
+        ("x" * 3000,) * 3,
+        (FORGED[1], FORGED[0], FORGED[0]),
+    ],
+)
+def test_what_is_no_id_is_not_there(ada, ids):
+    endpoint, delivery, replay = ids
+    mine = ada.endpoint().public_id
+    for path in (f"/endpoints/{mine}/replays/{replay}", f"/deliveries/{delivery}"):
+        ada.page(path, 404)
+    ada.page(f"/endpoints/{endpoint}", 404)
+    ada.post(f"/endpoints/{endpoint}/secret", 404, action="rotate")
+    ada.post(f"/deliveries/{delivery}/resend", 404)
 
 
 @pytest.mark.parametrize("action", ["", "send"])
