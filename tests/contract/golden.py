@@ -24,6 +24,9 @@ BAD_BODIES = {
     "text": ("hello", "text/plain"),
     "form": ("url=x", FORM),
 }
+# What a method or a caller that is refused anyway sends: no answer of theirs depends on more.
+UNREAD_BODIES = {name: BAD_BODIES[name] for name in ("no body", "malformed", "text")}
+READING = frozenset({"POST", "PATCH"})
 MOST_SHOWN = 2_000
 # Of every page and most APIs; their values have tests of their own.
 SECURITY = {
@@ -36,18 +39,28 @@ SECURITY = {
 
 
 class Route(NamedTuple):
-    """One address; `path` may hold names of what exists, such as `{endpoint}`."""
+    """One address; `path` may hold names of what exists, such as `{endpoint}`.
+
+    Of the identities only the `readers` get as far as a body; without readers all do.
+    """
 
     path: str
     identities: tuple[str, ...] = ("nobody",)
     bodies: Mapping[str, tuple[str, str]] = {}
     shows_body: bool = True
+    readers: frozenset[str] = frozenset()
 
     def cases(self) -> Iterator[Case]:
         for method, identity in product(METHODS, self.identities):
-            bodies = {**BAD_BODIES, **self.bodies} if method in WITH_BODY else {}
-            for name, (body, kind) in (bodies or {"no body": NO_BODY}).items():
+            for name, (body, kind) in self._bodies(method, identity).items():
                 yield Case(self, method, identity, name, body, kind)
+
+    def _bodies(self, method: str, identity: str) -> Mapping[str, tuple[str, str]]:
+        if method not in WITH_BODY:
+            return {"no body": NO_BODY}
+        if method in READING and (not self.readers or identity in self.readers):
+            return {**BAD_BODIES, **self.bodies}
+        return UNREAD_BODIES
 
 
 class Case(NamedTuple):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from tests.contract.golden import FORM, JSON, Route
 
 # A literal address: it needs no resolver, and nothing is ever sent to it in these tests.
 URL = "https://93.184.216.34/hook"
+
+
+Bodies = Mapping[str, tuple[str, str]]
 
 
 def as_json(**bodies: object) -> dict[str, tuple[str, str]]:
@@ -20,6 +25,15 @@ def as_form(**bodies: str) -> dict[str, tuple[str, str]]:
 
 ACCOUNTS = ("nobody", "bad token", "gateway key", "account")
 TENANTS = ("nobody", "bad token", "account", "gateway key", "headers", "half headers")
+
+
+def of_account(path: str, bodies: Bodies = MappingProxyType({})) -> Route:
+    return Route(path, ACCOUNTS, bodies, readers=frozenset({"account"}))
+
+
+def of_tenant(path: str, bodies: Bodies = MappingProxyType({})) -> Route:
+    return Route(path, TENANTS, bodies, readers=frozenset({"gateway key", "headers"}))
+
 
 RECORDING_FIELDS = as_json(
     empty={},
@@ -170,58 +184,58 @@ OF_OWNERS = (
 )
 
 DJANGO_ROUTES = (
-    Route(HOOKS, ACCOUNTS, RECORDING_FIELDS),
+    of_account(HOOKS, RECORDING_FIELDS),
     *(
-        Route(f"{HOOKS}/{{{name}}}", ACCOUNTS, RECORDING_FIELDS)
+        of_account(f"{HOOKS}/{{{name}}}", RECORDING_FIELDS)
         for name in ("endpoint", "other_endpoint", "absent_endpoint")
     ),
-    Route(f"{HOOKS}/{{endpoint}}/test", ACCOUNTS),
-    Route(f"{HOOKS}/{{other_endpoint}}/test", ACCOUNTS),
-    Route(f"{HOOKS}/{{endpoint}}/deliveries", ACCOUNTS),
+    of_account(f"{HOOKS}/{{endpoint}}/test"),
+    of_account(f"{HOOKS}/{{other_endpoint}}/test"),
+    of_account(f"{HOOKS}/{{endpoint}}/deliveries"),
     Route(f"{HOOKS}/{{endpoint}}/deliveries?page=0", ("account",)),
     Route(f"{HOOKS}/{{endpoint}}/deliveries?page=9&page_size=999", ("account",)),
     *(Route(f"{HOOKS}/{{endpoint}}{tail}", ("account",)) for tail in OF_OWNERS),
-    Route(f"{HOOKS}/{{other_endpoint}}/state", ACCOUNTS),
-    Route(f"{HOOKS}/{{endpoint}}/nothing", ACCOUNTS),
-    Route("/v1/webhook-events?cursor=x", ACCOUNTS),
+    of_account(f"{HOOKS}/{{other_endpoint}}/state"),
+    of_account(f"{HOOKS}/{{endpoint}}/nothing"),
+    of_account("/v1/webhook-events?cursor=x"),
     Route("/v1/webhook-events/types?x=1", ("account",)),
-    Route("/v1/webhook-events/samples", ACCOUNTS),
-    Route("/v1/webhook-events/samples?event=summary.completed", ACCOUNTS),
+    of_account("/v1/webhook-events/samples"),
+    of_account("/v1/webhook-events/samples?event=summary.completed"),
     Route("/v1/webhook-events/samples?event=no.such", ("account",)),
-    Route(SUBSCRIPTIONS, TENANTS, GATEWAY_FIELDS),
+    of_tenant(SUBSCRIPTIONS, GATEWAY_FIELDS),
     *(
-        Route(f"{SUBSCRIPTIONS}/{{{name}}}", TENANTS, GATEWAY_FIELDS)
+        of_tenant(f"{SUBSCRIPTIONS}/{{{name}}}", GATEWAY_FIELDS)
         for name in ("subscription", "other_subscription", "absent_subscription")
     ),
-    Route(f"{SUBSCRIPTIONS}/{{subscription}}/test", TENANTS),
-    Route(f"{SUBSCRIPTIONS}/{{subscription}}/deliveries", TENANTS),
+    of_tenant(f"{SUBSCRIPTIONS}/{{subscription}}/test"),
+    of_tenant(f"{SUBSCRIPTIONS}/{{subscription}}/deliveries"),
     Route(f"{SUBSCRIPTIONS}/{{subscription}}/deliveries?page=x", ("headers",)),
     *(
         Route(f"{SUBSCRIPTIONS}/{{subscription}}{tail}", ("headers",))
         for tail in OF_OWNERS
     ),
-    Route(f"{SUBSCRIPTIONS}/{{other_subscription}}/state", TENANTS),
-    Route(f"{SUBSCRIPTIONS}/events?cursor=x", TENANTS),
+    of_tenant(f"{SUBSCRIPTIONS}/{{other_subscription}}/state"),
+    of_tenant(f"{SUBSCRIPTIONS}/events?cursor=x"),
     Route(f"{SUBSCRIPTIONS}/event-types?x=1", ("headers",)),
     *(
-        Route(f"{SUBSCRIPTIONS}/{{{name}}}/filter/test", TENANTS, FILTER_FIELDS)
+        of_tenant(f"{SUBSCRIPTIONS}/{{{name}}}/filter/test", FILTER_FIELDS)
         for name in ("subscription", "other_subscription")
     ),
-    Route("/v1/ingest", TENANTS, INGEST_FIELDS),
-    Route("/v1/events", TENANTS, EVENT_FIELDS),
+    of_tenant("/v1/ingest", INGEST_FIELDS),
+    of_tenant("/v1/events", EVENT_FIELDS),
     Route("/v1/events?dry_run=true", ("headers",), EVENT_FIELDS),
     Route("/v1/events?x=1", ("headers",)),
-    Route("/v1/keys", TENANTS, KEY_FIELDS),
-    Route("/v1/keys/1", TENANTS),
-    Route("/v1/portal", TENANTS, PORTAL_FIELDS),
+    of_tenant("/v1/keys", KEY_FIELDS),
+    of_tenant("/v1/keys/1"),
+    of_tenant("/v1/portal", PORTAL_FIELDS),
     Route("/v1/portal?page_size=x", ("headers",)),
-    Route(f"/v1/portal/prt_{'0' * 26}", TENANTS),
+    of_tenant(f"/v1/portal/prt_{'0' * 26}"),
     Route("/portal", shows_body=False),
     Route("/portal/open/nothing", shows_body=False),
-    Route("/v1/usage", TENANTS),
+    of_tenant("/v1/usage"),
     Route("/v1/usage?days=x", ("headers",)),
-    Route("/v1/nothing", ACCOUNTS),
-    Route("/v2/nothing", TENANTS),
+    of_account("/v1/nothing"),
+    of_tenant("/v2/nothing"),
     Route("/mcp", ("nobody", "bad token")),
     Route("/graphql", ("nobody", "bad token", "account"), GRAPHQL_FIELDS),
     Route("/graphql?query={getAllBooks{name}}"),
@@ -245,7 +259,7 @@ DJANGO_ROUTES = (
 )
 CHAT_ROUTES = (
     *(
-        Route(path, TENANTS, CHAT_FIELDS)
+        of_tenant(path, CHAT_FIELDS)
         for path in ("/v2/chat/completions", "/v1/chat/completions", "/v1/embeddings")
     ),
     *(
@@ -253,10 +267,10 @@ CHAT_ROUTES = (
         for path in ("/chat/completions", "/v2/chat/completion")
     ),
     *(
-        Route(path, TENANTS, CHAT_FIELDS)
+        of_tenant(path, CHAT_FIELDS)
         for path in ("/v1/messages", "/v1/messages/count_tokens", "/v1/responses")
     ),
-    Route("/v1/models", TENANTS),
+    of_tenant("/v1/models"),
     Route("/models", ("nobody", "headers")),
     Route("/models/echo", ("nobody", "headers")),
     Route("/v1/models/echo", ("nobody", "headers")),
