@@ -23,7 +23,7 @@ from django.test import TransactionTestCase
 
 from tests import database, running
 from tests.running import environment, migrate, until
-from tests.spec.matrix import SLOW_FOLDERS
+from tests.spec.matrix import is_slow
 from webhooks_core import profiles
 from webhooks_core.database.clock import DatabaseClock
 from webhooks_core.network.url_policy import UrlPolicy
@@ -94,9 +94,14 @@ def pytest_configure() -> None:
     settings.OAUTH_RATES = settings.OAUTH_RATES | {"login": ""}
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Spare each worker the import of what `make test` leaves out."""
+    return (config.option.markexpr == "not slow" and is_slow(collection_path)) or None
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what drives a browser or starts whole instances, and what uses the services."""
-    if item.path.parent.name in SLOW_FOLDERS:
+    if is_slow(item.path):
         item.add_marker(pytest.mark.slow)
     if item.get_closest_marker("django_db") or DATABASE_FIXTURES.intersection(
         getattr(item, "fixturenames", ())

@@ -11,16 +11,14 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
-import orjson
 import schemathesis
-from django.conf import settings
 from django.core.wsgi import get_wsgi_application
-from hypothesis import HealthCheck
-from hypothesis import settings as hypothesis_settings
+from hypothesis import HealthCheck, settings
 from schemathesis.checks import CheckFunction
 from schemathesis.specs.openapi import checks
 
-DOCUMENT = orjson.loads((settings.BASE_DIR / "docs/api/openapi.json").read_bytes())
+from tests.documented import DOCUMENT
+
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 # Stands for an object that exists, wherever an id is asked for.
 EXISTING = "the-one-that-exists"
@@ -46,7 +44,7 @@ BESIDE_THE_POINT = [
     checks.ignored_auth,
 ]
 
-bounded = hypothesis_settings(
+bounded = settings(
     max_examples=EXAMPLES or 25,
     derandomize=not EXAMPLES,
     database=None,

@@ -25,7 +25,7 @@ BAD_BODIES = {
     "form": ("url=x", FORM),
 }
 # What a method or a caller that is refused anyway sends: no answer of theirs depends on more.
-UNREAD_BODIES = {name: BAD_BODIES[name] for name in ("no body", "malformed", "text")}
+UNREAD_BODIES = {name: BAD_BODIES[name] for name in ("no body", "malformed")}
 READING = frozenset({"POST", "PATCH"})
 MOST_SHOWN = 2_000
 # Of every page and most APIs; their values have tests of their own.

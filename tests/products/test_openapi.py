@@ -19,10 +19,9 @@ from gateway.serializers import MAX_METADATA_DEPTH
 from recording import errors as recording
 from recording import serializers as recording_serializers
 from recording.library import event_data
-from tests.documented import assert_valid
-from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
+from tests.documented import DOCUMENT, assert_valid
 from tests.gateway.client import EVENTS, INGEST
-from tests.products.product import GATEWAY, PRODUCTS, RECORDING, of_account
+from tests.products.product import GATEWAY, PRODUCTS, RECORDING
 from webhooks_core import profiles
 from webhooks_core.web.parsers import MAX_BODY_BYTES
 
@@ -222,36 +221,3 @@ def test_the_numbers_are_the_code_s(name):
     shared = (f"at most {profile.quota} subscriptions", f"{MAX_BODY_BYTES // 1024} KiB")
     for phrase in (*shared, *phrases[name]):
         assert phrase in PAGES[name]
-
-
-# ── Generated calls ─────────────────────────────────────────────────────────────────
-
-
-def existing(caller):
-    """Return the id of a subscription that exists."""
-    row = caller.endpoints.first()
-    return row.public_id if row else caller.new_id()
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("no_resolver")
-@DESCRIBED.include(path_regex=r"^/v1/webhook(?!s/subscriptions)").parametrize()
-@bounded
-def test_a_response_of_recording_is_as_documented(api, case):
-    caller = of_account(api)
-    token = {"Authorization": f"Bearer {api.token}"}
-    assert_as_described(case, existing=lambda: existing(caller), headers=token)
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("no_resolver")
-@DESCRIBED.include(
-    path_regex=r"^/v1/(webhooks/subscriptions|ingest|usage|keys)"
-).parametrize()
-@bounded
-def test_a_response_of_the_gateway_is_as_documented(case):
-    caller = GATEWAY.caller("acme")
-    identity = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
-    assert_as_described(case, existing=lambda: existing(caller), headers=identity)

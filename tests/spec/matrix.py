@@ -18,7 +18,9 @@ TESTS = FOLDER.parent
 PAGE = TESTS.parent / "docs" / "spec-matrix.md"
 DOCUMENTS = ("recording", "gateway", "catalog", "mcp-events", "claude-code")
 SLOW = "pytest.mark.slow"
+# All tests in these folders and files are slow: `make test` does not even import them.
 SLOW_FOLDERS = frozenset({"browser", "e2e", "faults"})
+SLOW_FILE = "test_generated_calls.py"
 HEAD = """\
 # Rules of the specifications and their tests
 
@@ -38,6 +40,11 @@ def rules(document: str) -> Iterator[tuple[str, str]]:
             yield heading, line[2:]
 
 
+def is_slow(path: Path) -> bool:
+    """Return True for a folder or file whose tests are all slow."""
+    return path.name in {*SLOW_FOLDERS, SLOW_FILE} or path.parent.name in SLOW_FOLDERS
+
+
 @cache
 def marked(*, slow: bool = True) -> Tests:
     """Return the tests that name each rule, as `path::name`, by document and rule.
@@ -47,7 +54,7 @@ def marked(*, slow: bool = True) -> Tests:
     tests = defaultdict(list)
     for file in sorted(TESTS.rglob("test_*.py")):
         tree = ast.parse(file.read_text())
-        if not slow and (file.parent.name in SLOW_FOLDERS or _is_slow(tree)):
+        if not slow and (is_slow(file) or _has_slow_mark(tree)):
             continue
         path = file.relative_to(TESTS.parent).as_posix()
         for name, document, rule in _marks(tree, slow=slow):
@@ -55,7 +62,7 @@ def marked(*, slow: bool = True) -> Tests:
     return tests
 
 
-def _is_slow(tree: ast.Module) -> bool:
+def _has_slow_mark(tree: ast.Module) -> bool:
     marks = [mark for node in tree.body for mark in _module_marks(node)]
     return SLOW in map(ast.unparse, marks)
 

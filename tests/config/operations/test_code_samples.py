@@ -12,7 +12,7 @@ import pytest
 from werkzeug import Request
 
 from config.operations.code_samples import BASE
-from tests.fuzzing import DOCUMENT
+from tests.documented import DOCUMENT
 from tests.tools import require
 
 TOKEN = "sample-token"

@@ -10,8 +10,8 @@ import pytest
 from gateway import keys
 from gateway.rights import SCOPES
 from recording.accounts import personal_tokens
+from tests.documented import DOCUMENT
 from tests.factories import UserFactory
-from tests.fuzzing import DOCUMENT
 
 JSON = "application/json"
 # tests/gateway/chat sends those of chat. Embeddings need an upstream that makes them.

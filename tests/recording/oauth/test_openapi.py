@@ -1,15 +1,12 @@
-"""The OpenAPI document of OAuth is complete, and true of fuzzed calls."""
+"""The OpenAPI document of OAuth is complete."""
 
 from __future__ import annotations
 
 import pytest
-from schemathesis.specs.openapi import checks
 
 from config import errors
 from recording.oauth.metadata import RESOURCE_METADATA
-from tests.documented import assert_valid
-from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
-from tests.recording.oauth.flows import basic
+from tests.documented import DOCUMENT, assert_valid
 
 pytestmark = pytest.mark.django_db
 
@@ -25,7 +22,6 @@ OPERATIONS = {
     ("post", "/oauth/token"): {200, 400, 401, 413, 415, 429} | FAILED,
     ("post", "/oauth/revoke"): {200, 400, 401, 413, 415, 429} | FAILED,
 }
-OURS = DESCRIBED.include(path_regex=r"^/(oauth|\.well-known)/")
 
 
 def test_every_operation_names_every_status():
@@ -36,25 +32,6 @@ def test_every_operation_names_every_status():
         for method, operation in operations.items()
     }
     assert ours == OPERATIONS
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-@OURS.parametrize()
-@bounded
-def test_a_response_is_as_documented(case):
-    # Before it looks at the method, Django wants a form's token on the page.
-    is_page = case.path == "/oauth/authorize"
-    assert_as_described(case, beside=[checks.unsupported_method] if is_page else ())
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-@DESCRIBED.include(path_regex=r"^/oauth/(token|revoke)").parametrize()
-@bounded
-def test_the_response_to_a_known_client_is_as_documented(confidential, case):
-    credentials = {"Authorization": basic(confidential.client_id, confidential.secret)}
-    assert_as_described(case, headers=credentials)
 
 
 @pytest.mark.parametrize(

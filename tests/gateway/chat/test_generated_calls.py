@@ -1,0 +1,47 @@
+"""Calls made up from the OpenAPI document: chat's answers keep to it and are no 5xx."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+import schemathesis
+
+from gateway.configuration.shapes import Target
+from tests.documented import DOCUMENT
+from tests.fuzzing import assert_as_described, bounded
+from tests.gateway.chat.harness import IDENTITY
+
+
+def _with_existing(document: Any) -> Any:
+    """Return the document with the models of the test among those that calls name."""
+    schemas = document["components"]["schemas"]
+    embed = document["paths"]["/v1/embeddings"]["post"]["requestBody"]
+    for shape, name in (
+        (schemas["GatewayChatRequest"], "echo"),
+        (schemas["GatewayMessagesRequest"], "echo"),
+        (schemas["GatewayResponsesRequest"], "echo"),
+        (embed["content"]["application/json"]["schema"], "vectors"),
+    ):
+        names = [{"const": name}, {"type": "string"}]
+        shape["properties"]["model"] = {"anyOf": names}
+    return document
+
+
+CHAT = schemathesis.openapi.from_dict(_with_existing(deepcopy(DOCUMENT))).include(
+    path_regex=r"^/(v2/chat|v1/(chat|embeddings|messages|models|responses))"
+)
+
+
+@CHAT.parametrize()
+@bounded
+@pytest.mark.timeout(300)
+def test_a_response_is_as_documented(case, gateway):
+    for name, kind in (("echo", "chat"), ("vectors", "embedding")):
+        target = Target("", "echo-0ms")
+        gateway.declare(
+            name=name, upstream="echo", inference_type=kind, targets=(target,)
+        )
+    case.headers.pop("Authorization", None)  # made up: it would decide alone
+    assert_as_described(case, base_url=gateway.url, headers=IDENTITY)
