@@ -243,6 +243,16 @@ def test_budgets_of_models_users_providers_and_all(convert):
     assert "xai: no entry is of this provider" in notes
 
 
+def test_the_budget_of_each_user_has_a_counter_for_each_principal(convert):
+    settings = {
+        "max_internal_user_budget": 3,
+        "internal_user_budget_duration": "7d",
+    }
+    imported, _ = convert(config(deployment("gpt-4o"), litellm_settings=settings))
+    [budget] = imported.budgets
+    assert (budget.per, budget.window, budget.limit) == (("principal",), "week", 3)
+
+
 @pytest.mark.parametrize(
     ("item", "reason"),
     [
