@@ -32,8 +32,8 @@ def send_email(kind: str, endpoint_id: str) -> None:
     endpoint = Endpoint.objects.filter(public_id=endpoint_id, deleted_at=None).first()
     if endpoint is None:
         return
-    users = get_user_model()._default_manager  # noqa: SLF001 - Django's own name for it
-    account = users.filter(pk=row_id(endpoint.owner), is_active=True).first()
+    users = get_user_model().objects.filter(is_active=True)
+    account = users.filter(pk=row_id(endpoint.owner)).first()
     if account is None or not account.email:
         return
     page = reverse("account-webhooks:endpoint", args=[endpoint.public_id])
