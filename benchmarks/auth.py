@@ -219,12 +219,11 @@ class Command(BaseCommand):
             bench.clear()
             logging.disable(logging.NOTSET)
         if save:
-            names = ("none", TOOLKIT)
             results.save(
                 "rest",
                 {
                     "peers": {k: v for k, v in rows.items() if k != "none"},
-                    "limits": {k: v for k, v in rows.items() if k not in names},
+                    "limits": {k: v for k, v in rows.items() if k != TOOLKIT},
                 },
                 versions=results.python_versions("django-oauth-toolkit"),
             )

@@ -11,10 +11,12 @@ class CatalogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from catalog import checks, persisted  # noqa: F401 - registers the check
+        from catalog import checks, cors, persisted  # noqa: F401 - registers the check
         from catalog.conf import option
 
-        persisted.documents(option("CATALOG_OPERATIONS"))  # a bad file stops the start
+        # A wrong value stops the start.
+        persisted.documents(option("CATALOG_OPERATIONS"))
+        cors.check(option("CATALOG_CORS_ORIGINS"))
         if not apps.is_installed("webhooks_core"):
             return  # a project without events
         from catalog import webhooks

@@ -22,7 +22,7 @@ from django.db import transaction
 
 from catalog.errors import BadUserInputError
 from catalog.models import Author, Book, Category
-from catalog.text_checks import check_name, check_text
+from catalog.text_checks import NAME_LENGTH, check_name, check_text
 
 BATCH = 2_000
 MOST_FAULTS = 20
@@ -56,7 +56,8 @@ def check_record(record: Record) -> None:
     """Raise BadUserInputError for a record that is not a book."""
     for field in record:
         if field not in COLUMNS:
-            raise BadUserInputError(f"{field!r} is not a known field.", field=field)
+            shown = field[:NAME_LENGTH]  # a message for a terminal
+            raise BadUserInputError(f"{shown!r} is not a known field.", field=shown)
     for field in REQUIRED:
         if record.get(field) is None:
             raise BadUserInputError(f"{field} is missing.", field=field)
@@ -212,7 +213,8 @@ class Owners:
             row for key, row in added.items() if key == (row.name, row.description)
         ]
         Category.objects.bulk_create(categories, BATCH)
-        self.added = {key: row.pk for key, row in added.items()} | self.added
+        for key, row in added.items():
+            self.added.setdefault(key, row.pk)
 
     def category(self, named: Named) -> int | None:
         return self.categories.get(named[0]) or self.added.get(named)

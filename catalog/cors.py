@@ -6,6 +6,9 @@ sites' pages may read the catalogue; a token decides about changes.
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
 
@@ -17,6 +20,18 @@ PREFLIGHT = {
     "Access-Control-Allow-Headers": "*, Authorization",
     "Access-Control-Max-Age": "86400",
 }
+
+
+def check(origins: Any) -> None:
+    """Raise ImproperlyConfigured for a setting that is not a list.
+
+    A text would allow every origin that is a part of it.
+    """
+    if not isinstance(origins, list | tuple | set | frozenset):
+        raise ImproperlyConfigured(
+            "CATALOG_CORS_ORIGINS must be a list of origins, such as "
+            '["https://shop.example"].'
+        )
 
 
 def preflight(request: HttpRequest) -> HttpResponse | None:

@@ -10,20 +10,25 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from oauth2_provider.models import AccessToken
 
-from benchmarks import login_flood
+from benchmarks import login_flood, results
 from benchmarks.__main__ import command
-from benchmarks.auth import Bench, BenchError
+from benchmarks.auth import TOOLKIT, Bench, BenchError
 from recording.models import PersonalToken
 from recording.oauth.models import Application
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_benchmark_tells_rates_queries_and_cpu():
+def test_the_benchmark_tells_rates_queries_and_cpu(monkeypatch):
+    tables = {}
+    monkeypatch.setattr(results, "save", lambda _, saved, **__: tables.update(saved))
     out = StringIO()
-    call_command(command("auth"), "--ask", requests=2, stdout=out)
+    call_command(command("auth"), "--ask", "--save", requests=2, stdout=out)
     output = out.getvalue()
     assert re.findall(r"\+(\d) queries", output) == ["0", "1", "1", "1"]
     assert "ms of CPU" in output
+    # The page names the limit, and compares with the peer.
+    assert list(tables["limits"]) == ["none", "OAuth token", "personal token"]
+    assert list(tables["peers"]) == ["OAuth token", "personal token", TOOLKIT]
     for model in (get_user_model(), Application, AccessToken, PersonalToken):
         assert not model.objects.exists()
 

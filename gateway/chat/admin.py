@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 
 from gateway import configuration
 from gateway.chat import budget_admin  # noqa: F401 - registers the page of budgets
-from gateway.chat.metering.reports import cost
+from gateway.chat.metering.reports import plain_cost
 from gateway.chat.models import (
     LoggedRequest,
     ModelEndpoint,
@@ -29,7 +29,7 @@ from gateway.chat.request_log import store
 from gateway.configuration import EntryError
 from gateway.configuration.rules import as_key, is_base_url, resolve
 from gateway.identity import is_name
-from webhooks_core.admin.base import ReadOnlyAdmin
+from webhooks_core.admin.base import CappedAdmin, ReadOnlyAdmin
 from webhooks_core.admin.filters import CreatedFilter
 from webhooks_core.admin.form_fields import LinesField
 from webhooks_core.owners import payloads
@@ -135,7 +135,7 @@ class TargetInline(admin.StackedInline[ModelTarget, ModelEndpoint]):
 
 
 @admin.register(ModelEndpoint)
-class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
+class ModelEndpointAdmin(CappedAdmin[ModelEndpoint]):
     form = EndpointForm
     inlines = (TargetInline,)
     list_display = ("name", "upstream", "inference_type", "is_active", "allow_everyone")
@@ -145,10 +145,12 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
 
 
 @admin.register(ModelPrice)
-class ModelPriceAdmin(admin.ModelAdmin[ModelPrice]):
+class ModelPriceAdmin(CappedAdmin[ModelPrice]):
     list_display = ("model", "prompt_price", "completion_price")
     search_fields = ("model",)
-    empty_hint = "Without a price, requests are counted and cost nothing."
+    empty_hint = (
+        "Models cost what the public list of their vendor says, and others nothing."
+    )
 
 
 class UsedFilter(admin.SimpleListFilter):
@@ -202,7 +204,8 @@ class UsageAdmin(ReadOnlyAdmin[Any]):
         nano = cast("int | None", row.cost_nano)
         if nano is None:
             return ""
-        return f"about {cost(nano)}" if getattr(row, "estimated", False) else cost(nano)
+        text = plain_cost(nano)
+        return f"about {text}" if getattr(row, "estimated", False) else text
 
 
 @admin.register(UsageDay)

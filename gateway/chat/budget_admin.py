@@ -75,6 +75,9 @@ class BudgetAdmin(CappedAdmin[Budget]):
     ordering = ("name",)
     empty_hint = "Those of the configuration file are below."
 
+    class Media:
+        css: ClassVar = {"all": ("webhooks_core/admin.css",)}
+
     def get_readonly_fields(
         self, request: HttpRequest, obj: Budget | None = None
     ) -> Any:
@@ -103,6 +106,7 @@ class BudgetAdmin(CappedAdmin[Budget]):
         context = self.admin_site.each_context(request) | {
             "title": "Budgets: used now",
             "opts": self.opts,
+            "media": self.media,
             "sections": sections,
             "shown": SHOWN_COUNTERS,
         }

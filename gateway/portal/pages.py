@@ -30,7 +30,7 @@ UNKNOWN_LINK = Notice(
 OVER = {
     State.OPEN: Notice(
         "This link was used",
-        "It opens the webhooks once, in one browser. Ask for a new link where you got it.",
+        "It opens the portal once, in one browser. Ask for a new link where you got it.",
     ),
     State.EXPIRED: Notice(
         "This link has expired", "Ask for a new link where you got this one."
@@ -41,12 +41,12 @@ OVER = {
 }
 NO_COOKIES = Notice(
     "Your browser blocks the cookie of this page",
-    "The webhooks are shown to the browser that has this cookie. Allow cookies for this site, or "
+    "The portal is shown to the browser that has this cookie. Allow cookies for this site, or "
     "open the link in a window of its own. The link was not used up: load it again.",
 )
 NO_SESSION = Notice(
-    "The webhooks are not open in this browser",
-    "Open them by a link of your provider. If you have just done so, your browser blocks the "
+    "The portal is not open in this browser",
+    "Open it by a link of your provider. If you have just done so, your browser blocks the "
     "cookie of this page: allow it, and ask for a new link.",
 )
 ENDED = Notice(

@@ -82,7 +82,7 @@ def test_a_tenant_repairs_a_failure_in_a_frame_of_the_provider(
         framed[0] = url = new_url(return_url=f"{origin}/settings")
         page.goto(origin)
         frame = page.frame_locator("iframe")
-        expect(frame.get_by_text("Open the webhooks of acme")).to_be_visible()
+        expect(frame.get_by_text("Open the portal of acme")).to_be_visible()
         frame.get_by_role("button", name="Open").click()
         find_the_failure(frame)
         server.statuses[:] = [204]

@@ -17,6 +17,7 @@ from tests.catalog.factories import AuthorFactory, BookFactory
 
 pytestmark = pytest.mark.django_db
 
+NAMED = {"authorFirstName": "B", "authorLastName": "C"}
 HEADER = "name,pageCount,authorFirstName,authorLastName,categoryName\n"
 GOOD_LINE = (
     '{"name": "A", "pageCount": 1, "authorFirstName": "B", "authorLastName": "C"}'
@@ -184,9 +185,29 @@ def test_a_deletion_during_an_import_is_one_clear_error(
         )  # as another session would: without a look at the books
 
     monkeypatch.setattr(import_catalog.Command, "progress_bar", lambda *_: deleted)
-    with pytest.raises(CommandError, match="was deleted meanwhile"):
+    with pytest.raises(CommandError, match="author or a category was deleted"):
         import_text(HEADER + "A,1,B,C,Novel\n")
     assert not Book.objects.exists()
+
+
+def test_an_external_id_that_is_taken_during_an_import_is_one_clear_error(
+    import_text, monkeypatch
+):
+    BookFactory.create(external_id="a")
+    monkeypatch.setattr(bulk, "taken", lambda _: [])  # looked before it was taken
+    header = HEADER.replace("categoryName", "externalId")
+    with pytest.raises(CommandError, match="another book got an externalId"):
+        import_text(header + "A,1,B,C,a\n")
+    assert Book.objects.count() == 1
+
+
+def test_the_cost_of_a_batch_does_not_grow_with_the_categories_before_it():
+    owners = bulk.Owners()
+    owners.create_missing([{"categoryName": str(key), **NAMED} for key in range(9)])
+    added = owners.added
+    owners.create_missing([{"categoryName": "new", **NAMED}])
+    assert owners.added is added  # extended, not copied
+    assert len(added) == 10
 
 
 def test_authors_and_categories_that_are_there_are_used(import_text):
@@ -215,6 +236,7 @@ def test_authors_and_categories_that_are_there_are_used(import_text):
         ("csv", HEADER + "A\0,1,B,C,\n", "line 2: name must not hold the NUL"),
         ("csv", "name,name\nA,B\n", "line 1: the header names a field twice"),
         ("csv", "name,colour\nA,red\n", "line 2: 'colour' is not a known field"),
+        ("csv", "x" * 999 + "\nA\n", "line 2: '" + "x" * 255 + "' is not a known field"),
         ("csv", "name\nA\n", "line 2: pageCount is missing"),
         ("csv", HEADER + "A" * 256 + ",1,B,C,\n", "line 2: name must have at most 255"),
         ("jsonl", '{"name": "A"}\n', "line 1: pageCount is missing"),

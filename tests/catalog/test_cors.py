@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from catalog import cors
 
 pytestmark = pytest.mark.django_db
 SHOP = "https://shop.example"
@@ -56,3 +59,9 @@ class TestListedOrigins:
 def test_a_star_allows_every_origin(send, settings):
     settings.CATALOG_CORS_ORIGINS = ["*"]
     assert allowed(send(QUERY, Origin=SHOP)) == "*"
+
+
+@pytest.mark.parametrize("origins", [SHOP, "*", None])
+def test_a_text_in_place_of_a_list_stops_the_start(origins):
+    with pytest.raises(ImproperlyConfigured, match="must be a list of origins"):
+        cors.check(origins)

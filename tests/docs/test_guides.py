@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 import pytest
 
 from gateway import configuration
+from gateway.chat.policies.rules import Rule
 from tests.docs.samples import filled, sample
 from webhooks_core.models import Delivery, Endpoint, Event
 
@@ -40,6 +42,24 @@ def test_publishing_replaces_a_task():
 def test_a_task_of_another_queue_publishes():
     run("tasks.md", "task-publish")["close_month"]("7")
     assert Event.objects.get(owner="7").type == "summary.completed"
+
+
+def test_the_lines_of_cron_have_five_fields_and_a_command():
+    text = sample("tasks.md", "sh", "cron")
+    lines = re.findall(r"^(?:[*/\d]+ +){5}cd \S+ && (.+)$", text, re.MULTILINE)
+    assert len(lines) == len(text.splitlines()) == 2
+    for line in lines:
+        assert line.startswith(".venv/bin/python manage.py webhooks_")
+
+
+def test_the_policies_are_declared_with_a_function_of_the_reader(tmp_path, monkeypatch):
+    (tmp_path / "rules.py").write_text(sample("policies.md", "python", "own-rule"))
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "gateway.yaml"
+    file.write_text(sample("policies.md", "yaml", "policies"))
+    own = Rule.of(configuration.load(file, environ={}).policies[-1])
+    assert list(own.find("Dear Ada Lovelace!")) == [(5, 17)]
+    del sys.modules["rules"]
 
 
 def test_the_models_of_litellm_are_declared(tmp_path):

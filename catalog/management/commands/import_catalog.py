@@ -25,8 +25,8 @@ class Command(FileCommand):
             raise CommandError(f"Nothing was imported.\n{error}") from error
         except IntegrityError as error:
             raise CommandError(
-                "Nothing was imported: an author or a category was deleted meanwhile. "
-                "Repeat the import."
+                "Nothing was imported: meanwhile an author or a category was deleted, or "
+                "another book got an externalId of the file. Repeat the import."
             ) from error
         self.stderr.write("", ending="\n" if self.stderr.isatty() else "")
         return added

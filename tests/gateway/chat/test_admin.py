@@ -85,8 +85,8 @@ def test_days_tell_what_was_spent(admin_client):
     )
     page = admin_client.get(DAYS).content.decode()
     assert "1,000,000 + 2" in page
-    assert "1.000004000" in page
-    assert "0.000000000" in page
+    assert "1.000004<" in page
+    assert '<td class="field-cost">0</td>' in page
 
 
 def test_a_day_tells_its_failures_beside_its_requests(admin_client):
@@ -104,7 +104,7 @@ def test_a_page_tells_costs_as_prices_and_times_as_elsewhere(
     usage.write([ended(at=NOON, usage=Usage(1_000_000, 2))])
     row = model.objects.get()
     text = admin_client.get(f"{address}{row.pk}/change/").content.decode()
-    assert "1.000004000" in text
+    assert "1.000004<" in text
     assert "nano" not in text.lower()
     assert "2026-11-20" in text
 

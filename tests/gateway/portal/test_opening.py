@@ -30,7 +30,7 @@ def test_looking_uses_nothing_up(grace):
     with nothing_changes():
         before = list(PortalLink.objects.values())
         for client in (browser(), browser(), grace.browser):
-            page = shown(client.get(path), 200, "Open the webhooks of <bdi>acme</bdi>")
+            page = shown(client.get(path), 200, "Open the portal of <bdi>acme</bdi>")
             assert "Grace" in page
             assert client.head(path).status_code == 200
         assert list(PortalLink.objects.values()) == before
@@ -41,7 +41,7 @@ def test_pressing_opens_the_portal_of_the_tenant_and_ends_the_link():
     path, client = path_of(new_link(return_url=BACK)), browser()
     opened = press(client, path)
     assert opened["Location"] == BASE
-    assert "Webhooks of <bdi>acme</bdi>" in client.get(BASE).content.decode()
+    assert "Portal of <bdi>acme</bdi>" in client.get(BASE).content.decode()
     # Loaded again where it is open, as by a page that frames it: nothing is lost.
     assert client.get(path)["Location"] == BASE
     # Forwarded to somebody else: used up.
