@@ -222,7 +222,7 @@ class GatewayKeyAdmin(TenantHistoryAdmin):
 
     @admin.display(description="budget of its own")
     def shown_budget(self, obj: GatewayKey) -> str:
-        return obj.budget_entry.allowance if obj.budget_entry else ""
+        return obj.budget_entry.allowance if obj.budget_entry else "none"
 
     @admin.display(description="created by")
     def creator(self, obj: GatewayKey) -> str:

@@ -203,7 +203,7 @@ class UsageAdmin(ReadOnlyAdmin[Any]):
     def cost(self, row: Any) -> str:
         nano = cast("int | None", row.cost_nano)
         if nano is None:
-            return ""
+            return "-"
         text = plain_cost(nano)
         return f"about {text}" if getattr(row, "estimated", False) else text
 
@@ -276,7 +276,7 @@ class LoggedRequestAdmin(RequestAdmin):
     fields = (
         *("public_id", "request_id", "created_at", "outcome", "error", "operation"),
         *("model", "answered_by", "upstream_model", "base_url", "tenant", "principal"),
-        *("key_id", "streamed", "tokens", "took", "rules", "tools", "truncated"),
+        *("key_id", "streamed", "tokens", "took", "fired", "offered", "truncated"),
         *("sent", "answered"),
     )
     list_filter = (CreatedFilter, StatusFilter, ModelFilter, "streamed")
@@ -292,6 +292,14 @@ class LoggedRequestAdmin(RequestAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LoggedRequest]:
         return super().get_queryset(request).defer("prompt", "answer", "tools")
+
+    @admin.display(description="rules")
+    def fired(self, row: LoggedRequest) -> str:
+        return ", ".join(row.rules) or "-"
+
+    @admin.display(description="tools")
+    def offered(self, row: LoggedRequest) -> str:
+        return ", ".join(row.tools) or "-"
 
     @admin.display(description="prompt")
     def sent(self, row: LoggedRequest) -> SafeString:

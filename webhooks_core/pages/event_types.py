@@ -14,6 +14,11 @@ from webhooks_core.pages.base import OwnerView
 from webhooks_core.profiles import EventContext, EventType, WebhookProfile
 from webhooks_core.times import iso
 
+JSON_TYPES = {
+    bool: "boolean", int: "integer", float: "number", str: "string",
+    type(None): "null", list: "array", dict: "object",
+}
+
 
 class Field(NamedTuple):
     """A field of an event's data; `name` is its path, such as `summaries[].label`."""
@@ -56,11 +61,30 @@ def sample(profile: WebhookProfile, owner: str, event_type: EventType) -> Any:
 def fields(schema: Mapping[str, Any], path: str = "") -> Iterator[Field]:
     """Yield the fields of an object's schema, each followed by those inside it."""
     required = schema.get("required", ())
-    for name, field in schema.get("properties", {}).items():
-        kind, inner, suffix = field.get("type", ""), field, ""
+    for name, any_schema in schema.get("properties", {}).items():
+        field = inner = _as_object(any_schema)
+        kind, suffix = " or ".join(types_of(field)) or "anything", ""
         if kind == "array":
-            inner, suffix = field.get("items", {}), "[]"
-            kind = f"array of {inner.get('type', 'anything')}s"
+            inner, suffix = _as_object(field.get("items")), "[]"
+            kind = " of ".join(["array", *(f"{item}s" for item in types_of(inner))])
         shown = f"{path}{name}{suffix}"
-        yield Field(shown, str(kind), name in required, field.get("description", ""))
+        yield Field(shown, kind, name in required, field.get("description", ""))
         yield from fields(inner, f"{shown}.")
+
+
+def types_of(schema: Mapping[str, Any]) -> list[str]:
+    """Return the types that a schema allows; none if it says nothing about them."""
+    types = schema.get("type")
+    if isinstance(types, str):
+        return [types]
+    if types is None:
+        values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+        types = [JSON_TYPES[type(value)] for value in values]
+        for choice in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+            types += types_of(_as_object(choice))
+    return list(dict.fromkeys(types))
+
+
+def _as_object(schema: Any) -> Mapping[str, Any]:
+    """Return a schema; an empty one in place of `true`, of `false` and of one for each place."""
+    return schema if isinstance(schema, Mapping) else {}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from urllib.parse import urlsplit
 
 from django import template
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core.pages import wording
 
 register = template.Library()
+CODE = re.compile("`([^`]+)`")
 
 
 @register.simple_tag
@@ -36,6 +38,12 @@ def ago(at: datetime | None, empty: str = "never") -> str:
     if at is None:
         return empty
     return f"{wording.in_words(timezone.now() - at)} ago"
+
+
+@register.filter
+def marked(text: str) -> SafeString:
+    """Return a description as HTML; what stands between backticks is code."""
+    return SafeString(CODE.sub(r"<code>\1</code>", escape(text)))
 
 
 @register.filter

@@ -112,7 +112,7 @@ def test_a_page_tells_costs_as_prices_and_times_as_elsewhere(
 def test_a_request_without_a_price_shows_no_cost(admin_client):
     usage.write([ended(at=NOON)])
     (row,) = admin_client.get(RECORDS).context["cl"].result_list
-    assert admin_client.get(RECORDS).context["cl"].model_admin.cost(row) == ""
+    assert admin_client.get(RECORDS).context["cl"].model_admin.cost(row) == "-"
 
 
 @pytest.mark.parametrize("address", [RECORDS, DAYS])
