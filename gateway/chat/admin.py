@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, ClassVar, cast
 
+import orjson
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
@@ -295,11 +296,11 @@ class LoggedRequestAdmin(RequestAdmin):
 
     @admin.display(description="rules")
     def fired(self, row: LoggedRequest) -> str:
-        return ", ".join(row.rules) or "-"
+        return ", ".join(orjson.loads(row.rules)) or "-"
 
     @admin.display(description="tools")
     def offered(self, row: LoggedRequest) -> str:
-        return ", ".join(row.tools) or "-"
+        return ", ".join(orjson.loads(row.tools)) or "-"
 
     @admin.display(description="prompt")
     def sent(self, row: LoggedRequest) -> SafeString:

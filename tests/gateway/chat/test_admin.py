@@ -21,13 +21,14 @@ from gateway.chat.models import (
     UsageTotal,
 )
 from gateway.configuration.shapes import CacheSettings, Target
-from tests.gateway.chat.factories import ModelPriceFactory
+from tests.gateway.chat.factories import LoggedRequestFactory, ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import ended
 from webhooks_core.admin import base
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 20, 12, 0, 7, tzinfo=UTC)
 RECORDS, DAYS = "/admin/gateway_chat/usagerecord/", "/admin/gateway_chat/usageday/"
+LOGGED = "/admin/gateway_chat/loggedrequest/"
 
 
 def cells(page) -> list[list[str]]:
@@ -107,6 +108,22 @@ def test_a_page_tells_costs_as_prices_and_times_as_elsewhere(
     assert "1.000004<" in text
     assert "nano" not in text.lower()
     assert "2026-11-20" in text
+
+
+def test_a_logged_request_shows_its_rules_and_tools_as_names(admin_client):
+    row = LoggedRequestFactory.create(rules='["no cards"]', tools='["tide","search"]')
+    page = admin_client.get(f"{LOGGED}{row.pk}/change/").content.decode()
+    assert ">no cards<" in page
+    assert ">tide, search<" in page
+    bare = LoggedRequestFactory.create()
+    page = admin_client.get(f"{LOGGED}{bare.pk}/change/").content.decode()
+    assert ">[]<" not in page
+
+
+@pytest.mark.parametrize("name", ["modelendpoint", "modelprice"])
+def test_a_list_is_called_by_what_it_shows(admin_client, name):
+    page = admin_client.get(f"/admin/gateway_chat/{name}/").content.decode()
+    assert "<h1>Model " in page
 
 
 def test_a_request_without_a_price_shows_no_cost(admin_client):

@@ -126,7 +126,7 @@ def test_without_a_session_every_address_says_so_and_does_nothing(db):
             for response in (client.get(BASE + path), client.post(BASE + path)):
                 if response.status_code != 405:
                     assert response.status_code == 403, (cookie, path)
-                    assert "are not open in this browser" in response.content.decode()
+                    assert "is not open in this browser" in response.content.decode()
 
 
 def test_the_token_of_a_link_and_the_session_of_an_account_are_no_session(
