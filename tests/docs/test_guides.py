@@ -10,7 +10,8 @@ import pytest
 
 from gateway import configuration
 from gateway.chat.policies.rules import Rule
-from tests.docs.samples import filled, sample
+from gateway.erasure import tenant_erasure
+from tests.docs.samples import DOCS, filled, sample
 from webhooks_core.models import Delivery, Endpoint, Event
 
 # The profile of the guides is the reader's own.
@@ -42,6 +43,12 @@ def test_publishing_replaces_a_task():
 def test_a_task_of_another_queue_publishes():
     run("tasks.md", "task-publish")["close_month"]("7")
     assert Event.objects.get(owner="7").type == "summary.completed"
+
+
+def test_the_guide_names_what_is_erased_of_a_tenant():
+    guide = " ".join((DOCS / "guides/erase.md").read_text().split())
+    _, tenant, _ = re.split(r" - (?:A|An) \*\*", guide, maxsplit=2)
+    assert [name for name in tenant_erasure("acme").rows if name not in tenant] == []
 
 
 def test_the_lines_of_cron_have_five_fields_and_a_command():
