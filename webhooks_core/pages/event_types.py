@@ -15,8 +15,13 @@ from webhooks_core.profiles import EventContext, EventType, WebhookProfile
 from webhooks_core.times import iso
 
 JSON_TYPES = {
-    bool: "boolean", int: "integer", float: "number", str: "string",
-    type(None): "null", list: "array", dict: "object",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    type(None): "null",
+    list: "array",
+    dict: "object",
 }
 
 
