@@ -96,13 +96,16 @@ def test_the_catalogue_in_another_project_is_at_its_address(settings):
 
 
 def test_a_gateway_key_is_made_listed_and_revoked():
-    make, show, revoke = commands(sample("gateway.md", "sh", "keys"))
+    make, with_budget, show, revoke = commands(sample("gateway.md", "sh", "keys"))
     key = run(*make).strip()
     row = GatewayKey.objects.get()
     assert (row.tenant, row.principal, row.name) == ("acme", "ada", "build server")
     assert [row["key"] for row in json.loads(run(*show))] == [f"{key[:11]}…"]
     assert revoke[-1] == "ID…"
     assert run(*revoke[:-1], str(row.pk)) == "revoked 1\n"
+    run(*with_budget)
+    budget = GatewayKey.objects.get(principal="bob").budget_entry
+    assert (budget.counts, budget.window, budget.limit) == ("cost", "month", 50)
 
 
 def test_the_document_is_taken():
