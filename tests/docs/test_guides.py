@@ -65,6 +65,7 @@ def test_the_policies_are_declared_with_a_function_of_the_reader(tmp_path, monke
     file = tmp_path / "gateway.yaml"
     file.write_text(sample("policies.md", "yaml", "policies"))
     own = Rule.of(configuration.load(file, environ={}).policies[-1])
+    assert own.find is not None
     assert list(own.find("Dear Ada Lovelace!")) == [(5, 17)]
     del sys.modules["rules"]
 

@@ -105,6 +105,7 @@ def test_a_gateway_key_is_made_listed_and_revoked():
     assert run(*revoke[:-1], str(row.pk)) == "revoked 1\n"
     run(*with_budget)
     budget = GatewayKey.objects.get(principal="bob").budget_entry
+    assert budget is not None
     assert (budget.counts, budget.window, budget.limit) == ("cost", "month", 50)
 
 
