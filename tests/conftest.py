@@ -43,6 +43,7 @@ DATABASE_FIXTURES = frozenset({"db", "transactional_db", "live_server"})
 # that the same code is green or red on every machine.
 hypothesis.settings.register_profile(
     "untimed",
+    max_examples=50,
     deadline=None,
     derandomize=True,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],

@@ -13,7 +13,7 @@ from django.utils import timezone
 from webhooks_core import filters, ids, profiles, times, tracing
 from webhooks_core.database import limits
 from webhooks_core.database.clock import clock
-from webhooks_core.database.statements import array_literal
+from webhooks_core.database.statements import array_literal, execute, fetch
 from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
 from webhooks_core.owners import front
 from webhooks_core.profiles import EventContext, WebhookProfile
@@ -108,8 +108,7 @@ def lock_owner(*, profile: str, owner: str) -> None:
     Two of them would otherwise wait for each other, if their events come in different orders.
     """
     if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(_LOCK_OWNER, [f"webhooks_core_owner {profile} {owner}"])
+        execute(_LOCK_OWNER, f"webhooks_core_owner {profile} {owner}")
     in_order = Endpoint.objects.of(profile, owner).filter(in_order=True)
     _serialise(list(in_order.values_list("pk", flat=True)))
 
@@ -308,8 +307,7 @@ def _serialise(endpoint_ids: Sequence[int]) -> None:
     the dispatchers, which write it, until the caller's transaction ends. SQLite has one writer.
     """
     if endpoint_ids and connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(_LOCK_QUEUES, [sorted(endpoint_ids)])
+        execute(_LOCK_QUEUES, sorted(endpoint_ids))
 
 
 _LOCK_QUEUES = (
@@ -327,10 +325,8 @@ def _matching(
     until: int | None = None,
 ) -> Matching:
     """Return the endpoints that receive a type of event, with ids above `after`, up to `until`."""
-    parameters = (profile.name, owner, after, MAX_ID if until is None else until)
-    with connection.cursor() as cursor:
-        cursor.execute(_OF_OWNER, parameters)
-        rows = cursor.fetchall()
+    last = MAX_ID if until is None else until
+    rows = fetch(_OF_OWNER, profile.name, owner, after, last)
     matching = Matching([], [], {}, {})
     for pk, types, in_order, is_active, status, filter_text in rows:
         if not profile.matches(orjson.loads(types), event_type):

@@ -89,38 +89,24 @@ class TestQuota:
 @at_once
 class TestChangeOfUrl:
     @pytest.mark.spec("recording", "url actually changed")
-    def test_a_new_url_enables_a_disabled_endpoint_and_clears_its_counter(self):
-        target = EndpointFactory.create(url=URL)
-        Endpoint.objects.update(
-            status=Endpoint.Status.DISABLED, consecutive_failures=20
-        )
-        target.refresh_from_db()
-        changed = endpoints.update(target, url=OTHER)
-        assert (changed.status, changed.consecutive_failures) == (1, 0)
-
-    def test_a_change_uses_the_present_state_of_the_endpoint(self):
-        """It was disabled between the reading and the change."""
+    @pytest.mark.parametrize(
+        ("before", "url", "after"),
+        [
+            ((2, 20), OTHER, (1, 0)),  # enabled
+            ((2, 20), URL, (2, 20)),
+            ((1, 7), OTHER, (1, 7)),
+        ],
+    )
+    def test_another_url_enables_a_disabled_endpoint_as_it_is_by_now(
+        self, before, url, after
+    ):
+        """It may have been disabled between the reading and the change."""
         read_before = EndpointFactory.create(url=URL)
-        Endpoint.objects.update(
-            status=Endpoint.Status.DISABLED, consecutive_failures=20
-        )
-        changed = endpoints.update(read_before, url=OTHER)
-        assert (changed.status, changed.consecutive_failures) == (1, 0)
-
-    @pytest.mark.spec("recording", "url actually changed")
-    def test_the_same_url_enables_nothing(self):
-        target = EndpointFactory.create(url=URL)
-        Endpoint.objects.update(
-            status=Endpoint.Status.DISABLED, consecutive_failures=20
-        )
-        changed = endpoints.update(target, url=URL, event_types=["thing.lost"])
-        assert (changed.status, changed.consecutive_failures) == (2, 20)
-        assert changed.event_types == ["thing.lost"]
-
-    def test_the_url_of_an_active_endpoint_keeps_its_counter(self):
-        target = EndpointFactory.create(url=URL)
-        Endpoint.objects.update(consecutive_failures=7)
-        assert endpoints.update(target, url=OTHER).consecutive_failures == 7
+        status, count = before
+        Endpoint.objects.update(status=status, consecutive_failures=count)
+        changed = endpoints.update(read_before, url=url, event_types=["thing.lost"])
+        assert (changed.status, changed.consecutive_failures) == after
+        assert (changed.url, changed.event_types) == (url, ["thing.lost"])
 
     def test_waiting_deliveries_of_an_enabled_endpoint_are_due_at_once(self, calls):
         target = EndpointFactory.create(url=URL)

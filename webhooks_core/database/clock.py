@@ -10,6 +10,8 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from webhooks_core.database.statements import fetch
+
 OLD_AFTER_S = 10.0
 
 
@@ -28,9 +30,8 @@ class DatabaseClock:
         """Return the time, by a query."""
         if not self._is_elsewhere():
             return timezone.now()
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT clock_timestamp()")
-            at: datetime = cursor.fetchone()[0]
+        at: datetime
+        [(at,)] = fetch("SELECT clock_timestamp()")
         self._measured = at, time.monotonic()
         return at
 

@@ -7,10 +7,10 @@ on this machine.
 
 from __future__ import annotations
 
-from typing import Any
-
 import structlog
 from django.db import ProgrammingError, connection, transaction
+
+from webhooks_core.database.statements import fetch
 
 # How long a process may do nothing inside a transaction. A live one does so for milliseconds.
 IDLE_MS = 5_000
@@ -39,13 +39,13 @@ log = structlog.stdlib.get_logger(__name__)
 def limit_idle() -> None:
     """Have PostgreSQL end this transaction, and release its locks, if its process does nothing."""
     if connection.vendor == "postgresql":
-        _fetch(_LIMIT_IDLE, IDLE_MS)
+        fetch(_LIMIT_IDLE, str(IDLE_MS))
 
 
 def limit_lock_waits() -> None:
     """Have statements of this transaction fail that wait longer than LOCK_WAIT_MS for a lock."""
     if connection.vendor == "postgresql":
-        _fetch(_LIMIT_LOCK_WAIT, LOCK_WAIT_MS)
+        fetch(_LIMIT_LOCK_WAIT, str(LOCK_WAIT_MS))
 
 
 def lock_lease(lease: int) -> bool:
@@ -53,7 +53,7 @@ def lock_lease(lease: int) -> bool:
 
     For PostgreSQL only.
     """
-    return bool(_fetch(_LOCK_LEASE, IDLE_MS, _name(lease), lease))
+    return bool(fetch(_LOCK_LEASE, str(IDLE_MS), _name(lease), lease))
 
 
 def terminate(lease: int) -> None:
@@ -62,7 +62,7 @@ def terminate(lease: int) -> None:
         return
     try:
         with transaction.atomic():
-            ended = _fetch(_TERMINATE, _name(lease), f"{IDLE_MS} ms")
+            ended = fetch(_TERMINATE, _name(lease), f"{IDLE_MS} ms")
     except ProgrammingError as error:  # of a role that ours may not end
         log.warning("session not ended", lease=lease, error=str(error).strip())
         return
@@ -74,7 +74,7 @@ def client_address() -> str:
     """Return this machine's address as PostgreSQL sees it; "" on the same machine."""
     if connection.vendor != "postgresql":
         return ""
-    [(address,)] = _fetch("SELECT COALESCE(host(inet_client_addr()), '')")
+    [(address,)] = fetch("SELECT COALESCE(host(inet_client_addr()), '')")
     return str(address)
 
 
@@ -85,9 +85,3 @@ def is_lock_timeout(error: Exception) -> bool:
 
 def _name(lease: int) -> str:
     return f"webhooks_core lease {lease}"
-
-
-def _fetch(sql: str, *parameters: object) -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [str(value) for value in parameters])
-        return list(cursor.fetchall())

@@ -89,19 +89,15 @@ class Deadline:
         self._task.cancel()
 
 
-class _ThreadState(threading.local):
-    """The deadlines of the loop that a thread runs: one at a time."""
-
-    deadlines: Deadlines | None = None
-
-
-_thread = _ThreadState()
+_thread = (
+    threading.local()
+)  # the deadlines of the loop that a thread runs: one at a time
 
 
 def of_running_loop() -> Deadlines:
     """Return the deadlines of the running loop."""
     loop = asyncio.get_running_loop()
-    deadlines = _thread.deadlines
+    deadlines: Deadlines | None = getattr(_thread, "deadlines", None)
     if deadlines is None or deadlines.loop is not loop:
         deadlines = _thread.deadlines = Deadlines(loop)
     return deadlines

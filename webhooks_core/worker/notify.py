@@ -16,6 +16,7 @@ from django_q.brokers import Broker, get_broker
 from django_q.conf import Conf
 
 from webhooks_core.database.clock import clock
+from webhooks_core.database.statements import execute
 from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 
 DISPATCH = "webhooks_core.tasks.dispatch"
@@ -84,11 +85,8 @@ def notify_on_commit(
 
 def recall_on_commit(endpoint_ids: Sequence[int]) -> None:
     """Once the transaction has committed, have dispatchers drop what they have not started."""
-
-    def after_commit() -> None:  # not a partial, as above
-        recall(endpoint_ids)
-
-    transaction.on_commit(after_commit, robust=True)
+    # Not a partial, as above.
+    transaction.on_commit(lambda: recall(endpoint_ids), robust=True)
 
 
 def recall(endpoint_ids: Sequence[int]) -> None:
@@ -115,8 +113,7 @@ def _mark_due(endpoint_ids: Sequence[int], *, at: datetime | None) -> None:
     if connection.vendor != "postgresql" or connection.in_atomic_block:
         EndpointQueue.objects.mark_due(endpoint_ids, at=at or clock.in_sql())
         return
-    with connection.cursor() as cursor:
-        cursor.execute(_MARK_DUE, (at, list(endpoint_ids)))
+    execute(_MARK_DUE, at, list(endpoint_ids))
 
 
 def wake_dispatcher(*, at_work: int = 0) -> bool:

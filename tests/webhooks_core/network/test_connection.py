@@ -29,7 +29,7 @@ from webhooks_core.network.connection import (
 )
 from webhooks_core.network.errors import NotHttpError
 
-CASES = int(os.environ.get("FUZZ_EXAMPLES", "0")) or 1500
+CASES = int(os.environ.get("FUZZ_EXAMPLES", "0")) or 600
 
 
 class Wire(asyncio.Transport):

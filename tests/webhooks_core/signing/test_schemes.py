@@ -190,6 +190,8 @@ def test_an_empty_secret_fits_nothing(scheme, secret):
     assert not scheme.fits(secret, str(NOW), BODY, scheme.parse(headers).digests)
     with pytest.raises(SignatureError, match="the secret is empty"):
         scheme.verify(secret, headers, body=BODY, now=NOW)
+    with pytest.raises(ValueError, match=r"is empty|does not start with whsec_"):
+        standard_key(secret)
 
 
 @pytest.mark.parametrize("now", [NOW, NOW + 300, NOW - 300, NOW + 299.9])
