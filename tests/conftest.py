@@ -230,7 +230,7 @@ PLAIN = WebhookProfile(
 @pytest.fixture
 def plain(monkeypatch) -> WebhookProfile:
     """A product of its own, so that the engine is tested without any other."""
-    monkeypatch.setitem(profiles._profiles, "plain", PLAIN)
+    monkeypatch.setitem(profiles.PROFILES, "plain", PLAIN)
     return PLAIN
 
 
@@ -240,7 +240,7 @@ def use_profile(monkeypatch, plain):
 
     def change(**fields: Any) -> WebhookProfile:
         changed: WebhookProfile = replace(plain, **fields)
-        monkeypatch.setitem(profiles._profiles, "plain", changed)
+        monkeypatch.setitem(profiles.PROFILES, "plain", changed)
         return changed
 
     return change

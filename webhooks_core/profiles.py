@@ -196,23 +196,24 @@ class WebhookProfile:
         return {**self.headers(context), **signed.named(self.header_prefix)}
 
 
-_profiles: dict[str, WebhookProfile] = {}
+# By name; each product registers its own.
+PROFILES: dict[str, WebhookProfile] = {}
 
 
 def register(profile: WebhookProfile) -> None:
     """Register a product's profile; called from its AppConfig.ready."""
-    _profiles[profile.name] = profile
+    PROFILES[profile.name] = profile
 
 
 def get(name: str) -> WebhookProfile:
     """Return a registered profile. Raises KeyError."""
-    return _profiles[name]
+    return PROFILES[name]
 
 
 def find(name: str) -> WebhookProfile | None:
     """Return a registered profile; None if its product is not installed."""
-    return _profiles.get(name)
+    return PROFILES.get(name)
 
 
 def registered() -> Sequence[WebhookProfile]:
-    return tuple(_profiles.values())
+    return tuple(PROFILES.values())

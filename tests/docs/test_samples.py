@@ -201,7 +201,7 @@ def test_the_error_is_the_one_that_is_answered():
 def test_a_notice_is_handed_on_as_the_page_shows(monkeypatch):
     queued: list[tuple[str, ...]] = []
     monkeypatch.setattr("django_q.tasks.async_task", lambda *task: queued.append(task))
-    monkeypatch.setattr(profiles, "_profiles", dict(profiles._profiles))
+    monkeypatch.setattr(profiles, "PROFILES", dict(profiles.PROFILES))
     profile = profiles.get(PROFILE)
     options = {
         column.name: getattr(profile, column.name) for column in fields(WebhookProfile)

@@ -37,6 +37,7 @@ def rig(folder: Path) -> None:
     """Wrap the code at each point; needs a set-up Django."""
     from webhooks_core.dispatch import results
     from webhooks_core.dispatch.claims import OpenClaims
+    from webhooks_core.dispatch.sql import deliveries
     from webhooks_core.owners import replay_jobs
 
     def halt(point: str) -> None:
@@ -60,8 +61,8 @@ def rig(folder: Path) -> None:
         setattr(owner, name, wrapped)
 
     # Inside the transactions, after their last UPDATE and INSERT.
-    halt_after(OpenClaims, "_claim_rows", BEFORE_CLAIM)
-    halt_after(results, "_insert_attempts", WRITING)
+    halt_after(deliveries, "claim", BEFORE_CLAIM)
+    halt_after(deliveries, "insert_attempts", WRITING)
     halt_after(OpenClaims, "claim_due", CLAIMED)
     halt_after(replay_jobs, "_queue", QUEUEING)
     halt_after(replay_jobs, "_continue", QUEUED)

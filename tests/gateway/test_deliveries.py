@@ -32,7 +32,7 @@ def use_profile(monkeypatch):
 
     def change(**fields) -> None:
         changed = replace(profiles.get("gateway"), **fields)
-        monkeypatch.setitem(profiles._profiles, "gateway", changed)
+        monkeypatch.setitem(profiles.PROFILES, "gateway", changed)
 
     return change
 

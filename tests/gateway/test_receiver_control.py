@@ -29,7 +29,7 @@ ONCE = "which forbids a repetition"
 @pytest.fixture
 def obeying(monkeypatch) -> None:
     changed = replace(profiles.get("gateway"), receiver_control=True)
-    monkeypatch.setitem(profiles._profiles, "gateway", changed)
+    monkeypatch.setitem(profiles.PROFILES, "gateway", changed)
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ def test_in_production_this_machine_is_refused(product, mine, monkeypatch):
         "gateway": lambda: url_policy(**where),
     }[product.name]()
     profile = replace(profiles.get(product.name), url_policy=policy)
-    monkeypatch.setitem(profiles._profiles, product.name, profile)
+    monkeypatch.setitem(profiles.PROFILES, product.name, profile)
     for url in (
         "http://localhost:9/",
         "https://127.0.0.1/",

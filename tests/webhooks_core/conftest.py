@@ -28,7 +28,7 @@ def commits_at_once(monkeypatch, db) -> None:
 def shop(monkeypatch, plain) -> WebhookProfile:
     """A product of another project; its header prefix is made of its name."""
     profile: WebhookProfile = replace(plain, name="shop", header_prefix="")
-    monkeypatch.setitem(profiles._profiles, "shop", profile)
+    monkeypatch.setitem(profiles.PROFILES, "shop", profile)
     return profile
 
 

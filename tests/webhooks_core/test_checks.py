@@ -16,7 +16,7 @@ TASKS = {"name": "own", "timeout": 90, "retry": 120}
 
 @pytest.fixture(autouse=True)
 def sound(settings, monkeypatch):
-    monkeypatch.setattr(profiles, "_profiles", {"plain": PLAIN})
+    monkeypatch.setattr(profiles, "PROFILES", {"plain": PLAIN})
     settings.WEBHOOK_SECRET_KEYS = [KEY]
     settings.WEBHOOK_ALLOWED_TARGETS = ["10.1.0.0/16", "fd00::/8"]
     settings.Q_CLUSTER = TASKS

@@ -95,7 +95,7 @@ def test_a_product_of_another_project_is_described_too(plain):
     try:
         webhooks = openapi.add_webhooks({})["webhooks"]
     finally:
-        profiles._profiles.pop("twin")
+        profiles.PROFILES.pop("twin")
     assert webhooks["thing.made"]["post"]["tags"] == ["Plain webhooks"]
     headers, _ = described(webhooks["twin.thing.made"])
     assert "X-Twin-Signature" in headers

@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 POINTS: dict[str, tuple[object, str]] = {
     "a queue is leased": (LeasedQueues, "lease_due"),
     "deliveries are claimed": (deliveries, "claim"),
-    "results are recorded": (results, "_insert_attempts"),
+    "results are recorded": (deliveries, "insert_attempts"),
     "queues are released": (LeasedQueues, "release"),
     "the lease is renewed": (leases, "renew"),
     "the slot is released": (leases, "release_slot"),
@@ -126,15 +126,15 @@ def test_nothing_is_lost_and_nothing_counted_twice_when(outage_at, point, kept):
 
 def test_results_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
     monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
-    real, failures = results._insert_attempts, [True] * 20
+    real, failures = deliveries.insert_attempts, [True] * 20
 
-    def record(lease, recorded):
+    def insert_attempts(rows):
         if failures:
             failures.pop()
             raise OperationalError
-        real(lease, recorded)
+        real(rows)
 
-    monkeypatch.setattr(results, "_insert_attempts", record)
+    monkeypatch.setattr(deliveries, "insert_attempts", insert_attempts)
     with receiver(204) as server:
         EndpointFactory.create(url=server.url)
         publish_events(3)
@@ -173,14 +173,14 @@ def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_dispatch
     monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
     monkeypatch.setattr(engine, "DATABASE_RETRY_S", 0.05)
 
-    def away(lease, recorded):
+    def away(rows):
         raise OperationalError
 
     with receiver(204) as server:
         EndpointFactory.create(url=server.url)
         publish_event()
         with monkeypatch.context() as patch:
-            patch.setattr(results, "_insert_attempts", away)
+            patch.setattr(deliveries, "insert_attempts", away)
             patch.setattr(
                 leases, "release", lambda *_, **__: None
             )  # the worker is killed

@@ -21,7 +21,7 @@ from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints
-from webhooks_core.dispatch import claims, results
+from webhooks_core.dispatch import claims
 from webhooks_core.dispatch.sql import deliveries
 from webhooks_core.models import (
     Attempt,
@@ -44,7 +44,7 @@ class TestUnwritableRow:
     def test_a_result_that_cannot_be_written_is_written_without_its_text(
         self, monkeypatch
     ):
-        self.poison(monkeypatch, lambda result: bool(result.body))
+        self.poison(monkeypatch, lambda row: bool(row.response_body))
         with receiver(200) as server, receiver(200) as talking:
             talking.answer = b"bad"
             EndpointFactory.create(url=server.url)
@@ -57,7 +57,7 @@ class TestUnwritableRow:
     def test_a_delivery_whose_result_cannot_be_written_fails_and_the_others_are_not_affected(
         self, monkeypatch
     ):
-        self.poison(monkeypatch, lambda result: result.status_code == 500)
+        self.poison(monkeypatch, lambda row: row.status_code == 500)
         with receiver(204) as server, receiver(500) as bad:
             EndpointFactory.create(url=server.url)
             failing = EndpointFactory.create(url=bad.url)
@@ -72,14 +72,14 @@ class TestUnwritableRow:
         assert not EndpointQueue.objects.exclude(leased_by=None).exists()
 
     def poison(self, monkeypatch, is_bad) -> None:
-        real = results._insert_attempts
+        real = deliveries.insert_attempts
 
-        def record(lease, recorded):
-            if any(is_bad(entry.result) for entry in recorded):
+        def insert_attempts(rows):
+            if any(map(is_bad, rows)):
                 raise DataError("bad row")
-            real(lease, recorded)
+            real(rows)
 
-        monkeypatch.setattr(results, "_insert_attempts", record)
+        monkeypatch.setattr(deliveries, "insert_attempts", insert_attempts)
 
     def test_an_endpoint_whose_claim_fails_delays_no_other(self, monkeypatch):
         real, asked = deliveries.due_deliveries, []

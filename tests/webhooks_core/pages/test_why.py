@@ -65,7 +65,7 @@ def every_kind(ada: Person, url: str) -> Event:
 
 def test_many_endpoints_cost_no_more_queries(ada, monkeypatch):
     roomy = replace(profiles.get("recording"), quota=20)
-    monkeypatch.setitem(profiles._profiles, "recording", roomy)
+    monkeypatch.setitem(profiles.PROFILES, "recording", roomy)
     with receiver(204) as server:
         event = every_kind(ada, server.url)
         few = queries_of(ada.browser, f"{BASE}/why?event_id={event.public_id}")

@@ -104,7 +104,7 @@ def test_a_budget_of_several_tenants_is_reported_to_none_of_them():
 
 def test_a_failure_to_publish_leaves_the_share_for_the_next_report(monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(profiles, "_profiles", {})
+        patch.setattr(profiles, "PROFILES", {})
         with pytest.raises(LookupError):
             use(5)
     assert BudgetCounter.objects.get().reported == 0
