@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
+import time_machine
 from django.db import transaction
+from django.utils import timezone
 
 from webhooks_core import profiles
 from webhooks_core.profiles import WebhookProfile
@@ -22,6 +24,13 @@ def commits_at_once(monkeypatch, db) -> None:
         hook()
 
     monkeypatch.setattr(transaction, "on_commit", run)
+
+
+@pytest.fixture
+def clock() -> Iterator[time_machine.Traveller]:
+    """A clock that stands still until the test moves it."""
+    with time_machine.travel(timezone.now(), tick=False) as traveller:
+        yield traveller
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from webhooks_core.models import (
 from webhooks_core.upkeep import retention
 from webhooks_core.upkeep.sweep import SweepReport, sweep, sweep_if_due
 
-pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
+pytestmark = pytest.mark.usefixtures("plain", "commits_at_once", "clock")
 
 URL = "http://127.0.0.1:9/hook"
 

@@ -18,7 +18,7 @@ from webhooks_core.dispatch import leases
 from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 from webhooks_core.worker import notify
 
-pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
+pytestmark = pytest.mark.usefixtures("plain", "commits_at_once", "clock")
 
 URL = "http://127.0.0.1:9/hook"
 
