@@ -111,7 +111,7 @@ def test_a_static_subscription_shows_as_read_only(acme, globex, use):
 
 def test_static_subscriptions_take_no_room_from_the_quota(acme, use, monkeypatch):
     limited = replace(profiles.get("gateway"), quota=2)
-    monkeypatch.setitem(profiles._profiles, "gateway", limited)
+    monkeypatch.setitem(profiles.PROFILES, "gateway", limited)
     use(*(declared(f"{URL}/{n}") for n in range(3)))
     for _ in range(2):
         acme.create()
