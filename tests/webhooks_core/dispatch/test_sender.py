@@ -86,6 +86,14 @@ def test_requests_that_wait_behind_a_time_out_are_released():
     assert len(server.requests) <= 1
 
 
+def test_a_request_that_has_waited_too_long_is_released(monkeypatch):
+    monkeypatch.setattr(module, "STALE_AFTER_S", -1)
+    with receiver(204) as server, Sender() as sender:
+        sender.submit([request(1, server.url)])
+        [result] = collect(sender, 1)
+    assert (result.outcome, result.error, server.requests) == (None, "", [])
+
+
 def test_only_requests_that_have_not_started_are_released():
     with receiver(204, is_open=False) as server, Sender() as sender:
         sender.submit([request(n, server.url, limit=1) for n in range(4)])

@@ -217,7 +217,7 @@ def test_other_accounts_and_clients_have_subscriptions_of_their_own(events, stra
 def test_the_quota_is_the_accounts(events, settings, monkeypatch):
     most = settings.MCP_EVENTS_SUBSCRIPTIONS = 3
     smaller = replace(profiles.get(EVENTS_PROFILE), quota=most)
-    monkeypatch.setitem(profiles._profiles, EVENTS_PROFILE, smaller)
+    monkeypatch.setitem(profiles.PROFILES, EVENTS_PROFILE, smaller)
     with callback() as server:
         for number in range(most):
             arguments = {"min_duration_ms": number}
