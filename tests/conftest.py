@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import random
@@ -22,7 +23,7 @@ from django.db import connection
 from django.test import TransactionTestCase
 
 from tests import database, running
-from tests.running import environment, migrate, until
+from tests.running import environment, migrate
 from tests.spec.matrix import is_slow
 from webhooks_core import profiles
 from webhooks_core.database.clock import DatabaseClock
@@ -283,16 +284,15 @@ def migrated_file(tmp_path_factory) -> Path:
     folder: Path = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
-    file, unfinished = folder / "migrated.sqlite3", folder / "migrating" / "db.sqlite3"
-    try:
-        unfinished.parent.mkdir()
-    except FileExistsError:
-        until(file.exists, "another worker's migrated file")
-        return file
-    migrate(environment(DATABASE_URL=f"sqlite:///{unfinished}"))
-    with closing(sqlite3.connect(unfinished)) as connection:
-        connection.execute("pragma wal_checkpoint(truncate)")
-    return unfinished.rename(file)
+    file, unfinished = folder / "migrated.sqlite3", folder / "migrating.sqlite3"
+    with (folder / "migrating.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            migrate(environment(DATABASE_URL=f"sqlite:///{unfinished}"))
+            with closing(sqlite3.connect(unfinished)) as connection:
+                connection.execute("pragma wal_checkpoint(truncate)")
+            unfinished.rename(file)
+    return file
 
 
 @pytest.fixture
