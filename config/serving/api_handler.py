@@ -26,7 +26,7 @@ FOR_PAGES = frozenset(
 
 class APIHandler(WSGIHandler):
     def load_middleware(self, is_async: bool = False) -> None:
-        """Load the middleware of the settings but that of pages; the settings stay as they are."""
+        """Load the middleware of the settings but that of pages (docs/adr/0072)."""
         configured = settings.MIDDLEWARE
         settings.MIDDLEWARE = [name for name in configured if name not in FOR_PAGES]
         try:
