@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.connections import has_read
 from tests.loops import Loop
 
 
@@ -190,7 +191,9 @@ def raw(*parts: bytes) -> Script:
     async def script(request: Received) -> None:
         for part in parts:
             request.writer.write(part)
-            await asyncio.sleep(0.02)
+            connection = request.writer.get_extra_info("socket")
+            while not has_read(connection):  # noqa: ASYNC110 - the kernel tells nobody
+                await asyncio.sleep(0.002)
         request.writer.close()
 
     return script

@@ -5,15 +5,14 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from tests.connections import has_read
 from tests.running import PATIENCE_S, until
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.network.addresses import AllowedNetworks
@@ -111,6 +110,7 @@ def answering(*parts: bytes, then: str = "close") -> Behaviour:
         for part in parts:
             connection.sendall(part)
         if then == "reset":
+            # A reset throws away what waits in the other end's kernel.
             until(lambda: has_read(connection), "the client to read")
             reset(connection)
         elif then == "wait":
@@ -134,22 +134,6 @@ def pouring(start: bytes, part: bytes, *, pause: float = 0) -> Behaviour:
 
 def dripping(start: bytes, part: bytes) -> Behaviour:
     return pouring(start, part, pause=0.03)
-
-
-def has_read(connection: socket.socket) -> bool:
-    """Return True if the other end of a connection on this machine has read what it received.
-
-    A reset throws away what waits in its kernel.
-    """
-    ends = [connection.getpeername(), connection.getsockname()]
-    name = " ".join(
-        f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}"
-        for host, port in ends
-    )
-    for line in Path("/proc/net/tcp").read_text().splitlines():
-        if name in line:
-            return line.split()[4].endswith(":00000000")
-    return True
 
 
 def resets_at_once(connection: socket.socket, _: Hostile) -> None:
