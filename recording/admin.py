@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from recording.accounts import locks
+from recording.accounts import locks, personal_tokens
 from recording.library import files, importing
 from recording.models import PersonalToken, Recording, SecurityEvent
 from recording.models.tokens import PersonalTokenQuerySet
@@ -163,11 +163,10 @@ class PersonalTokenAdmin(CappedAdmin[PersonalToken]):
 
     @admin.action(description="Revoke selected tokens", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: PersonalTokenQuerySet) -> None:
-        live = list(queryset.filter(revoked_at=None))
-        revoked = queryset.revoke(timezone.now())
-        for token in live:
+        revoked = personal_tokens.revoke(queryset)
+        for token in revoked:
             self.log_change(request, token, "Revoked.")
-        self.message_user(request, f"Revoked {revoked}.")
+        self.message_user(request, f"Revoked {len(revoked)}.")
 
 
 @admin.register(SecurityEvent)

@@ -1,4 +1,4 @@
-"""Personal API tokens: create, authenticate, prune."""
+"""Personal API tokens: create, authenticate, revoke, prune."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth.models import AbstractUser
+from django.db import transaction
 from django.utils import timezone
 
-from recording.accounts import locks
+from recording.accounts import locks, security_log
 from recording.accounts.token_lookup import TokenLookup
 from recording.models import PersonalToken
+from recording.models.tokens import PersonalTokenQuerySet
 from webhooks_core.web import bearer
 
 PREFIX = "rec_pat_"
@@ -75,6 +77,18 @@ def authenticate(token: str) -> AbstractUser | None:
         return None
     row.use(now)
     return user
+
+
+def revoke(rows: PersonalTokenQuerySet) -> list[PersonalToken]:
+    """Revoke tokens for an operator, and record it for their users; return those that were live."""
+    with transaction.atomic():
+        live = rows.filter(revoked_at=None).select_related("user")
+        revoked = list(live.select_for_update(of=("self",)))
+        rows.revoke(timezone.now())
+        for token in revoked:
+            kind = security_log.Kind.TOKEN_REVOKED
+            security_log.record(kind, token.user, subject=token.display_prefix)
+    return revoked
 
 
 def prune(*, days: int = 0) -> int:

@@ -6,10 +6,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import transaction
-from django.utils import timezone
 
-from recording.accounts import security_log
+from recording.accounts import personal_tokens
 from recording.management.accounts import user_named
 from recording.models import PersonalToken
 from webhooks_core.management.bearer_tokens import with_ids
@@ -37,15 +35,10 @@ class Command(BaseCommand):
         is_all = options["all"]
         if bool(ids) == is_all or is_all != (user is not None):
             raise CommandError("give either the ids of tokens or --user USER --all")
-        with transaction.atomic():
-            if user is None:
-                rows = with_ids(PersonalToken.objects.all(), ids, noun="token")
-            else:
-                rows = PersonalToken.objects.filter(user=user_named(user).pk)
-            live = list(rows.filter(revoked_at=None).select_related("user"))
-            revoked = rows.revoke(timezone.now())
-            kind = security_log.Kind.TOKEN_REVOKED
-            for token in live:
-                security_log.record(kind, token.user, subject=token.display_prefix)
+        if user is None:
+            rows = with_ids(PersonalToken.objects.all(), ids, noun="token")
+        else:
+            rows = PersonalToken.objects.filter(user=user_named(user).pk)
+        revoked = len(personal_tokens.revoke(rows))
         data, text = {"revoked": revoked}, f"revoked {revoked}"
         self.stdout.write(format_output(data, text, as_json=options["json"]))
