@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand
 from benchmarks import node, results
 from benchmarks.chat import load, peers
 from benchmarks.chat.load import Server, Taken
+from benchmarks.chat.variations import OURS, Variation
 from webhooks_core.management.argument_types import integer_between, seconds
 
 REQUEST_CLIENTS = (16, 64)
@@ -81,7 +82,7 @@ class Command(BaseCommand):
     ) -> None:
         self.seconds, self.rounds = seconds, rounds
         left_out: dict[str, str] = {}
-        variations = peers.Variation.wanted(processes, controls)
+        variations = Variation.wanted(processes, controls)
         with (
             tempfile.TemporaryDirectory(prefix="bench-chat-") as folder,
             peers.all_servers(Path(folder), only, left_out, variations) as servers,
@@ -119,9 +120,7 @@ class Command(BaseCommand):
             if server.streams
         }
         self._print(f"{held} slow streams open", streams)
-        straight = {
-            name: rows[name] for name in ("straight", peers.OURS) if name in rows
-        }
+        straight = {name: rows[name] for name in ("straight", OURS) if name in rows}
         theirs = {name: row for name, row in rows.items() if name != "straight"}
         return {"peers": theirs, "limits": straight, "streams": streams}
 
@@ -174,9 +173,9 @@ def _multiples(rows: Rows, column: str, turns: list[Turn]) -> None:
     """Give each row Signpost's rate as a multiple of its own: within a round, the median of all."""
     for name in turns[0]:
         multiples = [
-            turn[peers.OURS].per_second / turn[name].per_second
+            turn[OURS].per_second / turn[name].per_second
             for turn in turns
-            if peers.OURS in turn and turn[name].per_second
+            if OURS in turn and turn[name].per_second
         ]
         if multiples and name != "straight":
             rows[name][column] = median(multiples)

@@ -17,20 +17,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import requests
 from django.conf import settings
 
 from benchmarks.chat.load import Server
+from benchmarks.chat.variations import OURS, Variation
 from benchmarks.deliveries.environments import free_port, slug_of
 from benchmarks.deliveries.process_tree import descendants
 from benchmarks.results import PEERS
 
 OWN_KIND = "bench-own"
 START_S = 90.0
-# The name of the gateway that is measured.
-OURS = "signpost"
 CHAT = "/v1/chat/completions"
 KEY = f"sk-{secrets.token_hex(32)}"
 BEARER = {"Authorization": f"Bearer {KEY}"}
@@ -86,43 +85,6 @@ def mock(folder: Path) -> Iterator[Server]:
     command = [sys.executable, "-m", "benchmarks.chat.mock", str(port)]
     with process(command, port, log=folder / "mock.log") as pid:
         yield Server("straight", port, CHAT, {}, (pid,))
-
-
-class Variation(NamedTuple):
-    """What Signpost is measured with besides a key and usage: processes, entries of its file."""
-
-    name: str = OURS
-    processes: int = 1
-    entries: Mapping[str, Any] = {}
-
-    @classmethod
-    def wanted(cls, processes: int, controls: bool) -> list[Variation]:
-        """Return those that are measured beside Signpost as it comes."""
-        found = []
-        if processes > 1:
-            found.append(cls(f"{OURS}, {processes} processes", processes))
-        if controls:
-            found.append(cls(f"{OURS}, a budget", entries=BUDGET))
-            everything = BUDGET | RULES | {"request_log": {"models": ["bench"]}}
-            found.append(cls(f"{OURS}, budget, rules, log", entries=everything))
-        return found
-
-
-BUDGET = {
-    "budgets": [
-        {"name": "all", "counts": "tokens", "window": "day", "limit": 1e9}
-        | {"per": ["tenant"]}
-    ]
-}
-RULES = {
-    "policies": [
-        {"name": "cards", "action": "deny", "on": "both", "pattern": "card"},
-        {"name": "keys", "action": "deny", "on": "both", "pattern": "api_key"},
-        {"name": "mail", "action": "mask", "on": "both", "pattern": "email"},
-        {"name": "falcon", "action": "deny", "on": "both", "words": ["falcon-9"]},
-        {"name": "id", "action": "mask", "on": "both", "regex": r"\bcust-[0-9]{6}\b"},
-    ]
-}
 
 
 @contextmanager
