@@ -31,8 +31,13 @@ class Variation(NamedTuple):
 
 BUDGET = {
     "budgets": [
-        {"name": "all", "counts": "tokens", "window": "day", "limit": 1e9}
-        | {"per": ["tenant"]}
+        {
+            "name": "all",
+            "counts": "tokens",
+            "window": "day",
+            "limit": 1e9,
+            "per": ["tenant"],
+        }
     ]
 }
 RULES = {

@@ -108,8 +108,8 @@ class Connection(asyncio.Protocol):
         notes.last[kind] = time.monotonic()
 
     def _tell(self) -> None:
-        told = notes.counts() if self._kind == "counts" else notes.stats()
-        body = json.dumps(told).encode()
+        figures = notes.counts() if self._kind == "counts" else notes.stats()
+        body = json.dumps(figures).encode()
         if self._kind == "reset":
             notes.__init__()  # type: ignore[misc] # all of it, in place
         head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"

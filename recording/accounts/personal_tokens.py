@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from django.contrib.auth.models import AbstractUser
 from django.db import transaction
+from django.http import HttpRequest
 from django.utils import timezone
 
 from recording.accounts import locks, security_log
@@ -79,15 +80,21 @@ def authenticate(token: str) -> AbstractUser | None:
     return user
 
 
-def revoke(rows: PersonalTokenQuerySet) -> list[PersonalToken]:
-    """Revoke tokens for an operator, and record it for their users; return those that were live."""
+def revoke(
+    rows: PersonalTokenQuerySet, request: HttpRequest | None = None
+) -> list[PersonalToken]:
+    """Revoke tokens, and record it for their users; return those that were live.
+
+    `request` is that of the user; there is none if an operator revokes them.
+    """
     with transaction.atomic():
         live = rows.filter(revoked_at=None).select_related("user")
         revoked = list(live.select_for_update(of=("self",)))
         rows.revoke(timezone.now())
         for token in revoked:
             kind = security_log.Kind.TOKEN_REVOKED
-            security_log.record(kind, token.user, subject=token.display_prefix)
+            prefix = token.display_prefix
+            security_log.record(kind, token.user, request=request, subject=prefix)
     return revoked
 
 

@@ -33,7 +33,7 @@ def of_tenant(path: str, bodies: Bodies = MappingProxyType({})) -> Route:
     return Route(path, TENANTS, bodies, readers=frozenset({"gateway key", "headers"}))
 
 
-# For an address that nobody's body changes.
+# For addresses at which no body changes the response.
 RIGHT = as_json(right={"url": URL})
 RECORDING_FIELDS = as_json(
     empty={},

@@ -89,9 +89,8 @@ class Deadline:
         self._task.cancel()
 
 
-_thread = (
-    threading.local()
-)  # the deadlines of the loop that a thread runs: one at a time
+# The deadlines of the loop that a thread runs: one at a time.
+_thread = threading.local()
 
 
 def of_running_loop() -> Deadlines:

@@ -64,10 +64,8 @@ def revoke(request: HttpRequest) -> HttpResponse:
     """Revoke one of the account's own tokens; 404 for any other."""
     pk = row_id(request.POST.get("token", ""))
     rows = PersonalToken.objects.filter(user=request.user.pk, pk=pk)
-    if (token := rows.first()) is None:
+    if not rows.exists():
         raise Http404
-    if rows.revoke(timezone.now()):
-        prefix = token.display_prefix
-        security_log.record_own(security_log.Kind.TOKEN_REVOKED, request, prefix)
+    if personal_tokens.revoke(rows, request):
         messages.success(request, "The token was revoked.")
     return redirect("account-tokens")
