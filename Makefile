@@ -70,7 +70,7 @@ dist: | $(VENV)/bin/python ## Build packages, bill of materials and licence list
 	@scripts/dist $(PY)
 
 bench-test: $(VENV)/dev.stamp ## Run the tests of the benchmarks
-	@$(PY) -m pytest benchmarks/tests
+	@$(PY) -m pytest -n auto benchmarks/tests
 
 # `make bench-deliveries ARGS=--quick`, for example.
 bench-auth bench-budgets bench-catalog bench-chat bench-deliveries bench-hostile bench-mcp bench-recordings bench-scale bench-search: $(VENV)/dev.stamp ## Run one benchmark

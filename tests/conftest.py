@@ -138,13 +138,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Start a worker per processor, and two more, for many tests wait.
+    """Start a worker per processor, and one more, for many tests wait; slow ones wait longer.
 
     What names only files runs in this process.
     """
     if all(".py" in argument for argument in config.args):
         return 0
-    return (os.cpu_count() or 1) + 2
+    waiting = 1 if config.option.markexpr == "not slow" else 2
+    return (os.cpu_count() or 1) + waiting
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -310,8 +310,12 @@ def lacking(monkeypatch):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("plain")
 class TestLocalFailures:
+    @pytest.fixture
+    def short_pause(self, monkeypatch):
+        monkeypatch.setattr(results, "SECOND", timedelta(milliseconds=20))
+
     @pytest.mark.parametrize("number", LACKS)
-    def test_the_attempt_is_released_and_made_later(self, lacking, number):
+    def test_the_attempt_is_released_and_made_later(self, lacking, number, short_pause):
         lacking(number, 1)
         with receiver(204) as server:
             EndpointFactory.create(url=server.url)
@@ -344,7 +348,7 @@ class TestLocalFailures:
         assert Endpoint.objects.get().consecutive_failures == 0
 
     def test_an_address_that_can_never_be_used_is_a_failure_in_the_end(
-        self, lacking, monkeypatch
+        self, lacking, monkeypatch, short_pause
     ):
         monkeypatch.setattr(results, "MAX_LOCAL_FAILURES", 1)
         lacking(errno.EADDRNOTAVAIL, float("inf"))
