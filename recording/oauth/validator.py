@@ -157,18 +157,23 @@ def _is_code(request: Any) -> bool:
     return bool(request.grant_type == "authorization_code")
 
 
+def _granted(request: Any) -> list[str]:
+    """Return the resources of the code or refresh token; an empty list for any."""
+    source = request.grant if _is_code(request) else request.refresh_token_instance
+    granted: list[str] = source.resource
+    return granted
+
+
 def _resources(request: Any) -> list[str]:
-    """Return the resources of the new token: the requested ones, or else the granted ones.
+    """Return the resources of the access token: the requested ones, or else the granted ones.
 
     Raises InvalidTargetError when a requested one was not granted.
     """
-    source = request.grant if _is_code(request) else request.refresh_token_instance
-    granted: list[str] = source.resource
-    requested: list[str] = request.resource
+    granted, requested = _granted(request), request.resource
     named = {resources.canonical(each) for each in requested}
     if granted and not named <= {resources.canonical(each) for each in granted}:
         raise InvalidTargetError("The resource was not part of the authorization.")
-    return requested or granted
+    return list(requested or granted)
 
 
 def _consume_code(request: Any) -> uuid.UUID | None:
@@ -192,15 +197,17 @@ def _consume_refresh_token(request: Any) -> uuid.UUID | None:
 def _store_pair(
     token: dict[str, Any], request: Any, *, user: Any, family: uuid.UUID
 ) -> None:
-    fields = {
-        "user": user,
-        "application": request.client,
-        "resource": request.resource,
-    }
+    fields = {"user": user, "application": request.client}
     expires = timezone.now() + timedelta(seconds=token["expires_in"])
-    access = AccessToken(scope=token["scope"], expires=expires, **fields)
+    access = AccessToken(
+        scope=token["scope"], expires=expires, resource=request.resource, **fields
+    )
     set_token_value(access, token["access_token"])
     access.save()
-    refresh = RefreshToken(access_token=access, token_family=family, **fields)
+    # An access token for a part leaves the whole grant to the next one (RFC 8707 section 2.2).
+    resource = _granted(request) or request.resource
+    refresh = RefreshToken(
+        access_token=access, token_family=family, resource=resource, **fields
+    )
     set_token_value(refresh, token["refresh_token"])
     refresh.save()

@@ -7,7 +7,7 @@ from django.test import Client
 from oauth2_provider.models import AccessToken
 
 from recording.oauth import access, resources
-from tests.recording.oauth.flows import FORM, ISSUER, REDIRECT, refusal
+from tests.recording.oauth.flows import FORM, ISSUER, REDIRECT, query_of, refusal
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,26 @@ def test_a_token_request_cannot_widen_the_resource(app):
     code = app.code(resource=f"{ISSUER}/v1/webhooks")
     assert refusal(app.exchange(code, {"resource": ISSUER})) == "invalid_target"
     assert app.exchange(code).status_code == 200
+
+
+def test_a_token_for_a_part_of_the_grant_leaves_the_rest_to_the_next(app):
+    mcp, api = f"{ISSUER}/mcp", f"{ISSUER}/v1"
+    address = app.address() + f"&resource={mcp}&resource={api}"
+    location = app.visitor.post(address, {"allow": "yes"})["Location"]
+    first = app.exchange(query_of(location)["code"], {"resource": mcp}).json()
+    second = app.refresh(first["refresh_token"], resource=api)
+    assert second.status_code == 200, second.content
+    third = app.refresh(second.json()["refresh_token"])
+    tokens = AccessToken.objects.order_by("pk").values_list("resource", flat=True)
+    assert list(tokens) == [[mcp], [api], [mcp, api]]
+    again = app.refresh(third.json()["refresh_token"], resource=ISSUER)
+    assert refusal(again) == "invalid_target"
+
+
+def test_a_token_request_names_the_resource_of_a_grant_without_one(app):
+    tokens = app.exchange(app.code(), {"resource": f"{ISSUER}/mcp"}).json()
+    app.refresh(tokens["refresh_token"])
+    assert AccessToken.objects.latest("pk").resource == [f"{ISSUER}/mcp"]
 
 
 def test_a_token_for_another_resource_authenticates_nobody(app, settings):
