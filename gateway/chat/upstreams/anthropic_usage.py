@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from gateway.chat.core import usage_tokens
-from gateway.chat.core.json_parts import mapping, member
+from gateway.chat.core.json_parts import mapping, member, objects
 
 WRITTEN, CACHED = "cache_creation_input_tokens", "cache_read_input_tokens"
 COUNTS = ("input_tokens", "output_tokens", WRITTEN, CACHED)
@@ -16,10 +17,11 @@ THINKING = "thinking_tokens"
 class MessageUsage:
     """The usage of one message, which a stream reports in parts."""
 
-    __slots__ = ("_counts",)
+    __slots__ = ("_compacted", "_counts")
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
+        self._compacted: Counter[str] = Counter()
 
     def begin(self, counts: Any) -> None:
         """Note the usage of a message that has only begun: its output does not count."""
@@ -30,6 +32,7 @@ class MessageUsage:
         """Keep the larger numbers: they are cumulative, and some servers end with zeros."""
         for name, number in _counts(counts).items():
             self._counts[name] = max(self._counts.get(name, 0), number)
+        self._compacted |= _compacted(counts)
 
     def as_openai(self) -> dict[str, Any]:
         """Return OpenAI's usage; the API counts cached input apart, OpenAI within the prompt.
@@ -37,10 +40,11 @@ class MessageUsage:
         What the API does not say is left out, so that it is estimated.
         """
         counts = self._counts
-        fresh, completion_tokens, written, cached, hour = (
-            counts.get(name, 0) for name in (*COUNTS, HOUR)
+        fresh, completion_tokens, written, cached, hour, thinking = (
+            counts.get(name, 0) + self._compacted[name]
+            for name in (*COUNTS, HOUR, THINKING)
         )
-        prompt, thinking = fresh + written + cached, counts.get(THINKING, 0)
+        prompt = fresh + written + cached
         details = {"completion_tokens_details": {"reasoning_tokens": thinking}}
         return {
             "prompt_tokens": prompt,
@@ -69,3 +73,12 @@ def _counts(value: Any) -> dict[str, int]:
         for name in (*COUNTS, HOUR, THINKING)
         if numbers.get(name) is not None
     }
+
+
+def _compacted(value: Any) -> Counter[str]:
+    """Return what the API used to shorten the conversation, which its sums leave out."""
+    numbers: Counter[str] = Counter()
+    for iteration in objects(member(value, "iterations")):
+        if iteration.get("type") == "compaction":
+            numbers.update(_counts(iteration))
+    return numbers
