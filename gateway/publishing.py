@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import orjson
 from django.db import transaction
 
 from gateway import configuration, events
@@ -120,9 +119,13 @@ def _publish(origin: Origin, new: NewEvent) -> Published:
 
 
 def _is_same(event: Event, new: NewEvent) -> bool:
-    data = orjson.loads(bytes(event.body))["data"]
-    sent = orjson.loads(json_numbers.dumps(new.data))
-    return event.type == new.type and bool(data == sent)
+    stored = json_numbers.loads(bytes(event.body))["data"]
+    return event.type == new.type and _written(stored) == _written(new.data)
+
+
+def _written(data: Mapping[str, Any]) -> bytes:
+    """Return the same bytes for equal data: to Python, 1 is true, and 1.0, too."""
+    return json_numbers.dumps(data, sort_keys=True)
 
 
 def _receivers(event: Event) -> list[str]:

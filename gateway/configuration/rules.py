@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
+import orjson
 from django.conf import settings
 from django.core.exceptions import ValidationError as ValidationFailed
 from django.core.validators import validate_email
@@ -191,15 +192,19 @@ def _header_names(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
-def _extra_body(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields as JSON has them: YAML has dates, NaN and cycles, too."""
-    if own := OWN_FIELDS & body.keys():
-        raise ValueError(f"must not set {', '.join(sorted(own))}")
+def as_json(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a mapping as a request would have it: YAML has dates, NaN and cycles, too."""
     try:
-        as_json: dict[str, Any] = json.loads(json.dumps(body, allow_nan=False))
+        read: dict[str, Any] = orjson.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError("must hold only what JSON has") from error
-    return as_json
+    return read
+
+
+def _extra_body(body: dict[str, Any]) -> dict[str, Any]:
+    if own := OWN_FIELDS & body.keys():
+        raise ValueError(f"must not set {', '.join(sorted(own))}")
+    return as_json(body)
 
 
 def flag_or_names(value: Any, read: Callable[[Any], Any]) -> Any:
@@ -263,6 +268,7 @@ Proxy = Annotated[Reference, AfterValidator(_proxy)]
 ExtraHeaders = Annotated[
     dict[Annotated[str, Field(strict=True)], ApiKey], AfterValidator(_header_names)
 ]
+JsonObject = Annotated[dict[str, Any], AfterValidator(as_json)]
 ExtraBody = Annotated[dict[str, Any], AfterValidator(_extra_body)]
 Names = Annotated[tuple[Text, ...], AfterValidator(each_once)]
 FlagOrNames = Annotated[

@@ -67,7 +67,7 @@ class StaticSubscription(FromFile):
     event_types: Annotated[tuple[Text, ...], AfterValidator(rules.each_once)] = ()
     description: Annotated[Text, Field(max_length=1000)] = ""
     filter: Annotated[
-        dict[str, Any], rules.accepted_by(filters.compiled), Field(max_length=100)
+        rules.JsonObject, rules.accepted_by(filters.compiled), Field(max_length=100)
     ] = field(default_factory=dict)
 
 
@@ -110,10 +110,10 @@ class DeclaredEventType(FromFile):
         AfterValidator(_free_name),
     ]
     description: Annotated[Text, Field(max_length=1000)]
-    schema: Annotated[dict[str, Any], rules.accepted_by(event_schemas.compiled)] = (
+    schema: Annotated[rules.JsonObject, rules.accepted_by(event_schemas.compiled)] = (
         field(default_factory=dict)
     )
-    sample: dict[str, Any] = field(default_factory=dict)
+    sample: rules.JsonObject = field(default_factory=dict)
 
 
 def _consistent(settings: WebhookSettings) -> WebhookSettings:

@@ -27,6 +27,12 @@ def static(**keys: str) -> str:
     return f"webhooks:\n  subscriptions:\n    - {{{pairs}}}"
 
 
+def declared(**keys: str) -> str:
+    """Return a file with one declared event type; keys are YAML."""
+    pairs = "".join(f", {key}: {value}" for key, value in keys.items())
+    return f"webhooks:\n  event_types:\n    - {{name: a.b, description: x{pairs}}}"
+
+
 def model(**keys: str) -> str:
     """Return a file with one model; keys are YAML, on lines of their own from the third."""
     values = {"name": "m", "upstream": "echo"} | keys
@@ -120,6 +126,15 @@ SUBSCRIPTIONS = [
     (
         f"{static()}\n    - {{tenant_id: a, url: '{URL}', secret: t}}",
         "4: webhooks.subscriptions[1]: has the same tenant_id and url as an earlier one",
+    ),
+    *(
+        (file, f"{key}: must hold only what JSON has")
+        for value in ("2026-01-01", ".nan", "!!binary aGk=", "&x [*x]", '"\\ud800"')
+        for key, file in (
+            ("filter", static(filter=f"{{a: {value}}}")),
+            ("sample", declared(sample=f"{{a: {value}}}")),
+            ("schema", declared(schema=f"{{const: {value}}}")),
+        )
     ),
 ]
 # Faults of a model.

@@ -58,6 +58,35 @@ def test_a_bad_filter_is_refused_and_nothing_is_stored(acme, source, detail):
     assert nothing_happened()
 
 
+@pytest.mark.parametrize(
+    "number", [1e20, 1e308, 5e-324, 2**64 - 1, -(2**63), -0.0, 0.1]
+)
+def test_a_filter_keeps_its_numbers(acme, admin_client, number):
+    source = {"data": {"value": {"$gt": number}}}
+    subscription = acme.create(filter=source)
+    acme.patch(subscription, filter=ABOVE)
+    acme.patch(subscription, filter=source)
+    address = f"/{subscription['id']}"
+    assert acme.get(address)["filter"] == source
+    assert acme.get(f"{address}/changes")["items"]
+    publish(acme, -0.5)
+    event = Event.objects.get().public_id
+    assert acme.get(f"{address}/why?event_id={event}")["answer"]
+    page = f"/admin/webhooks_core/endpoint/{Endpoint.objects.get().pk}/change/"
+    assert admin_client.get(page).status_code == 200
+
+
+def test_a_configured_filter_is_read_as_a_requested_one(acme, load):
+    row = "{tenant_id: acme, url: 'http://127.0.0.1:9/', secret: s, filter: %s}"
+    current = load(
+        f"webhooks: {{subscriptions: [{row % '{a: 99999999999999999999}'}]}}"
+    )
+    static_subscriptions.sync(current)
+    assert static_subscriptions.is_synchronised(current)
+    [subscription] = acme.get()["items"]
+    assert subscription["filter"] == {"a": 1e20}
+
+
 def test_an_event_goes_to_the_subscriptions_whose_filter_matches(acme):
     everything = acme.create()
     above = acme.create(filter=ABOVE)

@@ -246,6 +246,22 @@ def test_an_id_is_published_once(acme, globex):
     assert twice[0]["id"] == twice[1]["id"]
 
 
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        (b"1", b"true"),
+        (b"0", b"false"),
+        (b"18446744073709551617", b"18446744073709551618"),
+        (b"0.1", b"0.1000000000000000055511151231257827"),
+    ],
+)
+def test_an_id_with_data_that_differs_is_another_event(acme, first, other):
+    body = b'{"type": "note.written", "id": "n", "data": {"x": [%s]}}'
+    assert acme.publish(body % first).status_code == 202
+    assert acme.publish(body % first).json()["duplicate"] is True
+    assert acme.publish(body % other).status_code == 422
+
+
 def test_the_same_key_and_body_get_the_first_answer(acme, globex):
     acme.create()
     key = {"Idempotency-Key": "a-key"}

@@ -12,6 +12,7 @@ from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from webhooks_core.models.fields import RoundedJSONField
 from webhooks_core.models.lookups import among
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.retry import RetryPolicy
@@ -117,7 +118,7 @@ class Endpoint(models.Model):
     url = models.CharField(max_length=2048)
     event_types = models.JSONField(default=list)
     # Null: every event of these types.
-    filter = models.JSONField(null=True, blank=True)
+    filter = RoundedJSONField(null=True, blank=True)
     description = models.CharField(max_length=1000, blank=True)
     status = models.PositiveSmallIntegerField(
         choices=Status.choices, default=Status.ACTIVE

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from webhooks_core.models.deliveries import Event
 from webhooks_core.models.endpoints import Endpoint
+from webhooks_core.models.fields import RoundedJSONField
 
 
 class EndpointChange(models.Model):
@@ -45,7 +46,7 @@ class EndpointChange(models.Model):
     at = models.DateTimeField(default=timezone.now)
     action = models.CharField(max_length=16, choices=Action.choices)
     subject = models.CharField(max_length=40, blank=True)
-    details = models.JSONField(default=dict, blank=True)
+    details = RoundedJSONField(default=dict, blank=True)
 
     class Meta:
         indexes = [
