@@ -11,8 +11,8 @@ from typing import Any
 
 import graphene
 
-from catalog import authors, book_lists, books, categories
-from catalog.book_lists import MOST_ITEMS, ItemsRefusedError
+from catalog import authors, books, categories
+from catalog.books import MOST_ITEMS, ItemsRefusedError, add_list, upsert_list
 from catalog.execution.readings import RowsByKey
 from catalog.schema.inputs import (
     AuthorInput,
@@ -169,7 +169,7 @@ class AddBooks(graphene.Mutation):
         )
 
     def mutate(_root, _info: object, books: list[Fields]) -> BooksPayload:
-        return payload(book_lists.add, books)
+        return payload(add_list, books)
 
 
 class UpsertBooks(graphene.Mutation):
@@ -183,7 +183,7 @@ class UpsertBooks(graphene.Mutation):
         )
 
     def mutate(_root, _info: object, books: list[Fields]) -> BooksPayload:
-        return payload(book_lists.upsert, books)
+        return payload(upsert_list, books)
 
 
 class DeleteBooks(graphene.Mutation):
@@ -197,7 +197,7 @@ class DeleteBooks(graphene.Mutation):
         )
 
     def mutate(_root, _info: object, book_ids: list[str]) -> list[bool]:
-        return book_lists.delete(book_ids)
+        return books.delete_list(book_ids)
 
 
 class Mutation(graphene.ObjectType):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.book_lists import MOST_ITEMS
+from catalog.books import MOST_ITEMS
 from catalog.models import Book
 from tests.catalog.factories import (
     AuthorFactory,

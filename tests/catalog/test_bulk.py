@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
-from catalog import authors, book_lists, books, bulk, categories, demo
+from catalog import authors, books, bulk, categories, demo
 from catalog.management.commands import import_catalog
 from catalog.models import Author, Book, Category
 from tests.catalog.factories import AuthorFactory, BookFactory
@@ -130,7 +130,7 @@ def test_every_accepted_text_survives_an_export_and_an_import(tmp_path, added):
             books.add(**fields, category_id=key)
         else:
             item = {**fields, "category_id": key, "external_id": external_id}
-            book_lists.upsert([item])
+            books.upsert_list([item])
     before = rows()
     for suffix in (".csv", ".jsonl"):
         file = tmp_path / f"books{suffix}"
