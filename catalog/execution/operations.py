@@ -25,7 +25,6 @@ from catalog.execution.plans import Fields
 from catalog.operation_counts import (
     MASKED,
     NO_OPERATION,
-    Failure,
     durations,
     failures,
 )
@@ -115,9 +114,10 @@ class Exchange:
         if errors:
             shown = [public(error, code, self.context.request_id) for error in errors]
             body = {"errors": shown, **body}
-            failures.add(map(self.failure, shown))
+            for labels in set(map(self.failure, shown)):
+                failures.labels(*labels).inc()
         seconds = time.perf_counter() - started
-        durations.add(label, seconds)
+        durations.labels(label).observe(seconds)
         self.log(len(errors), round(seconds * 1000, 1))
         return Answer(body, is_executed, is_unavailable, label)
 
@@ -154,7 +154,7 @@ class Exchange:
             return error
         return located_error(deadline.error(), error.nodes, error.path)
 
-    def failure(self, error: Json) -> Failure:
+    def failure(self, error: Json) -> tuple[str, str]:
         """Return the operation and the code of an error as clients see it."""
         path = error.get("path")
         name = self.field(path[0]) if path else NO_OPERATION

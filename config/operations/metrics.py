@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import accumulate
 from threading import Lock
 
 from django.db import Error as DatabaseError
@@ -32,9 +31,8 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from catalog.operation_counts import BOUNDS_S, failures
 from catalog.operation_counts import durations as graphql_durations
-from catalog.schema.contract import operations
+from catalog.operation_counts import failures as graphql_failures
 from config.operations import access
 from gateway.chat.metrics import ChatCollector, budget_store_up
 from recording.accounts.security_log import events as security_events
@@ -49,6 +47,8 @@ COMMITTED_AFTER_S = 5.0
 
 # Counts of this process that products keep.
 PRODUCT_COUNTERS = (
+    graphql_failures,
+    graphql_durations,
     budget_store_up,
     tool_calls,
     open_streams,
@@ -87,28 +87,6 @@ class MetricsMiddleware:
         requests.labels(method, route, response.status_code).inc()
         durations.labels(method, route).observe(time.perf_counter() - started)
         return response
-
-
-class GraphQLCollector(Collector):
-    """Operations of GraphQL, and their errors, whose HTTP status is 200."""
-
-    def collect(self) -> Iterable[Metric]:
-        family = CounterMetricFamily(
-            "signpost_graphql_errors",
-            "Answers of this process with an error, by operation and code.",
-            labels=["operation", "code"],
-        )
-        yield _with_counts(family, failures.counts(operations()))
-        times = HistogramMetricFamily(
-            "signpost_graphql_operation_duration_seconds",
-            "Time of an operation in this process, without HTTP.",
-            labels=["operation"],
-        )
-        bounds = (*map(str, BOUNDS_S), "+Inf")
-        for operation, (counts, seconds) in graphql_durations.histograms().items():
-            buckets = list(zip(bounds, accumulate(counts), strict=True))
-            times.add_metric([operation], buckets, seconds)
-        yield times
 
 
 class AttemptTally:
@@ -266,7 +244,6 @@ def _bound(milliseconds: int | None) -> str:
 
 
 registry.register(DatabaseCollector())
-registry.register(GraphQLCollector())
 for counter in PRODUCT_COUNTERS:
     registry.register(counter)
 ProcessCollector(registry=registry)

@@ -46,7 +46,6 @@ def fresh(monkeypatch):
     monkeypatch.setattr(metrics, "COMMITTED_AFTER_S", 0.0)
     registry = CollectorRegistry()
     registry.register(metrics.DatabaseCollector())
-    registry.register(metrics.GraphQLCollector())
     registry.register(metrics.requests)
     registry.register(metrics.durations)
     for counter in metrics.PRODUCT_COUNTERS:
