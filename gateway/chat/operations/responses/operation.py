@@ -17,7 +17,7 @@ from gateway.chat.operations.base import Operation
 from gateway.chat.operations.chat import checked, renamed
 from gateway.chat.operations.responses.events import ResponseEvents
 from gateway.chat.operations.responses.format import RESPONSES
-from gateway.chat.operations.responses.passing import PassedEvents
+from gateway.chat.operations.responses.passing import PassedEvents, own_items
 from gateway.chat.operations.responses.request import ChatRequest, translate
 from gateway.chat.operations.responses.result import Skeleton
 from gateway.chat.streaming.opened import OpenedStream
@@ -39,7 +39,7 @@ class Responses(Operation):
         self, upstream: Upstream, job: Job, context: ChatContext
     ) -> bytes:
         if _is_passed(upstream, job):
-            body = await upstream.respond(_foreground(job))
+            body = await upstream.respond(_own(job))
             rename = partial(renamed, context, body, "output")
             return await off_loop.run(rename, size=len(body))
         chat = await _translated(job)
@@ -53,7 +53,7 @@ class Responses(Operation):
         if _is_passed(upstream, job):
             passed = PassedEvents(context.request.model)
             _bind(context, passed)
-            parts = upstream.respond_in_parts(_foreground(job))
+            parts = upstream.respond_in_parts(_own(job))
             return OpenedStream(passed, parts, shape="responses")
         chat = await _translated(job)
         events = _events(context, chat, is_stream=True)
@@ -69,11 +69,19 @@ def _is_passed(upstream: Upstream, job: Job) -> TypeGuard[OpenAI]:
     return job.entry.responses and isinstance(upstream, OpenAI)
 
 
-def _foreground(job: Job) -> Job:
-    """Raise UnsupportedRequestError for a response that the client would ask for later."""
-    if job.request.body.get("background"):
+def _own(job: Job) -> Job:
+    """Return the call without what upstreams of another kind want back.
+
+    Raises UnsupportedRequestError for a response that the client would ask for later.
+    """
+    body = job.request.body
+    if body.get("background"):
         raise UnsupportedRequestError("background: true")
-    return job
+    given = body.get("input")
+    if not isinstance(given, list):
+        return job
+    body = {**body, "input": [*own_items(given)]}
+    return replace(job, request=replace(job.request, body=body))
 
 
 async def _translated(job: Job) -> ChatRequest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gateway.chat.core import chunks, failures, json_numbers
@@ -15,6 +15,7 @@ from gateway.chat.core.errors import (
 from gateway.chat.core.formats import TOO_MANY_REQUESTS
 from gateway.chat.core.json_parts import member
 from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.operations.carried import MARK, PREFIX
 from gateway.chat.streaming.transformer import Transformer
 
 # Events before any part of the answer: until it comes, another target can answer.
@@ -24,6 +25,24 @@ FAILED = frozenset({"response.failed", "error"})
 # Codes of failures that another target would have, too; others are the upstream's.
 REFUSALS = failures.CONTEXT_CODES | {"invalid_prompt", "invalid_image", "cyber_policy"}
 LIMIT = "rate_limit_exceeded"
+
+
+def own_items(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield the input without what this gateway put into it for upstreams of another kind.
+
+    The API refuses their reasoning, and ids of calls with more than 64 characters. A client
+    that changes the model sends them, and so does a fallback.
+    """
+    for item in items:
+        match item:
+            case {"type": "reasoning", "encrypted_content": str(text)} if (
+                text.startswith(PREFIX)
+            ):
+                continue
+            case {"call_id": str(key)} if MARK in key:
+                yield {**item, "call_id": key.partition(MARK)[0]}
+            case _:
+                yield item
 
 
 class PassedEvents(Transformer):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gateway.chat.operations.carried import Carrier
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.harness import (
     INTERNAL,
@@ -112,6 +113,32 @@ def test_a_stream_can_end_incomplete_or_with_done(passing, upstream):
         CREATED, DELTA, part("incomplete", 2, response=response), DONE
     )
     assert kinds(events_in(create(passing, stream=True)))[-1] == "incomplete"
+
+
+@STREAM_OR_NOT
+def test_what_other_upstreams_want_back_does_not_pass(passing, upstream, stream):
+    other = Carrier("gemini", is_wanted=True)
+    key = other.call_id("call_1", {"google": {"thought_signature": "s" * 100}})
+    call = {"type": "function_call", "name": "tide", "arguments": "{}"}
+    result = {"type": "function_call_output", "output": "high"}
+    reasoning = {"type": "reasoning", "summary": []}
+    packed = other.encrypted_content({"reasoning": "Hm"})
+    upstream.script = sends(CREATED, DELTA, COMPLETED) if stream else answers(RESPONSE)
+    kept = {**reasoning, "encrypted_content": "gAAAA"}
+    given = [
+        {**reasoning, "encrypted_content": packed},
+        kept,
+        {**call, "call_id": key},
+        {**result, "call_id": key},
+        {**result, "call_id": "call_2"},
+    ]
+    assert create(passing, input=given, stream=stream).status_code == 200
+    assert upstream.requests[0].json["input"] == [
+        kept,
+        {**call, "call_id": "call_1"},
+        {**result, "call_id": "call_1"},
+        {**result, "call_id": "call_2"},
+    ]
 
 
 @STREAM_OR_NOT
