@@ -38,13 +38,15 @@ PROMPT = (
 NOT_TEXT = frozenset(
     {
         *("role", "type", "id", "index", "tool_call_id", "cache_control", "signature"),
-        *("image_url", "input_audio", "file"),
-        *("reasoning_opaque", "reasoning_signature"),
+        *("image_url", "input_audio", "file", "file_data"),
+        *("reasoning_opaque", "reasoning_signature", "thought_signature"),
+        "encrypted_content",
         "thinking_blocks",  # their text is in reasoning_content, too
     }
 )
-# Anthropic's data that is no text: of images, documents, hidden thinking.
-NO_TEXT_TYPES = ("base64", "redacted_thinking")
+# Data that is no text: Anthropic's of images, documents and hidden thinking, OpenRouter's of the
+# latter.
+NO_TEXT_TYPES = ("base64", "redacted_thinking", "reasoning.encrypted")
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,10 +223,10 @@ class Budgets:
         if context.cached_answer or counts_requests:
             return Amounts(1, 0, 0)
         body = context.request.body
-        limits = (count(body.get(name)) for name in MAX_TOKENS)
+        limits = (count(body.get(name)) or 0 for name in MAX_TOKENS)
         has_completion = context.endpoint.inference_type != EMBEDDING
         default = self.default_tokens if has_completion else 0
-        completion = next(filter(None, limits), default)
+        completion = (max(limits) or default) * context.request.choices
         usage = Usage(estimate(prompt_length(body)), completion)
         tokens = usage.prompt_tokens + completion
         return Amounts(1, tokens, self._cost(context.endpoint.name, usage))

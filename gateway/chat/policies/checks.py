@@ -20,7 +20,7 @@ from gateway.configuration.content import ANSWER, REQUEST
 
 # Members that are no text, or that others refer to.
 UNTOUCHED = NOT_TEXT | {
-    *("model", "name", "call_id", "tool_use_id", "encrypted_content", "object"),
+    *("model", "name", "call_id", "tool_use_id", "object"),
 }
 
 log = structlog.stdlib.get_logger(__name__)

@@ -194,6 +194,19 @@ def test_text_is_found_in_any_shape(odd):
     assert text_length(odd) == (4 if "text" in str(odd) else 0)
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "input_file", "file_data": "data:application/pdf;base64,JVBE"},
+        {"type": "reasoning", "encrypted_content": "gAAAA"},
+        {"type": "reasoning.encrypted", "data": "gAAAA"},
+        {"extra_content": {"google": {"thought_signature": "gAAAA"}}},
+    ],
+)
+def test_data_of_files_and_of_hidden_reasoning_is_no_text(part):
+    assert text_length([part, {"text": "four"}]) == 4
+
+
 def test_an_estimate_takes_no_longer_for_many_small_parts():
     assert text_length(["text"] * MAX_PARTS * 10) < 4 * MAX_PARTS
 

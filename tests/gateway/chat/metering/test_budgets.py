@@ -71,6 +71,8 @@ def test_requests_at_once_cannot_both_take_the_rest():
         ({}, 6 + 1024),
         ({"max_tokens": 10}, 16),
         ({"max_completion_tokens": 20, "max_tokens": 10}, 26),
+        ({"max_completion_tokens": 10, "max_tokens": 20}, 26),
+        ({"max_tokens": 10, "n": 3}, 36),
         ({"max_tokens": "many"}, 6 + 1024),
         ({"max_tokens": None}, 6 + 1024),
     ],
