@@ -24,6 +24,7 @@ from gateway.chat.upstreams.base import Job, Upstream
 # OpenAI's newer models refuse `max_tokens`; most servers that are like it know only that.
 LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
 OPENAI_HOSTS = ("api.openai.com", ".openai.azure.com")
+OPENAI_SERVERS = ("azure", "azure-v1")  # also at Azure's other hosts
 
 
 async def complete(upstream: Upstream, job: Job, context: ChatContext) -> bytes:
@@ -80,6 +81,7 @@ def _body(job: Job) -> tuple[dict[str, Any], CallIds]:
     if supports is not None and "reasoning" not in supports:
         body.pop("reasoning_effort", None)
     host = urlsplit(job.target.base_url).hostname or ""
-    if LIMIT in body and host.endswith(OPENAI_HOSTS):
+    is_openai = job.entry.server in OPENAI_SERVERS or host.endswith(OPENAI_HOSTS)
+    if LIMIT in body and is_openai:
         body[NEW_LIMIT] = body.pop(LIMIT)
     return {**body, "model": job.request.model}, ids

@@ -135,8 +135,7 @@ class Conversation:
             raise InvalidValueError("input: a call needs call_id and name.")
         if not isinstance(arguments, str):
             raise InvalidValueError("input: the arguments of a call must be a text.")
-        namespace = item.get("namespace")
-        flat = flat_name(name, namespace if isinstance(namespace, str) else "")
+        flat = flat_name(name, item.get("namespace"))
         own, extra = self._carrier.split(key)
         function = {"name": flat, "arguments": arguments or NO_ARGUMENTS}
         call = {"id": own, "type": "function", "function": function, **extra}

@@ -79,9 +79,10 @@ def _add(known: Tools, tool: Any, namespace: str, *, skips_hosted: bool) -> None
             raise InvalidValueError("tools: each must be a function with a name.")
 
 
-def flat_name(name: str, namespace: str) -> str:
-    """Return the name of a function that stands for a tool of a namespace."""
-    return f"{namespace}__{name}" if namespace else name
+def flat_name(name: str, namespace: Any) -> str:
+    """Return the name of a function that stands for a tool of a namespace, if it has one."""
+    is_given = isinstance(namespace, str) and namespace
+    return f"{namespace}__{name}" if is_given else name
 
 
 def _function(tool: Mapping[str, Any], namespace: str) -> dict[str, Any]:
@@ -141,12 +142,14 @@ def choice(value: Any, tools: Tools) -> Any:
         case str() if value in CHOICES:
             return value
         case {"type": "function" | "custom", "name": str(name)}:
-            namespace = value.get("namespace")
-            flat = flat_name(name, namespace if isinstance(namespace, str) else "")
+            flat = flat_name(name, value.get("namespace"))
             return {"type": "function", "function": {"name": flat}}
         case {"type": "allowed_tools", "mode": "auto" | "required" as mode}:
-            given = [item.get("name") for item in objects(value.get("tools"))]
-            allowed = {name for name in given if isinstance(name, str)}
+            allowed = {
+                flat_name(item["name"], item.get("namespace"))
+                for item in objects(value.get("tools"))
+                if isinstance(item.get("name"), str)
+            }
             kept = [f for f in tools.functions if f["function"]["name"] in allowed]
             tools.functions[:] = kept
             return mode

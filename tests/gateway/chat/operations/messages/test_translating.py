@@ -181,18 +181,22 @@ def test_usage_that_is_not_reported_is_estimated(small, upstream, gateway):
 
 
 @pytest.mark.parametrize(
-    ("url", "name"),
+    ("url", "server", "name"),
     [
-        ("https://api.openai.com/v1", "max_completion_tokens"),
-        ("https://x.openai.azure.com/v1", "max_completion_tokens"),
-        ("https://evil-api.openai.com.example/v1", "max_tokens"),
-        ("http://127.0.0.1/v1", "max_tokens"),
+        ("https://api.openai.com/v1", "openai", "max_completion_tokens"),
+        ("https://x.openai.azure.com/v1", "openai", "max_completion_tokens"),
+        ("https://x.cognitiveservices.azure.com", "azure", "max_completion_tokens"),
+        ("https://x.example/openai/v1", "azure-v1", "max_completion_tokens"),
+        ("https://evil-api.openai.com.example/v1", "openai", "max_tokens"),
+        ("http://127.0.0.1/v1", "openai", "max_tokens"),
+        ("http://127.0.0.1/v1", "vllm", "max_tokens"),
     ],
 )
-def test_openai_gets_its_own_name_of_the_limit(url, name):
+def test_openai_gets_its_own_name_of_the_limit(url, server, name):
     body = {"model": "small", "max_tokens": 5, "messages": []}
     target = Target(url, "there")
-    job = Job(ModelRequest("small", False, body), target, ModelEntry("small", "openai", (target,)), "r")  # fmt: skip
+    entry = ModelEntry("small", "openai", (target,), server=server)
+    job = Job(ModelRequest("small", False, body), target, entry, "r")
     assert translating._body(job)[0] == {name: 5, "messages": [], "model": "small"}
 
 

@@ -250,6 +250,14 @@ def test_allowed_tools_are_the_only_ones():
     assert (body["tools"], body["tool_choice"]) == ([FUNCTION], "required")
 
 
+def test_allowed_tools_of_a_namespace_are_kept():
+    space = {"type": "namespace", "name": "sea", "tools": [TIDE]}
+    allowed = {"type": "function", "namespace": "sea", "name": "tide"}
+    choice = {"type": "allowed_tools", "mode": "auto", "tools": [allowed]}
+    body = sent(tools=[TIDE, space], tool_choice=choice)
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["sea__tide"]
+
+
 # ── What an upstream wants back ─────────────────────────────────────────────────────
 
 
