@@ -16,9 +16,13 @@ SMALL = 8
 # Characters of an image or a file: enough to recognise its type.
 BINARY = 64
 BINARY_NAMES = frozenset({"data", "file_data", "b64_json"})
-# Members that hold credentials of other services, such as those of MCP servers.
+# Members that hold credentials of other services, such as those of MCP servers, and of the data
+# sources that Azure's models search.
 SECRET_NAMES = frozenset(
-    {"authorization", "authorization_token", "api_key", "x-api-key", "headers"}
+    {
+        *("authorization", "authorization_token", "api_key", "x-api-key", "headers"),
+        *("authentication", "api-key", "access_token", "connection_string"),
+    }
 )
 HIDDEN = "[hidden]"
 # How far a text is read behind its cut, so that a rule sees the whole of what it masks.

@@ -73,6 +73,22 @@ def test_credentials_in_a_body_are_hidden():
     assert kept["mcp_servers"][0]["authorization_token"] == HIDDEN
 
 
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"authentication": {"type": "api_key", "key": "s3cret"}},
+        {"embedding_dependency": {"authentication": {"access_token": "s3cret"}}},
+        {"connection_string": "s3cret"},
+        {"access_token": "s3cret"},
+    ],
+)
+def test_credentials_of_azures_data_sources_are_hidden(member):
+    source = {"type": "azure_search", "parameters": {"index_name": "tides", **member}}
+    kept = json.dumps(shortened({"data_sources": [source]}, Room(5000)))
+    assert "s3cret" not in kept
+    assert "tides" in kept
+
+
 def test_a_match_of_a_rule_on_the_cut_is_masked_whole():
     room = Room(10, redact=lambda text: text.replace("4111111111111111", "[card]"))
     assert shortened("my card 4111111111111111 and more", room) == (
