@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
+from django.db import connection
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
@@ -41,7 +43,7 @@ def page(
         raise BadRequestError("title must not contain a NUL character.")
     rows = _of(account).defer("document", "summaries").order_by("-time", "-pk")
     if title:
-        rows = rows.filter(title__icontains=title)
+        rows = rows.filter(_title_contains(title))
     try:
         rows = rows.filter(times.period(since=since, until=until))
     except OverflowError as error:
@@ -53,6 +55,12 @@ def page(
     items = items[:limit]
     last = items[-1] if has_more else None
     return Page(items, cursors.write(last.time, last.pk) if last else None)
+
+
+def _title_contains(text: str) -> Q:
+    if connection.vendor == "sqlite":  # its LIKE knows the letter case of ASCII alone
+        return Q(title__iregex=re.escape(text))
+    return Q(title__icontains=text)
 
 
 def _after(cursor: str) -> Q:

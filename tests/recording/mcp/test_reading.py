@@ -70,6 +70,23 @@ def test_the_list_is_filtered_by_title_and_time(mcp):
 
 
 @pytest.mark.parametrize(
+    ("title", "part"),
+    [
+        ("Ärzte in Kiel", "äRZTE IN"),
+        ("Журнал мая", "ЖУРНАЛ МАЯ"),
+        (r"a.b (c)* [d] \w^$|+? #1", r"A.B (C)* [D] \W^$|+? #1"),
+    ],
+)
+def test_a_title_is_found_in_any_letter_case_and_character_by_character(
+    mcp, title, part
+):
+    own = store(mcp.api, title=title)
+    store(mcp.api, title="axb c d w 1")
+    [row] = mcp.call("list_recordings", title=part)["recordings"]
+    assert row["audio_id"] == own
+
+
+@pytest.mark.parametrize(
     ("arguments", "text"),
     [
         ({"limit": 0}, "limit: "),
