@@ -27,6 +27,8 @@ from webhooks_core.worker import notify
 
 # The fields that decide which of an endpoint's deliveries may be sent now.
 LIMITS = ("max_in_flight", "rate_per_second", "in_order")
+# Each of them signs every request: servers refuse a header of more than some kilobytes.
+MAX_SECRETS = 10
 NOT_HANGING = {"timeouts": 0, "hanging_since": None}
 
 
@@ -278,7 +280,8 @@ def rotate_secret(
 ) -> str:
     """Create a new secret and return it; the old ones sign beside it for `overlap` at most.
 
-    There is no overlap where a request has only one signature: the old secrets end at once.
+    There is no overlap where a request has only one signature: the old secrets end at once. Of more
+    than MAX_SECRETS the oldest end.
     Raises Endpoint.DoesNotExist if the endpoint was removed with its account.
     """
     now, secret = timezone.now(), secrets.checked(secret or secrets.make())
@@ -293,6 +296,8 @@ def rotate_secret(
         old.filter(later).update(expires_at=now + overlap)
         EndpointSecret.objects.create(endpoint=endpoint, value=secret)
         old.filter(expires_at__lte=now).delete()
+        newest = old.order_by("-pk").values_list("pk", flat=True)[:MAX_SECRETS]
+        old.exclude(pk__in=list(newest)).delete()
         hours = overlap / timedelta(hours=1)
         changes.record(endpoint.pk, Action.ROTATED, by=by, details={"overlap_h": hours})
     return secret

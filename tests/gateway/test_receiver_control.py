@@ -113,6 +113,18 @@ def test_the_receiver_switches_its_subscription_off(
     assert f"{answer}, {OFF}" in text
 
 
+@pytest.mark.usefixtures("obeying", "told")
+def test_the_word_counts_behind_many_other_headers(acme):
+    server = Receiver(500)
+    others = {f"X-Other-{number}": 1000 * "x" for number in range(8)}
+    server.headers = others | {"Webhook-Delivery": "disable"}
+    with server.running() as subscriber:
+        subscription = acme.create(subscriber.url)
+        acme.ingest()
+        dispatch()
+    assert not acme.get(f"/{subscription['id']}")["active"]
+
+
 @pytest.mark.usefixtures("obeying")
 def test_a_delivered_event_may_be_the_last_one(acme, told):
     with answering(200, "disable").running() as subscriber:

@@ -56,6 +56,18 @@ def test_after_an_overlap_a_rotation_without_one_ends_every_older_secret(acme):
     assert not stripe_accepts(request, subscription["secret"])
 
 
+def test_the_oldest_of_too_many_secrets_end(acme):
+    with receiver(204) as subscriber:
+        subscription = acme.create(subscriber.url)
+        secrets = [rotate(subscription["id"], overlap=168) for _ in range(12)]
+        acme.test(subscription)
+        dispatch()
+    [request] = subscriber.requests
+    assert request.headers["X-Gateway-Signature"].count("v1=") == 10
+    accepted = [secret for secret in secrets if stripe_accepts(request, secret)]
+    assert accepted == secrets[2:]
+
+
 def test_of_rotations_at_once_one_secret_is_left(acme):
     subscription = acme.create()
     target = Endpoint.objects.get()

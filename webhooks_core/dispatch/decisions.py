@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
+from webhooks_core.network.connection import DELIVERY_CONTROL
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult
 from webhooks_core.profiles import WebhookProfile
 
-HEADER = b"webhook-delivery"
 DISABLE, ABORT = "disable", "abort-message"
 GONE, TOO_LARGE = 410, 413
 BY_STATUS = {GONE: DISABLE, TOO_LARGE: ABORT}
@@ -42,7 +42,7 @@ def word_of(result: AttemptResult) -> Word | None:
     answer = f"HTTP {result.status_code}"
     wish = BY_STATUS.get(result.status_code, "")
     if in_header := _in_headers(result):
-        answer = f"{answer} with {HEADER.decode()}: {in_header}"
+        answer = f"{answer} with {DELIVERY_CONTROL.decode()}: {in_header}"
         wish = DISABLE if DISABLE in {wish, in_header} else in_header
     if not wish or (wish == ABORT and result.outcome == Outcome.OK):
         return None
@@ -53,7 +53,7 @@ def _in_headers(result: AttemptResult) -> str:
     values = {
         value.strip().lower()
         for name, value in result.response_headers
-        if name.lower() == HEADER
+        if name.lower() == DELIVERY_CONTROL
     }
     wishes = (wish for wish in (DISABLE, ABORT) if wish.encode() in values)
     return next(wishes, "")

@@ -42,6 +42,7 @@ READ_AT_MOST = 16 * 1024
 MAX_HEADER_BYTES = 32 * 1024
 MAX_HEADERS = 256
 KEPT_HEADER_BYTES = 4096  # of a response, kept for people
+DELIVERY_CONTROL = b"webhook-delivery"  # kept wherever it is: see dispatch/decisions.py
 # What may come that neither ends a header nor belongs to a body.
 _MAX_PENDING = 2 * MAX_HEADER_BYTES
 # Responses before the final one that are read; more must not keep the event loop busy.
@@ -58,7 +59,7 @@ class Connection(asyncio.Protocol):
 
     `status_code` is None until the status line of a final response is there: of the 1xx, only 101 is.
     `first_byte_at` is a time of `time.perf_counter`, 0 if nothing was received. `address` is the
-    receiver's; `headers` are those of the response, as many as KEPT_HEADER_BYTES hold.
+    receiver's; `headers` are those of the response, as many as KEPT_HEADER_BYTES hold, and DELIVERY_CONTROL.
     """
 
     __slots__ = (
@@ -272,7 +273,8 @@ class Connection(asyncio.Protocol):
         if not self.retry_after and name.lower() == b"retry-after":
             self.retry_after = value.strip()
         self._header_bytes += len(name) + len(value)
-        if self._header_bytes <= KEPT_HEADER_BYTES:
+        is_decisive = name.lower() == DELIVERY_CONTROL and len(value) <= _LINE_BYTES
+        if is_decisive or self._header_bytes <= KEPT_HEADER_BYTES:
             self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
