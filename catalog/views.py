@@ -76,6 +76,7 @@ def graphql(request: HttpRequest) -> HttpResponse:
 
 
 def sendable(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    patch_vary_headers(response, ["Accept"])
     return with_cors(request, compress(request, response))
 
 
@@ -91,7 +92,7 @@ def with_etag(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 def respond(request: HttpRequest) -> HttpResponse:
     accepted = parse_accept(request.META.get("HTTP_ACCEPT", "").strip() or "*/*")
     if request.method in READING and accepted.prefers_page:
-        return with_vary(graphiql.page(request))
+        return graphiql.page(request)
     try:
         status, body = execute(request, accepted)
     except RequestError as error:
@@ -290,10 +291,4 @@ def request_id(request: HttpRequest) -> str:
 def json_response(status: int, body: dict[str, Any], media_type: str) -> HttpResponse:
     content_type = f"{media_type}; charset=utf-8"
     headers = {"Cache-Control": "no-store"}
-    response = HttpResponse(orjson.dumps(body), content_type, status, headers=headers)
-    return with_vary(response)
-
-
-def with_vary(response: HttpResponse) -> HttpResponse:
-    patch_vary_headers(response, ["Accept"])
-    return response
+    return HttpResponse(orjson.dumps(body), content_type, status, headers=headers)
