@@ -212,8 +212,9 @@ def granted(ttl_ms: Any, now: datetime) -> datetime | None:
         return now + most
     if ttl_ms is UNSET:
         return now + min(timedelta(seconds=option("MCP_EVENTS_TTL_S")), most)
-    suggested = timedelta(milliseconds=min(ttl_ms, most / timedelta(milliseconds=1)))
-    return now + max(suggested, LEAST_TTL)
+    millisecond = timedelta(milliseconds=1)
+    suggested: float = max(min(ttl_ms, most / millisecond), LEAST_TTL / millisecond)
+    return now + suggested * millisecond
 
 
 def unsubscribe(key: Key) -> dict[str, Any]:

@@ -88,9 +88,9 @@ def test_lifetimes(events, settings):
         assert day - second < granted() <= day
         hour = timedelta(hours=1)
         assert hour - second < granted(ttlMs=HOUR_MS) <= hour
-        for least in (1, 0, -5):
+        for least in (1, 0, -5, -(2**63)):
             assert timedelta(minutes=4) < granted(ttlMs=least) <= timedelta(minutes=5)
-        for most in (10**15, None):
+        for most in (10**15, 2**64 - 1, None):
             assert week - second < granted(ttlMs=most) <= week
         settings.MCP_EVENTS_NO_EXPIRY = True
         assert subscribe(events, server, ttlMs=None)["refreshBefore"] is None
