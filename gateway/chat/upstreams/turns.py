@@ -26,7 +26,10 @@ REASONING = SIGNATURES | {
 }
 # OpenAI's client for Python adds them to what its helpers return: the text and the arguments again.
 PARSED, PARSED_ARGUMENTS = "parsed", "parsed_arguments"
-ASSISTANT_FIELDS = REASONING | {"refusal", "tool_calls", "thinking_blocks", PARSED}
+ANNOTATIONS = "annotations"  # the sources of the text, which a model with a search adds
+ASSISTANT_FIELDS = REASONING | {
+    *("refusal", "tool_calls", "thinking_blocks", PARSED, ANNOTATIONS),
+}
 CALL_FIELDS = SIGNATURES | {"id", "type", "function", "index"}
 FUNCTION_FIELDS = SIGNATURES | {"name", "arguments", PARSED_ARGUMENTS}
 # The fields of messages that are translated, or repeat what the others say.

@@ -158,6 +158,13 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
             spoken(USE),
         ),
     ],
+    "messages: annotations": [
+        (
+            assistant(content="Well", annotations=[{"type": "url_citation", "url_citation": {"url": "https://x.example"}}]),
+            spoken(SAID),
+        ),
+        ({"messages": [USER | {"annotations": [1]}]}, "messages with the role user: annotations"),
+    ],
     "messages: any other field": [
         (assistant(content="x", annotations=[], audio=None), spoken({"type": "text", "text": "x"})),
         (assistant(audio={"id": "x"}), "messages with the role assistant: audio"),
