@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.chat.core import json_numbers
+from gateway.chat.core.answers import CallNumbers, calls_in, said_in
 from gateway.chat.core.json_parts import mapping, objects
 from gateway.chat.core.sse import data_of
 from gateway.chat.request_log.shortened import BEHIND_CUT
@@ -42,6 +43,7 @@ class Choice:
     reasoning: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
     calls: dict[Any, Call] = field(default_factory=dict)
+    numbers: CallNumbers = field(default_factory=CallNumbers)
     finish_reason: str = ""
 
     def value(self) -> dict[str, Any]:
@@ -128,8 +130,7 @@ class ChatAnswer(Answer):
     def _add(self, event: Mapping[str, Any]) -> None:
         for choice in objects(event.get("choices")):
             known = self._choice(choice.get("index"))
-            part = choice.get("delta") or choice.get("message")
-            self._add_part(known, mapping(part))
+            self._add_part(known, said_in(choice))
             if reason := choice.get("finish_reason"):
                 known.finish_reason = str(reason)[:64]
 
@@ -141,12 +142,12 @@ class ChatAnswer(Answer):
         reasoning = part.get("reasoning_content") or part.get("reasoning")
         self._put(choice.reasoning, reasoning)
         self._put(choice.refusal, part.get("refusal"))
-        for number, call in enumerate(objects(part.get("tool_calls"))):
-            index = call.get("index")
-            self._add_call(choice, index if isinstance(index, int) else number, call)
+        for call in calls_in(part):
+            self._add_call(choice, call)
 
-    def _add_call(self, choice: Choice, index: int, part: Mapping[str, Any]) -> None:
-        call, function = self._call(choice, index), mapping(part.get("function"))
+    def _add_call(self, choice: Choice, part: Mapping[str, Any]) -> None:
+        number = choice.numbers.number_of(part)
+        call, function = self._call(choice, number), mapping(part.get("function"))
         call.key = call.key or _name(part.get("id"))
         call.name = call.name or _name(function.get("name"))
         self._put(call.arguments, function.get("arguments"))

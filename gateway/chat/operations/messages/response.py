@@ -6,9 +6,9 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gateway.chat.core import answers
 from gateway.chat.core.chunks import first_choice
 from gateway.chat.core.usage_tokens import Usage
-from gateway.chat.operations import answers
 from gateway.chat.operations.carried import CALL, DETAILS
 from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.operations.messages.turns import OWN_SIGNATURES

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.chat.core import chunks
+from gateway.chat.core import answers, chunks
 from gateway.chat.core.chunks import Chunk, Template
 from gateway.chat.core.json_parts import objects
 from gateway.chat.core.messages_format import frame
 from gateway.chat.core.usage_tokens import Usage, estimate
-from gateway.chat.operations import answers
 from gateway.chat.operations.carried import CALL, DETAILS
 from gateway.chat.operations.messages import response
 from gateway.chat.operations.messages.blocks import Block, Blocks

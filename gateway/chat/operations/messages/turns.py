@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gateway.chat.core import json_numbers
+from gateway.chat.core.answers import THOUGHTS
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.operations.answers import THOUGHTS
 from gateway.chat.operations.carried import merge
 from gateway.chat.operations.messages import tools
 from gateway.chat.operations.messages.call_ids import CallIds

@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 
-from gateway.chat.core import chunks, json_numbers
+from gateway.chat.core import answers, chunks, json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
 from gateway.chat.core.json_parts import objects
 from gateway.chat.core.sse import MAX_EVENT_BYTES
 from gateway.chat.core.usage_tokens import Usage, text_length
-from gateway.chat.operations import answers, carried
+from gateway.chat.operations import carried
 from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.responses import result
 from gateway.chat.operations.responses.open_items import (

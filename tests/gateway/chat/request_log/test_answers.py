@@ -131,6 +131,18 @@ def test_a_whole_answer_and_a_stream_read_the_same(shape: str):
     assert whole.value() == streamed.value() == [EXPECTED]
 
 
+@pytest.mark.parametrize("place", [{"index": 0}, {}])
+def test_calls_that_share_an_index_are_told_apart(place: dict[str, int]):
+    """Gemini gives each call of a stream the same index, others give none."""
+    answer = ANSWERS["chat.completions"](1000)
+    for key in ("call_1", "call_2"):
+        call = {**place, **CHAT_CALL, "id": key}
+        event = chat({"tool_calls": [call]}, "delta")
+        answer.feed(b"data: " + json.dumps(event).encode() + b"\n\n")
+    (choice,) = answer.value()
+    assert choice["tool_calls"] == [CALLED, {**CALLED, "id": "call_2"}]
+
+
 @SHAPES
 def test_nonsense_of_an_upstream_is_no_answer(shape: str):
     answer = ANSWERS[shape](1000)

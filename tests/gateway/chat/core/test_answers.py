@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from gateway.chat.core import answers
 from gateway.chat.core.errors import UpstreamServiceError
-from gateway.chat.operations import answers
 from gateway.chat.operations.carried import joined
 
 NAMED = {"name": "tide"}
