@@ -51,6 +51,7 @@ def test_the_list_takes_filters_and_a_cursor_beside_the_contract_s_pages(product
         ("status=", "status is one of"),
         ("status=9", "status is one of"),
         ("status_class=6xx", "status_class is one of"),
+        ("event_type=%00", "an event type must not hold NUL."),
         ("since=yesterday", "since must be a time"),
         ("since=2026-11-21T03:20:00", "since must be a time"),
         ("since=2026-13-45T00:00:00Z", "since must be a time"),

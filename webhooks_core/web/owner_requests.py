@@ -107,10 +107,23 @@ class PeriodFields(serializers.Serializer[Any]):
         return attrs
 
 
+class EventTypeField(StrictCharField):
+    """The name of an event type, known or not. PostgreSQL takes no NUL."""
+
+    def __init__(self) -> None:
+        super().__init__(max_length=128, error_messages=too_long("an event type"))
+
+    def to_internal_value(self, data: Any) -> str:
+        name: str = super().to_internal_value(data)
+        if "\0" in name:
+            raise ValidationError("an event type must not hold NUL.")
+        return name
+
+
 class TypesField(ManyField):
     """Names of event types."""
 
-    child = StrictCharField(max_length=128, error_messages=too_long("an event type"))
+    child = EventTypeField()
 
 
 class EventFields(PeriodFields):
