@@ -22,7 +22,9 @@ NOT_OF_ANSWER = frozenset(
     {"user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"}
 )
 # Fields that make an answer depend on what the upstream remembers.
-STATEFUL = frozenset({"previous_response_id", "conversation", "background"})
+STATEFUL = frozenset(
+    {"previous_response_id", "conversation", "background", "prompt", "container"}
+)
 
 
 @dataclass(slots=True)
@@ -93,6 +95,7 @@ def _described(entry: ModelEntry) -> list[Any]:
     return [
         *(entry.name, entry.upstream, entry.server, entry.api_version, entry.thinking),
         *(entry.responses, entry.strict_end, targets),
+        entry.supports if entry.supports is None else sorted(entry.supports),
         *(dropped if isinstance(dropped, bool) else sorted(dropped),),
         *(dict(entry.extra_headers), dict(entry.extra_body)),
     ]

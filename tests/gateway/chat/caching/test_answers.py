@@ -104,6 +104,8 @@ def test_embeddings_are_kept_without_being_asked(gateway, upstream, ask):
         ({"temperature": None, "headers": USE}, ["miss", "hit"]),
         ({"headers": SKIP}, [None, None]),
         ({"previous_response_id": "resp_1"}, [None, None]),
+        ({"prompt": {"id": "pmpt_1"}}, [None, None]),
+        ({"container": "container_1"}, [None, None]),
     ],
 )
 def test_temperature_0_or_a_header_decides(upstream, ask, fields, hits):
@@ -147,6 +149,14 @@ def test_a_new_configuration_of_the_entry_begins_anew(gateway, upstream, ask):
     assert ask()[0] == "miss"
     gateway.declare(cache=CacheSettings(ttl_s=60), extra_body={"top_p": 1})
     assert ask()[0] == "hit"
+
+
+@pytest.mark.parametrize("supports", [frozenset(), frozenset({"tools"})])
+def test_other_features_of_the_entry_begin_anew(gateway, ask, supports):
+    """What it supports decides whether an effort goes to the upstream."""
+    ask()
+    gateway.declare(cache=CacheSettings(ttl_s=60), supports=supports)
+    assert [ask()[0] for _ in "12"] == ["miss", "hit"]
 
 
 def test_a_new_rule_about_content_begins_anew_and_keeps_what_it_has_masked(
