@@ -108,6 +108,11 @@ class Application(AbstractApplication):
             raise ValidationError(
                 {"client_type": "A confidential application needs a secret."}
             )
+        elif not self.hash_client_secret:
+            # Of no field: the admin's form does not have it.
+            raise ValidationError(
+                "The secret is stored as a hash: leave out --no-hash-client-secret."
+            )
         if fault := client_names.fault(self.name):
             raise ValidationError({"name": f"It {fault}."})
         for uri in self.redirect_uris.split():

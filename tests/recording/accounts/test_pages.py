@@ -213,6 +213,8 @@ def create_application(
         ({"redirect_uris": "https://evil.example"}, "allow-list"),
         ({"skip_authorization": True}, "Consent"),
         ({"name": "a\u202eb"}, "control characters"),
+        # Stored as it is, a secret would be refused at every token request.
+        ({"kind": "confidential", "hash_client_secret": False}, "a hash"),
     ],
 )
 @pytest.mark.django_db
