@@ -45,7 +45,11 @@ async def complete(upstream: Anthropic, job: Job, context: ChatContext) -> bytes
 
 
 async def count(upstream: Anthropic, job: Job, context: ChatContext) -> bytes:
-    """Return how many tokens a message has."""
+    """Return how many tokens a message has.
+
+    The API refuses fields here that it takes with a message, such as `inference_geo`.
+    """
+    job = replace(job, entry=replace(job.entry, extra_body={}))
     return await _post(upstream, job, context, COUNT_PATH)
 
 

@@ -338,6 +338,10 @@ def test_extra_fields_of_an_entry_reach_its_own_kind_of_upstream(
     )
     assert claude().status_code == 200
     assert upstream.requests[0].json["speed"] == "fast"
+    # Where tokens are counted, the API refuses what it takes with a message.
+    upstream.script = answers(b'{"input_tokens": 1}')
+    claude(path="/v1/messages/count_tokens")
+    assert "speed" not in upstream.requests[1].json
 
 
 # ── Tokens, sessions ────────────────────────────────────────────────────────────────
