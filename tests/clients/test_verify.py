@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hmac
+import math
 from typing import Any
 
 import pytest
@@ -91,6 +92,8 @@ def test_a_changed_request_is_refused_with_the_reason(language, scheme):
         (Request([], headers, BODY, NOW), NO_FIT),
         (Request(SECRET, headers, BODY, NOW + 301), late),
         (Request(SECRET, headers, BODY, NOW - 301), late),
+        # A setting that is no number must not switch the check off.
+        (Request(SECRET, headers, BODY, NOW, tolerance_s=math.nan), late),
         (Request(SECRET, {}, BODY, NOW), "the request has no signature header"),
     ]
     requests, expected = zip(*cases, strict=True)

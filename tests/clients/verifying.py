@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ const { SignatureError, verify } = require(process.argv[1]);
 const requests = JSON.parse(require("node:fs").readFileSync(0));
 console.log(JSON.stringify(requests.map(([secret, headers, body, options]) => {
   try {
+    if (options.toleranceS === "NaN") options.toleranceS = NaN;
     return verify(secret, headers, Buffer.from(body, "hex"), options);
   } catch (error) {
     if (!(error instanceof SignatureError)) throw error;
@@ -60,7 +62,8 @@ def _python(requests: Sequence[Request]) -> list[Any]:
 
 
 def _options(one: Request) -> dict[str, Any]:
-    return {"toleranceS": one.tolerance_s, "prefixes": one.prefixes}
+    tolerance = "NaN" if math.isnan(one.tolerance_s) else one.tolerance_s
+    return {"toleranceS": tolerance, "prefixes": one.prefixes}
 
 
 def _node(requests: Sequence[Request]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 import time
 from dataclasses import replace
@@ -175,6 +176,7 @@ T, V1 = f"t={NOW}", f"v1={DIGEST}"
         ("a time as long as a book", {"timestamp": "1" * 5000}),
         ("too old", {"now": NOW + 301}),
         ("too far ahead", {"now": NOW - 301}),
+        ("a tolerance that is no number", {"tolerance_s": math.nan}),
     ],
 )
 @pytest.mark.spec("recording", "the verifier rejects an old timestamp")
