@@ -18,6 +18,7 @@ from webhooks_core import endpoints
 from webhooks_core.models import Endpoint
 from webhooks_core.owners.changes import CONFIGURATION
 from webhooks_core.secrets import SecretUnreadableError
+from webhooks_core.signing.schemes import SecretFormError
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -59,7 +60,7 @@ def _static() -> QuerySet[Endpoint]:
 def sync(current: Configuration) -> SyncReport:
     """Create, change and remove static subscriptions so that they match the configuration.
 
-    The history of a removed one stays.
+    The history of a removed one stays. Raises ConfigurationError, and then changes nothing.
     """
     wanted = {_key(entry): entry for entry in current.webhooks.subscriptions}
     with transaction.atomic():
@@ -98,8 +99,18 @@ def _update(endpoint: Endpoint, entry: StaticSubscription) -> bool:
         endpoints.update(endpoint, by=CONFIGURATION, **changed)
     has_new_secret = not _signs_with(endpoint, entry.secret)
     if has_new_secret:
-        endpoints.rotate_secret(endpoint, secret=entry.secret, by=CONFIGURATION)
+        _rotate(endpoint, entry)
     return bool(changed) or has_new_secret
+
+
+def _rotate(endpoint: Endpoint, entry: StaticSubscription) -> None:
+    try:
+        endpoints.rotate_secret(endpoint, secret=entry.secret, by=CONFIGURATION)
+    except SecretFormError as error:
+        raise configuration.ConfigurationError(
+            f"webhooks.subscriptions: secret of {endpoint.public_id} ({entry.tenant_id}): {error}, "
+            "which its headers of Standard Webhooks need. Use whsec_ and base64."
+        ) from error
 
 
 def _changed(endpoint: Endpoint, entry: StaticSubscription) -> dict[str, Any]:

@@ -243,7 +243,7 @@ def set_standard_headers(
 ) -> Endpoint:
     """Set whether deliveries have the headers of Standard Webhooks beside the product's own.
 
-    Raises ValueError if a secret is not of the form that they need.
+    Raises SecretFormError if a secret is not of the form that they need.
     """
     if wanted:
         for secret in endpoint.secrets(now=timezone.now()):
@@ -282,9 +282,12 @@ def rotate_secret(
 
     There is no overlap where a request has only one signature: the old secrets end at once. Of more
     than MAX_SECRETS the oldest end.
-    Raises Endpoint.DoesNotExist if the endpoint was removed with its account.
+    Raises Endpoint.DoesNotExist if the endpoint was removed with its account, and SecretFormError
+    if it has the headers of Standard Webhooks and the secret is not of the form that they need.
     """
     now, secret = timezone.now(), secrets.checked(secret or secrets.make())
+    if endpoint.standard_headers:
+        standard_key(secret)
     if not may_overlap(endpoint):
         overlap = timedelta(0)
     with transaction.atomic():

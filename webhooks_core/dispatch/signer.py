@@ -42,7 +42,7 @@ class RequestSigner:
     def headers(
         self, delivery_id: str, event: Body, timestamp: int
     ) -> Mapping[str, str]:
-        """Return the headers of an attempt. Raises SecretUnreadableError."""
+        """Return the headers of an attempt. Raises SecretUnreadableError, SecretFormError."""
         context = SigningContext(
             event_id=event.public_id,
             event_type=event.type,

@@ -15,7 +15,7 @@ class Outcome(models.TextChoices):
     CONNECT = "connect"
     TLS = "tls"
     BLOCKED = "blocked"  # an address that is not allowed
-    UNSIGNED = "unsigned"  # the secret cannot be decrypted
+    UNSIGNED = "unsigned"  # the secret cannot be decrypted or used
     INTERRUPTED = "interrupted"  # the dispatcher died
 
 

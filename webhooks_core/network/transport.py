@@ -24,6 +24,7 @@ from webhooks_core.network.proxy import UNREACHABLE
 from webhooks_core.network.request_head import head_of, target_of
 from webhooks_core.network.retry_after import retry_after
 from webhooks_core.secrets import SecretUnreadableError
+from webhooks_core.signing.schemes import SecretFormError
 
 # The status line decides. This bounds the reading of the rest, which mostly people look at.
 READ_FOR_S = 1.0
@@ -35,7 +36,7 @@ class OutgoingRequest(NamedTuple):
 
     Only one runs until the receiver answers, if it has not `has_answered` before. An `immediate` one
     is released if it cannot start at once: later it would exceed its rate.
-    `sign` returns the headers for a unix time in seconds. Raises SecretUnreadableError.
+    `sign` returns the headers for a unix time in seconds. Raises SecretUnreadableError, SecretFormError.
     `delivery_id` names the delivery in traces, `owner` whose share of the slots it takes.
     """
 
@@ -165,6 +166,10 @@ async def _try(
         return await _read_response(request, client, connection)
     except SecretUnreadableError:
         return _Ending(Outcome.UNSIGNED, error="the signing secret cannot be read")
+    except SecretFormError as error:
+        return _Ending(
+            Outcome.UNSIGNED, error=f"no headers of Standard Webhooks: {error}"
+        )
     except Exception as error:  # noqa: BLE001 - one receiver must not stop the others
         forget_frames(error)
         # That of the system has a number.

@@ -26,8 +26,8 @@ BY_OUTCOME: dict[str, str] = {
         " address."
     ),
     Outcome.UNSIGNED: (
-        "The secret of the endpoint cannot be read here, so nothing was sent. Rotate the secret,"
-        " or ask the operator."
+        "The secret of the endpoint cannot be read or used here, so nothing was sent. Rotate the"
+        " secret, or ask the operator."
     ),
     Outcome.INTERRUPTED: "Nothing: it is not the fault of your server, and is sent again.",
     Outcome.HTTP: "Your server must answer with HTTP/1.1 and a status.",

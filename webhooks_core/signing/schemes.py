@@ -22,6 +22,10 @@ class SignatureError(ValueError):
     """A signature is malformed or does not fit; the message says which part is wrong."""
 
 
+class SecretFormError(ValueError):
+    """A secret is not of the form that Standard Webhooks need."""
+
+
 class SignatureHeaders(NamedTuple):
     """The values of `<prefix>-Signature` and, where a scheme has it, `<prefix>-Timestamp`."""
 
@@ -58,13 +62,17 @@ def is_empty(secret: str) -> bool:
 def standard_key(secret: str) -> bytes:
     """Return the key as Standard Webhooks reads a secret: `whsec_`, then base64.
 
-    Raises ValueError for a secret that is not of that form.
+    Raises SecretFormError.
     """
     if not secret.startswith(PREFIX):
-        raise ValueError(f"the secret does not start with {PREFIX}")
+        raise SecretFormError(f"the secret does not start with {PREFIX}")
     if is_empty(secret):
-        raise ValueError("the secret is empty")
-    return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+        raise SecretFormError("the secret is empty")
+    try:
+        return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except ValueError as error:
+        text = f"the secret is not base64 after {PREFIX}"
+        raise SecretFormError(text) from error
 
 
 def is_unix_time(timestamp: str) -> bool:

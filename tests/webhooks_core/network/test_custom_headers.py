@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 from standardwebhooks import Webhook
 
 from tests.receiver import receiver
@@ -12,6 +13,7 @@ from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints, profiles
 from webhooks_core.network.custom_headers import HeaderError, check
 from webhooks_core.network.outcomes import Outcome
+from webhooks_core.signing.schemes import SecretFormError
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
@@ -94,3 +96,27 @@ def test_headers_that_cannot_be_read_fail_the_attempt_and_nothing_else(settings)
     assert server.requests == []
     attempt = target.delivery_set.get().attempt_set.get()
     assert attempt.outcome == Outcome.UNSIGNED
+
+
+@pytest.mark.parametrize(
+    ("secret", "reason"),
+    [("s", "does not start with whsec_"), ("whsec_s", "is not base64 after whsec_")],
+)
+def test_a_secret_that_cannot_sign_standard_headers_is_named(secret, reason):
+    with receiver(204) as server:
+        target = EndpointFactory.create(url=server.url, standard_headers=True)
+        target.endpointsecret_set.update(value=secret)
+        publish_event()
+        dispatch()
+    assert server.requests == []
+    attempt = target.delivery_set.get().attempt_set.get()
+    assert attempt.outcome == Outcome.UNSIGNED
+    assert attempt.error == f"no headers of Standard Webhooks: the secret {reason}"
+
+
+def test_a_rotation_keeps_the_form_that_standard_headers_need():
+    target = EndpointFactory.create(standard_headers=True)
+    before = target.secrets(now=timezone.now())
+    with pytest.raises(SecretFormError):
+        endpoints.rotate_secret(target, secret="of another form")
+    assert target.secrets(now=timezone.now()) == before
