@@ -18,9 +18,10 @@ from gateway.chat.policies.rules import Rule
 from gateway.chat.request_log.shortened import Redact
 from gateway.configuration.content import ANSWER, REQUEST
 
-# Members that are no text, or that others refer to.
-UNTOUCHED = NOT_TEXT | {
-    *("model", "name", "call_id", "tool_use_id", "object"),
+# Members that are no text, or that others refer to. LiteLLM's blocks of thinking repeat a text.
+UNTOUCHED = (NOT_TEXT - {"thinking_blocks"}) | {
+    *("model", "name", "call_id", "tool_use_id", "object", "status", "service_tier"),
+    *("finish_reason", "native_finish_reason", "stop_reason", "system_fingerprint"),
 }
 
 log = structlog.stdlib.get_logger(__name__)

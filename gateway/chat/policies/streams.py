@@ -6,13 +6,21 @@ is. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gateway.chat.core import chunks
 from gateway.chat.core.json_parts import member
 from gateway.chat.core.sse import DONE, data_of
 from gateway.chat.policies.checks import Checks
+from gateway.chat.policies.chunk_texts import (
+    Channel,
+    ChunkTexts,
+    Text,
+    Write,
+    begins_call,
+)
 from gateway.chat.policies.rules import Rule
 from gateway.configuration.content import ANSWER
 
@@ -22,13 +30,13 @@ HOLD = 256
 MAX_HELD = 4 * HOLD
 # What stands before the text that is searched, for patterns about neighbours.
 BEFORE = 64
-# The texts of a chunk's delta.
-FIELDS = ("reasoning_content", "reasoning", "content", "refusal")
 # The texts of a message's delta.
 MESSAGE_FIELDS = ("text", "thinking", "partial_json")
-
-# Returns an event with a text.
-Write = Callable[[str], bytes]
+# What comes within a text of a message or of a response, and says nothing of its end.
+WITHIN = (
+    *("ping", "citations_delta"),
+    *("keepalive", "response.in_progress", "response.output_text.annotation.added"),
+)
 
 
 class Window:
@@ -67,15 +75,23 @@ class Window:
         return "".join([*parts, text[behind:cut]])
 
 
+@dataclass(slots=True)
+class Held:
+    """A text that is not released yet: how it is written, and when its pieces came."""
+
+    window: Window
+    write: Write
+    began_at: int
+    added_at: int = 0
+
+
 class StreamGuard:
     """Feeds on the upstream's events and returns those that may be sent."""
 
     def __init__(self, checks: Checks, rules: list[Rule]) -> None:
         self._checks, self._rules = checks, rules
-        self._channel: Any = None
-        self._window = Window(checks, rules)
-        self._write: Write | None = None
-        self._size = 0
+        self._held: dict[Channel, Held] = {}
+        self._size = self._pieces = 0
 
     def feed(self, payloads: list[bytes]) -> list[bytes]:
         """Return what can be sent. Raises PolicyDeniedError, UpstreamServiceError."""
@@ -88,22 +104,44 @@ class StreamGuard:
     def _pass(self, payload: bytes) -> Iterator[bytes]:
         raise NotImplementedError
 
-    def _text(self, channel: Any, text: str, write: Write) -> Iterator[bytes]:
-        """Add a text. Of the events of a text the last one waits for what is held."""
-        if channel != self._channel:
-            yield from self._flush()
-            self._channel, self._window = channel, Window(self._checks, self._rules)
-        self._size += len(text)
-        self._checks.check_size(self._size, self._rules, ANSWER)
-        if released := self._window.push(text):
-            yield (self._write or write)(released)
-        self._write = write
+    def _text(self, new: Text) -> Iterator[bytes]:
+        """Add a text. Of the events of a text the last one waits for what is held.
 
-    def _flush(self) -> Iterator[bytes]:
-        if self._write is not None:
-            if rest := self._window.flush():
-                yield self._write(rest)
-            self._channel = self._write = None
+        Servers send texts side by side: choices, calls, one reasoning in two forms. So another
+        text of the same choice has ended only if nothing of it has come since this one began.
+        """
+        self._size += len(new.text)
+        self._checks.check_size(self._size, self._rules, ANSWER)
+        self._pieces += 1
+        held = self._held.get(new.channel)
+        if held is None:
+            window = Window(self._checks, self._rules)
+            held = self._held[new.channel] = Held(window, new.write, self._pieces)
+        if released := held.window.push(new.text):
+            for channel in self._ended_before(new.channel, held.began_at):
+                yield from self._release(channel)
+            yield held.write(released)
+        held.write, held.added_at = new.write, self._pieces
+        if new.is_last:
+            yield from self._release(new.channel)
+
+    def _ended_before(self, new: Channel, began_at: int) -> list[Channel]:
+        return [
+            channel
+            for channel, held in self._held.items()
+            if channel[0] == new[0] and channel != new and held.added_at < began_at
+        ]
+
+    def _flush(self, group: str | None = None) -> Iterator[bytes]:
+        """Yield what is held of a choice, item or block; without one, of all."""
+        for channel in list(self._held):
+            if group is None or channel[0] == group:
+                yield from self._release(channel)
+
+    def _release(self, channel: Channel) -> Iterator[bytes]:
+        held = self._held.pop(channel)
+        if rest := held.window.flush():
+            yield held.write(rest)
 
     def _whole(self, value: Any) -> Any:
         """Return an event whose texts are whole, with what rules mask."""
@@ -112,6 +150,10 @@ class StreamGuard:
 
 class ChunkGuard(StreamGuard):
     """Chunks of a chat completion. Each text becomes a chunk of its own."""
+
+    def __init__(self, checks: Checks, rules: list[Rule]) -> None:
+        super().__init__(checks, rules)
+        self._calls: set[Channel] = set()
 
     def _pass(self, payload: bytes) -> Iterator[bytes]:
         if payload == DONE:
@@ -124,24 +166,33 @@ class ChunkGuard(StreamGuard):
             yield payload
             return
         head = {n: v for n, v in value.items() if n not in ("choices", "usage")}
-        texts: list[tuple[Any, str, Write]] = []
-        rest = [_without_texts(choice, head, texts) for choice in choices]
-        is_finish, usage = any(map(_is_end, rest)), bool(value.get("usage"))
-        if is_finish and texts:  # calls begin before their texts, and end behind them
+        if any(map(_is_end, choices)) and _has_texts(choices):
+            # Calls begin before their texts, and end behind them.
             said = _each(choices, finish_reason=None)
             ended = _each(choices, delta={}, logprobs=None)
             yield from self._pass(chunks.dump({**head, "choices": said}))
             yield from self._pass(chunks.dump({**value, "choices": ended}))
             return
-        # Some servers send the usage with each text.
-        if is_finish or (usage and not texts) or any(map(_has_calls, rest)):
+        taken = ChunkTexts(head, self._calls)
+        rest = [taken.take(choice) for choice in choices]
+        for group in taken.ended:
+            yield from self._flush(group)
+        if not choices and value.get("usage"):  # with it a stream ends
             yield from self._flush()
-        if not texts:
-            yield payload
-        elif usage or any(map(_says_more, rest)):
+        if not taken.texts:
+            new = self._whole(value)
+            yield payload if new is value else chunks.dump(new)
+        elif value.get("usage") or any(map(_says_more, rest)):
             yield chunks.dump(self._whole({**value, "choices": rest}))
-        for channel, text, write in texts:
-            yield from self._text(channel, text, write)
+        for text in taken.texts:
+            yield from self._text(text)
+
+
+def _has_texts(choices: list[Any]) -> bool:
+    taken = ChunkTexts({}, set())
+    for choice in choices:
+        taken.take(choice)
+    return bool(taken.texts)
 
 
 def _each(choices: list[Any], **fields: Any) -> list[Any]:
@@ -162,9 +213,10 @@ class MessageGuard(StreamGuard):
             for name in MESSAGE_FIELDS:
                 if isinstance(text := delta.get(name), str):
                     write = _message_writer(event, delta, name)
-                    yield from self._text((event.get("index"), name), text, write)
+                    place = str(event.get("index")), name
+                    yield from self._text(Text(place, text, write))
                     return
-        if event.get("type") != "ping":
+        if event.get("type") not in WITHIN and member(delta, "type") not in WITHIN:
             yield from self._flush()
         new = self._whole(event)
         yield payload if new is event else _named(new)
@@ -181,17 +233,23 @@ class ResponseGuard(StreamGuard):
         event = chunks.parse(payload)
         kind, text = event.get("type"), event.get("delta")
         if isinstance(kind, str) and kind.endswith(".delta") and isinstance(text, str):
-            without: dict[str, Any] = {"logprobs": []} if "logprobs" in event else {}
-            places = (event.get("output_index"), event.get("content_index"))
-            yield from self._text(
-                (kind, *map(str, places)),
-                text,
-                lambda new: chunks.dump({**event, "delta": new} | without),
-            )
+            yield from self._text(Text(_place(event), text, _response_writer(event)))
             return
-        yield from self._flush()
+        if kind not in WITHIN:
+            place = event.get("output_index")
+            yield from self._flush(None if place is None else str(place))
         new = self._whole(event)
         yield payload if new is event else chunks.dump(new)
+
+
+def _place(event: Mapping[str, Any]) -> Channel:
+    names = ("output_index", "type", "content_index", "summary_index")
+    return tuple(str(event.get(name)) for name in names)
+
+
+def _response_writer(event: Mapping[str, Any]) -> Write:
+    without: dict[str, Any] = {"logprobs": []} if "logprobs" in event else {}
+    return lambda new: chunks.dump({**event, "delta": new} | without)
 
 
 GUARDS: Mapping[str, type[StreamGuard]] = {
@@ -209,57 +267,6 @@ def guard_of(checks: Checks | None, shape: str) -> StreamGuard | None:
     return GUARDS[shape](checks, rules) if rules else None
 
 
-def _without_texts(
-    choice: Any, head: Mapping[str, Any], texts: list[tuple[Any, str, Write]]
-) -> Any:
-    """Return a choice without its texts, which are added to the list with their places."""
-    delta = member(choice, "delta")
-    if not isinstance(delta, dict):
-        return choice
-    index, rest = choice.get("index", 0), dict(delta)
-    for name in FIELDS:
-        if isinstance(text := delta.get(name), str) and text:
-            del rest[name]
-            texts.append(((str(index), name), text, _chunk_writer(head, index, name)))
-    calls = delta.get("tool_calls")
-    if isinstance(calls, list):
-        rest["tool_calls"] = [
-            _without_arguments(call, head, index, texts) for call in calls
-        ]
-    # Probabilities repeat the text, token by token.
-    return {name: choice[name] for name in choice if name != "logprobs"} | {
-        "delta": rest
-    }
-
-
-def _without_arguments(
-    call: Any,
-    head: Mapping[str, Any],
-    index: Any,
-    texts: list[tuple[Any, str, Write]],
-) -> Any:
-    text = member(call, "function", "arguments")
-    if not isinstance(text, str) or not text:
-        return call
-    number = call.get("index", 0)
-
-    def write(new: str) -> bytes:
-        part = {"index": number, "function": {"arguments": new}}
-        choice = {"index": index, "delta": {"tool_calls": [part]}}
-        return chunks.dump({**head, "choices": [{**choice, "finish_reason": None}]})
-
-    texts.append(((str(index), "call", str(number)), text, write))
-    return {**call, "function": {**call["function"], "arguments": ""}}
-
-
-def _chunk_writer(head: Mapping[str, Any], index: Any, name: str) -> Write:
-    def write(text: str) -> bytes:
-        choice = {"index": index, "delta": {name: text}, "finish_reason": None}
-        return chunks.dump({**head, "choices": [choice]})
-
-    return write
-
-
 def _message_writer(
     event: Mapping[str, Any], delta: Mapping[str, Any], name: str
 ) -> Write:
@@ -274,19 +281,13 @@ def _is_end(choice: Any) -> bool:
     return bool(member(choice, "finish_reason"))
 
 
-def _has_calls(choice: Any) -> bool:
-    """Return True if a part of a call has its id or its name: there it begins."""
-    calls = member(choice, "delta", "tool_calls")
-    return any(
-        member(call, "function", "name") or member(call, "id")
-        for call in (calls if isinstance(calls, list) else ())
-    )
-
-
 def _says_more(choice: Any) -> bool:
     """Return True if a choice without its texts says anything else."""
     delta = member(choice, "delta")
     if not isinstance(delta, dict):
         return True
     others = [value for name, value in delta.items() if name != "tool_calls"]
-    return any(others) or _has_calls(choice)
+    calls = delta.get("tool_calls")
+    return any(others) or any(
+        map(begins_call, calls if isinstance(calls, list) else ())
+    )

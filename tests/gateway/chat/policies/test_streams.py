@@ -167,3 +167,129 @@ def test_responses_are_masked_in_deltas_and_in_whole_texts():
     out = [json.loads(e) for e in stream.feed([json.dumps(e).encode() for e in events])]
     assert [each["sequence_number"] for each in out] == [2, 3]
     assert (out[0]["delta"], out[1]["text"]) == ("[card].", "[card].")
+
+
+CUT = ("4111 1111", " 1111 1111 end")
+
+
+def choice(index: int = 0, finish: str | None = None, **delta: Any) -> dict[str, Any]:
+    return {"index": index, "delta": delta, "finish_reason": finish}
+
+
+def call(number: int, text: str, **fields: Any) -> dict[str, Any]:
+    return {"index": number, "function": {"arguments": text}, **fields}
+
+
+def detail(text: str) -> dict[str, Any]:
+    return {"type": "reasoning.text", "text": text, "index": 0}
+
+
+def thinking(text: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
+
+
+# How servers send two pieces of a text, and how many texts these are.
+SIDE_BY_SIDE: dict[str, tuple[int, list[list[dict[str, Any]]]]] = {
+    "choices in turn": (2, [[choice(i, content=t)] for t in CUT for i in (0, 1)]),
+    "choices together": (2, [[choice(i, content=t) for i in (0, 1)] for t in CUT]),
+    "a choice that ends": (*(1, [[choice(1, content=CUT[0])], [choice(0, "stop")]]),),
+    "calls": (2, [[choice(tool_calls=[call(i, t) for i in (0, 1)])] for t in CUT]),
+    "a call beside text": (
+        *(1, [[choice(content="a", tool_calls=[call(0, t)])] for t in CUT]),
+    ),
+    "the id of a call again": (
+        *(1, [[choice(tool_calls=[call(0, t, id="c")])] for t in CUT]),
+    ),
+    "a custom tool": (
+        1,
+        [[choice(tool_calls=[{"index": 0, "custom": {"input": t}}])] for t in CUT],
+    ),
+    "a function": (1, [[choice(function_call={"arguments": t})] for t in CUT]),
+    "a transcript": (1, [[choice(audio={"transcript": t})] for t in CUT]),
+    "reasoning in two forms": (
+        *(2, [[choice(reasoning=t, reasoning_details=[detail(t)])] for t in CUT]),
+    ),
+    "parts": (1, [[choice(content=[{"type": "text", "text": t}])] for t in CUT]),
+    "parts of thinking": (1, [[choice(content=[thinking(t)])] for t in CUT]),
+    "blocks of thinking": (
+        1,
+        [[choice(thinking_blocks=[{"type": "thinking", "thinking": t}])] for t in CUT],
+    ),
+}
+SIDE_BY_SIDE["a choice that ends"][1].append([choice(1, content=CUT[1])])
+
+
+@pytest.mark.parametrize("name", SIDE_BY_SIDE)
+def test_texts_side_by_side_are_masked_wherever_they_are_cut(name: str):
+    count, pieces = SIDE_BY_SIDE[name]
+    stream = guard(ChunkGuard, CARD)
+    events = [json.dumps({"choices": choices}).encode() for choices in pieces]
+    out = b"".join([*stream.feed(events), *stream.end()])
+    assert (out.count(b"[card] end"), b"1111" in out) == (count, False)
+
+
+def test_a_text_in_no_known_place_is_masked_in_each_event():
+    stream = guard(ChunkGuard, CARD)
+    note = {"title": "4111 1111 1111 1111", "url": "https://example.com"}
+    event = {"choices": [choice(annotations=[note])], "system_fingerprint": "x"}
+    (out,) = stream.feed([json.dumps(event).encode()])
+    assert json.loads(out)["choices"][0]["delta"]["annotations"][0]["title"] == "[card]"
+
+
+def test_a_text_ends_when_more_of_another_comes_than_is_held():
+    stream = guard(ChunkGuard, CARD)
+    events = [[choice(reasoning="Hm.")], [choice(content="x" * HOLD + "y")]]
+    out = stream.feed([json.dumps({"choices": e}).encode() for e in events])
+    deltas = [json.loads(event)["choices"][0]["delta"] for event in out]
+    assert deltas == [{"reasoning": "Hm."}, {"content": "x"}]
+
+
+def test_a_signature_is_sent_with_the_end_of_its_text():
+    stream = guard(ChunkGuard, CARD)
+    parts = [detail(CUT[0]), {**detail(CUT[1]), "signature": "s"}]
+    pieces = [choice(reasoning_details=[part]) for part in parts]
+    out = stream.feed([json.dumps({"choices": [piece]}).encode() for piece in pieces])
+    (delta,) = [json.loads(event)["choices"][0]["delta"] for event in out]
+    assert delta["reasoning_details"] == [{**detail("[card] end"), "signature": "s"}]
+
+
+def test_items_of_a_response_are_masked_side_by_side():
+    stream = guard(ResponseGuard, CARD)
+    kind = "response.output_text"
+    events: list[dict[str, Any]] = []
+    for text in CUT:
+        events += [
+            {
+                "type": f"{kind}.delta",
+                "output_index": i,
+                "content_index": 0,
+                "delta": text,
+            }
+            for i in (0, 1)
+        ]
+        events += [{"type": f"{kind}.annotation.added", "output_index": 0}]
+        events += [{"type": "keepalive"}]
+    out = [*stream.feed([json.dumps(e).encode() for e in events]), *stream.end()]
+    deltas = [e["delta"] for e in map(json.loads, out) if "delta" in e]
+    assert deltas == ["[card] end"] * 2
+
+
+def test_a_citation_ends_no_text_of_a_message():
+    stream = guard(MessageGuard, CARD)
+    deltas: list[dict[str, Any]] = [{"type": "text_delta", "text": t} for t in CUT]
+    deltas.insert(1, {"type": "citations_delta", "citation": {"title": "Tides"}})
+    kind = "content_block_delta"
+    events = [{"type": kind, "index": 0, "delta": delta} for delta in deltas]
+    sent = stream.feed(
+        [f"event: {kind}\ndata: {json.dumps(e)}".encode() for e in events]
+    )
+    out = b"".join([*sent, *stream.end()])
+    assert b"[card] end" in out
+    assert b"1111" not in out
+
+
+def test_words_mask_no_reason_of_an_end():
+    rule = PolicyEntry("end", "mask", "answer", words=("stop", "completed"))
+    stream = guard(ChunkGuard, rule)
+    (out,) = stream.feed([json.dumps({"choices": [choice(0, "stop")]}).encode()])
+    assert json.loads(out)["choices"][0]["finish_reason"] == "stop"
