@@ -10,12 +10,15 @@ import ssl
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 import dj_database_url
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 from environs import EnvError, EnvValidationError, FileAwareEnv, validate
+
+# More overflows a column of a database, a date or a timer.
+MOST = 2**31 - 1
 
 
 def is_loopback(host: str) -> bool:
@@ -40,9 +43,19 @@ def check_local(**hosts: Iterable[str]) -> None:
         raise ImproperlyConfigured("\n  ".join(faults))
 
 
+def split(value: str) -> SplitResult:
+    """Return the parts of a URL; EnvError for one that has no valid host or port."""
+    try:
+        parts = urlsplit(value)
+        parts.port  # noqa: B018 - raises for a port above 65535
+    except ValueError as error:
+        raise EnvError("Not a valid URL.") from error
+    return parts
+
+
 def origin(value: str) -> str:
     """Return a public origin such as `https://signpost.example`: no path, no trailing slash."""
-    parts = urlsplit(value)
+    parts = split(value)
     if (
         parts.scheme not in {"http", "https"}
         or not parts.hostname
@@ -56,6 +69,15 @@ def origin(value: str) -> str:
     return value
 
 
+def http_url(value: str) -> str:
+    """Return an `http://…` or `https://…` address without a trailing slash, or the empty text."""
+    if value:
+        parts = split(value)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise EnvError("Not an http://… or https://… address.")
+    return value.rstrip("/")
+
+
 def words(value: str) -> list[str]:
     """Split a comma-separated list; the empty text is the empty list."""
     return [word for word in (part.strip() for part in value.split(",")) if word]
@@ -64,6 +86,15 @@ def words(value: str) -> list[str]:
 def origins(value: str) -> list[str]:
     """Return a list of origins; `*` stands for every origin."""
     return [word if word == "*" else origin(word) for word in words(value)]
+
+
+def hosts(value: str) -> list[str]:
+    """Return a list of host names; `.name` has the sub-domains too, `*` is every host."""
+    names = words(value)
+    for name in names:
+        if not re.fullmatch(r"\*|\.?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", name):
+            raise EnvError(f"Holds {name!r}, which is not a host name.")
+    return names
 
 
 def fernet_keys(value: str) -> list[str]:
@@ -127,7 +158,7 @@ def database(value: str) -> dict[str, Any]:
 
 def redis_url(value: str) -> str:
     """Return a `redis://…` or `rediss://…` address, or the empty text for none."""
-    if value and urlsplit(value).scheme not in {"redis", "rediss"}:
+    if value and split(value).scheme not in {"redis", "rediss"}:
         raise EnvError("Not a redis://… address.")
     return value
 
@@ -177,7 +208,9 @@ def ca_file(value: str) -> str:
 
 PARSERS: dict[str, Callable[..., Any]] = {
     "origin": origin,
+    "http_url": http_url,
     "words": words,
+    "hosts": hosts,
     "origins": origins,
     "fernet_keys": fernet_keys,
     "networks": networks,
@@ -200,7 +233,7 @@ class Environment(FileAwareEnv):
             self.add_parser(name, parser)
 
     def integer(
-        self, name: str, default: int, *, least: int = 0, most: int | None = None
+        self, name: str, default: int, *, least: int = 0, most: int = MOST
     ) -> int:
         """Return an integer within these bounds."""
         bounds = validate.Range(min=least, max=most)
@@ -209,10 +242,11 @@ class Environment(FileAwareEnv):
     def _get_value(self, env_key: str, default: Any) -> Any:
         """Return the text of NAME or NAME_FILE; the default for a file that cannot be read."""
         try:
-            return super()._get_value(env_key, default)
+            value = super()._get_value(env_key, default)
         except (OSError, ValueError):
             self._faults[env_key] = f"{env_key}_FILE names no readable text file."
             return default
+        return value.strip() if isinstance(value, str) else value
 
     def complete(self) -> None:
         """Raise ImproperlyConfigured that names every missing or malformed variable."""

@@ -97,6 +97,16 @@ def test_production_starts_when_every_variable_is_set():
         ("BASE_URL", "http://127.0.0.1:8000/", "BASE_URL: Give the origin alone"),
         ("BASE_URL", "ftp://127.0.0.1", "BASE_URL: Not an http or https origin."),
         ("BASE_URL", "http://signpost.example", "BASE_URL: a local instance"),
+        ("BASE_URL", "http://[", "BASE_URL: Not a valid URL."),
+        ("BASE_URL", "http://127.0.0.1:99999", "BASE_URL: Not a valid URL."),
+        ("REDIS_URL", "redis://[", "REDIS_URL: Not a valid URL."),
+        ("CATALOG_CORS_ORIGINS", "*,http://[", "CATALOG_CORS_ORIGINS: Not a valid"),
+        ("PORTAL_FRAME_ANCESTORS", "http://a:99999", "PORTAL_FRAME_ANCESTORS: Not a"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://[", "OTEL_EXPORTER_OTLP_ENDPOINT: Not"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "a:4318", "OTEL_EXPORTER_OTLP_ENDPOINT: Not"),
+        ("OAUTH_CIMD_HOSTS", "https://a.test", "OAUTH_CIMD_HOSTS: Holds 'https://a"),
+        ("MCP_EVENTS_TTL_S", "9" * 30, "MCP_EVENTS_TTL_S: Must be"),
+        ("CATALOG_ROW_BUDGET", str(2**31), "CATALOG_ROW_BUDGET: Must be"),
         ("ALLOWED_HOSTS", "localhost,0.0.0.0", "ALLOWED_HOSTS: a local instance"),
         ("DATABASE_URL", "mysql://root@localhost/x", "DATABASE_URL: Only sqlite"),
         ("DATABASE_URL", "nonsense", "DATABASE_URL: Not a sqlite"),
@@ -127,6 +137,17 @@ def test_production_starts_when_every_variable_is_set():
 )
 def test_a_malformed_variable_is_one_clear_error(name, value, words):
     assert words in fault({name: value})
+
+
+def test_spaces_around_a_value_mean_nothing():
+    spaced = {"EMAIL_HOST": " ", "GATEWAY_CONFIG": "\t", "WORKERS": " 3 "}
+    given = {"EMAIL_HOST": "", "GATEWAY_CONFIG": "", "WORKERS": 3}
+    with (
+        patch.dict(os.environ, spaced, clear=True),
+        patch("config.operations.logs.configure"),
+    ):
+        values = runpy.run_path("config/settings.py")
+    assert {name: values[name] for name in given} == given
 
 
 @pytest.mark.slow
