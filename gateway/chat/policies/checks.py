@@ -9,7 +9,11 @@ from typing import Any
 import structlog
 
 from gateway.chat.core import chunks, json_numbers
-from gateway.chat.core.errors import InvalidRequestError, InvalidValueError
+from gateway.chat.core.errors import (
+    ChatError,
+    InvalidRequestError,
+    InvalidValueError,
+)
 from gateway.chat.core.model_request import ModelRequest, dump
 from gateway.chat.core.tool_names import tool_names
 from gateway.chat.core.usage_tokens import NO_TEXT_TYPES, NOT_TEXT
@@ -22,7 +26,12 @@ from gateway.configuration.content import ANSWER, REQUEST
 UNTOUCHED = (NOT_TEXT - {"thinking_blocks"}) | {
     *("model", "name", "call_id", "tool_use_id", "object", "status", "service_tier"),
     *("finish_reason", "native_finish_reason", "stop_reason", "system_fingerprint"),
+    *("required", "$ref"),  # the names of a schema's members
 }
+# What a tool is called with, as an object: every member is a text, whatever its name.
+DATA = frozenset({"input", "arguments"})
+# The members of a schema by name, each a schema.
+SCHEMAS = frozenset({"properties", "$defs", "definitions"})
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -32,6 +41,10 @@ class PolicyDeniedError(InvalidValueError, InvalidRequestError):
 
     def __init__(self, what: str, rule: str) -> None:
         super().__init__(f"The {what} is denied by the policy {rule}.")
+
+
+class RuleFailedError(ChatError):
+    """Code of an operator failed: no upstream did."""
 
 
 @dataclass(slots=True)
@@ -162,9 +175,19 @@ class Checks:
 
 
 def found(rule: Rule, text: str) -> list[Span]:
-    """Return the spans that a rule finds. Code of an operator may return them in any order."""
-    spans = rule.find(text) if rule.find is not None else ()
-    return _joined(sorted(spans), len(text)) if rule.entry.python else [*spans]
+    """Return the spans that a rule finds. Code of an operator may return them in any order.
+
+    Raises RuleFailedError.
+    """
+    if rule.find is None:
+        return []
+    if not rule.entry.python:
+        return [*rule.find(text)]
+    try:
+        return _joined(sorted(rule.find(text)), len(text))
+    except Exception as error:
+        log.exception("rule failed", rule=rule.name)
+        raise RuleFailedError(f"the rule {rule.name} failed") from error
 
 
 def _joined(spans: Iterable[Span], length: int) -> list[Span]:
@@ -209,9 +232,32 @@ def _changed_members(
     new = {}
     for name, item in value.items():
         if name not in UNTOUCHED:
-            result = changed(item, change)
+            result = _changed_member(name, item, change)
             if result is not item:
                 new[name] = result
     if new and value.get("logprobs"):
         new["logprobs"] = None  # they repeat the text, token by token
     return {**value, **new} if new else value
+
+
+def _changed_member(name: str, item: Any, change: Callable[[str], str]) -> Any:
+    if not isinstance(item, dict) or name not in DATA | SCHEMAS:
+        return changed(item, change)
+    within = _changed_data if name in DATA else changed
+    return _changed_items(item, lambda value: within(value, change))
+
+
+def _changed_data(value: Any, change: Callable[[str], str]) -> Any:
+    """Return JSON each text of which has been changed; the same object if none was."""
+    if isinstance(value, dict):
+        return _changed_items(value, lambda item: _changed_data(item, change))
+    if isinstance(value, list):
+        items = dict(enumerate(value))
+        new = _changed_items(items, lambda item: _changed_data(item, change))
+        return value if new is items else [*new.values()]
+    return change(value) if isinstance(value, str) else value
+
+
+def _changed_items(values: dict[Any, Any], change: Callable[[Any], Any]) -> Any:
+    new = {name: change(item) for name, item in values.items()}
+    return values if all(new[name] is values[name] for name in values) else new

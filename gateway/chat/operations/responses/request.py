@@ -94,6 +94,8 @@ def _refuse_stateful(body: Mapping[str, Any], entry: ModelEntry) -> None:
 def _with_tools(
     body: Mapping[str, Any], known: Tools, choice: Any
 ) -> Iterator[tuple[str, Any]]:
+    if not body.get("tools") and choice not in (None, "auto", "none"):
+        raise InvalidValueError("tool_choice: there are no tools.")
     if not known.functions:
         return
     yield "tools", known.functions

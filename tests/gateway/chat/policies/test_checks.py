@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.policies.rules import Policies
+from gateway.chat.policies.checks import Checks
+from gateway.chat.policies.rules import Policies, Rule
 from gateway.configuration.content import PolicyEntry, RequestLogSettings
-from tests.gateway.chat.harness import STREAM_OR_NOT, V1, V2, Gateway
+from tests.gateway.chat.harness import INTERNAL, STREAM_OR_NOT, V1, V2, Gateway
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
@@ -216,9 +217,12 @@ def test_own_code_that_fails_fails_the_request(gateway, upstream, stream):
     completion["choices"][0]["message"]["content"] = text
     upstream.script = sends(event(chunk(text)), DONE) if stream else answers(completion)
     policies(gateway, PolicyEntry("own", "mask", "answer", python=f"{__name__}.fails"))
+    gateway.declare(retries=2, fallbacks=("other",))
+    gateway.declare("other")
     response = post(gateway, V2, stream=stream)
-    assert response.status_code == 500
-    assert gateway.recorded().status == 500
+    assert response.json() == {"detail": INTERNAL}
+    assert response.status_code == gateway.recorded().status == 500
+    assert len(upstream.requests) == 1  # the upstream did not fail
 
 
 @STREAM_OR_NOT
@@ -247,3 +251,46 @@ def test_the_log_masks_what_an_upstream_repeats_in_its_error(gateway, upstream):
     assert post(gateway, V2).status_code == 400
     assert gateway.settled(lambda: gateway.kept.logged)
     assert gateway.kept.logged[0].error == "I refuse [card]."
+
+
+NAMES = ("name", "id", "type", "model", "file", "description")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {
+            "content": [
+                {"type": "tool_use", "name": "f", "input": dict.fromkeys(NAMES, CARD)}
+            ]
+        },
+        {
+            "content": [
+                {"type": "tool_use", "input": {"a": [{"type": "base64", "data": CARD}]}}
+            ]
+        },
+        {"function": {"name": "f", "arguments": {"name": CARD}}},
+        {
+            "input_schema": {
+                "properties": {
+                    n: {"type": "string", "description": CARD} for n in NAMES
+                }
+            }
+        },
+        {"parameters": {"$defs": {"name": {"enum": [CARD]}}}},
+    ],
+)
+def test_members_of_a_tool_may_have_any_name(body):
+    rules = (Rule.of(PolicyEntry("card", "mask", pattern="card")),)
+    masked = Checks(rules, "messages").masked(body, rules, "request")
+    assert CARD not in json.dumps(masked)
+    assert json.dumps(masked) == json.dumps(body).replace(CARD, "[card]")
+
+
+def test_names_of_required_members_stay():
+    rules = (Rule.of(PolicyEntry("secret", "mask", words=("secret",))),)
+    schema = {"properties": {"secret": {"type": "string"}}, "required": ["secret"]}
+    checks = Checks(rules, "messages")
+    assert checks.masked({"parameters": schema}, rules, "request") == {
+        "parameters": schema
+    }

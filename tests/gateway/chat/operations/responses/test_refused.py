@@ -52,6 +52,17 @@ def test_what_needs_a_memory_is_refused_by_name(
     assert not upstream.requests
 
 
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "name": "tide"}])
+def test_without_tools_none_can_be_required(gateway, upstream, choice):
+    upstream.script = answers(COMPLETION)
+    response = create(gateway, tool_choice=choice, tools=[])
+    assert response.status_code == 400
+    assert response.json()["error"]["message"] == "tool_choice: there are no tools."
+    assert not upstream.requests
+    for harmless in ("auto", "none", None):
+        answer(gateway, tool_choice=harmless)
+
+
 def test_a_tolerant_endpoint_leaves_hosted_tools_and_storing_out(gateway, upstream):
     upstream.script = answers(COMPLETION)
     gateway.declare(drop_params=True)
