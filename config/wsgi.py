@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -9,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.utils.http import parse_header_parameters
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -26,6 +28,7 @@ statements.limit(settings.WEB_STATEMENT_TIMEOUT_S)
 # set Django fails before any view can refuse the request.
 EXTENDED_PARAMETER = re.compile(r"\*\s*=")
 PARSED_HEADERS = ("CONTENT_TYPE", "HTTP_ACCEPT")
+PROBE = b"name=%FF&"
 
 
 def application(
@@ -33,7 +36,35 @@ def application(
 ) -> Iterable[bytes]:
     """Pass a request to Django, without headers that it cannot parse."""
     for name in PARSED_HEADERS:
-        if EXTENDED_PARAMETER.search(environ.get(name, "")):
+        if not _is_readable(environ.get(name, "")):
             del environ[name]
     is_api = environ["PATH_INFO"].startswith(API_PATHS)
     return (api if is_api else django)(environ, start_response)
+
+
+def _is_readable(header: str) -> bool:
+    if EXTENDED_PARAMETER.search(header):
+        return False
+    if "charset" not in header.lower():
+        return True
+    _, parameters = parse_header_parameters(header)
+    return _decodes(parameters.get("charset", "utf-8"))
+
+
+def _decodes(charset: str) -> bool:
+    """Return False for a codec of Python that decodes no query: `hex`, `idna`, `undefined` ….
+
+    Django takes its name for a character set, and decodes the query of every request by it.
+    """
+    try:
+        codecs.lookup(charset)
+    except LookupError:
+        return True  # Django ignores it
+    try:
+        PROBE.decode(charset, "replace")
+        PROBE.decode(charset)
+    except UnicodeDecodeError:
+        return True  # Django expects this one
+    except (LookupError, UnicodeError):
+        return False
+    return True

@@ -13,6 +13,11 @@ UNREADABLE = [
     "application/json; charset*=nonsense''%ff",
     "application/json; charset *=nonsense''x",
     "application/json; q*=idna''%ff",
+    # Codecs of Python that are no character sets, or decode names of hosts alone.
+    "application/json; charset=hex",
+    'application/json; Charset="idna"',
+    "application/json; charset=punycode",
+    "application/json; charset=undefined",
 ]
 
 
@@ -47,6 +52,16 @@ def test_an_unreadable_content_type_is_refused_by_the_view(path, header, refused
 @pytest.mark.parametrize("header", UNREADABLE)
 def test_an_unreadable_accept_header_counts_as_missing(header):
     assert status("/graphql", accept=header) == "200 OK"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("charset", ["hex", "rot13", "idna", "punycode", "undefined"])
+def test_a_query_is_read_whatever_character_set_the_body_claims(charset):
+    asked = RequestFactory().get("/v1/webhooks?page=%FF&page_size=a")
+    environ = asked.environ | {"CONTENT_TYPE": f"text/plain; charset={charset}"}
+    lines: list[str] = []
+    application(environ, lambda line, *_: lines.append(line))
+    assert lines == ["401 Unauthorized"]
 
 
 class NotStored(BytesIO):
