@@ -26,7 +26,7 @@ from recording.oauth.views.authorize import with_any_form_action
 
 
 class NextAddressMixin(RedirectURLMixin):
-    """Redirects to `next`: on this site, not to the login or logout, complete."""
+    """Redirects to `next`: a path on this site, not of the login or logout, complete."""
 
     request: HttpRequest
 
@@ -45,7 +45,8 @@ class NextAddressMixin(RedirectURLMixin):
         )
         names = ("account_login", "logout", "mfa_authenticate")
         own = {reverse(name) for name in names}
-        return address if is_safe and urlsplit(address).path not in own else ""
+        path = urlsplit(address).path if is_safe else ""
+        return address if path.startswith("/") and path not in own else ""
 
 
 class LoginPageMixin(NextAddressMixin):
