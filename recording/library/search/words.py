@@ -23,10 +23,14 @@ UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff"
 )
 HANGUL = range(0xAC00, 0xD7A4)
+# A syllable whose letters are apart, as the file names of macOS have them.
+VOWELS_AND_FINALS = "[\u1161-\u11c2]"
+SYLLABLE = re.compile(rf"[\u1100-\u1112\uac00-\ud7a3]{VOWELS_AND_FINALS}+")
 ACCENT = re.compile("[\u0300-\u036f\u00ad]")  # and the soft hyphen
 END = "\0"  # of a token, which never holds it
 # Other threads run between pieces.
-PIECE = 50_000  # characters that are folded at once
+PIECE = 50_000  # characters that are folded at once; more where a syllable would be cut
+PIECES = re.compile(rf"(?s:.{{1,{PIECE}}}){VOWELS_AND_FINALS}*")
 TOKENS_AT_ONCE = 10_000
 MOST_TOKENS = 32  # in a phrase
 LONGEST_TERM = 64  # characters; a key of PostgreSQL's index has less than 2,700 bytes
@@ -69,11 +73,15 @@ _FOLDING = _Folding()
 
 
 def folded(text: str) -> str:
-    """Return a text in lower case and without accents. It folds each character alone."""
+    """Return a text in lower case and without accents, the syllables of Hangul whole."""
     if text.isascii():
         return text.lower()
-    pieces = (text[at : at + PIECE] for at in range(0, len(text), PIECE))
-    return "".join(piece.translate(_FOLDING) for piece in pieces)
+    pieces = (match[0].translate(_FOLDING) for match in PIECES.finditer(text))
+    return "".join(SYLLABLE.sub(_composed, piece) for piece in pieces)
+
+
+def _composed(letters: re.Match[str]) -> str:
+    return unicodedata.normalize("NFC", letters[0])
 
 
 def tokens(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -107,10 +108,10 @@ class Arguments:
     def match(self, data: Mapping[str, Any]) -> bool:
         """Return True if the payload of summary.completed is about what was asked for."""
         filters = self.filters
-        wanted = filters.title_contains.casefold()
+        wanted = _folded(filters.title_contains)
         labels = [summary["label"] for summary in data.get("summaries", [])]
         return (
-            wanted in data.get("title", "").casefold()
+            wanted in _folded(data.get("title", ""))
             and (not filters.label or filters.label in labels)
             and data.get("duration_ms", 0) >= filters.min_duration_ms
         )
@@ -121,6 +122,11 @@ class Arguments:
         if not self.filters.include_transcript:
             wanted.pop("transcript", None)
         return _fitted(wanted)
+
+
+def _folded(text: str) -> str:
+    """Return a text in lower case; letters with accents are one character, as people type them."""
+    return unicodedata.normalize("NFC", text.casefold())
 
 
 def _fitted(data: dict[str, Any]) -> dict[str, Any]:

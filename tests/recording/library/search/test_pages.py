@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recording.library import importing
-from recording.library.search import SearchQueryError, limits, pages, search
+from recording.library.search import SearchQueryError, limits, pages, search, words
 from recording.library.search.hits import MOST_OF_RECORDING, snippet
 from recording.models import Recording, SearchTerms
 from tests.factories import UserFactory
@@ -136,6 +136,9 @@ def test_html_is_searched_as_text(user):
         ("今日は会議です", "今日は会"),
         ("ガギグ", "\uff76\uff9e"),
         ("오늘 회의에서", "회의"),
+        (unicodedata.normalize("NFD", "오늘 회의에서"), "회의"),
+        ("오늘 회의에서", unicodedata.normalize("NFD", "회의")),
+        ("a" * (words.PIECE - 2) + " " + unicodedata.normalize("NFD", "각"), "각"),
         ("हिन्दी में", "हिन्दी"),
         ("ประชุมวันนี้", "วันนี้"),
         ("full\uff37idth \ufb01n", "fullwidth FIN"),

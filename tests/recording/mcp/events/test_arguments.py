@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import orjson
 import pytest
 
@@ -65,6 +67,17 @@ def test_the_transcript_comes_only_where_it_was_asked_for():
     assert small["summaries"] == SUMMARY_COMPLETED_SAMPLE["summaries"]
     full = Arguments.read({"include_transcript": True}).shape(SUMMARY_COMPLETED_SAMPLE)
     assert full["transcript"] == SUMMARY_COMPLETED_SAMPLE["transcript"]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_title_has_its_letters_as_one_character_or_as_several(form):
+    data = SUMMARY_COMPLETED_SAMPLE | {
+        "title": unicodedata.normalize(form, "Café 회의")
+    }
+    for wanted in ("CAFÉ", "회의"):
+        for asked in ("NFC", "NFD"):
+            text = unicodedata.normalize(asked, wanted)
+            assert Arguments.read({"title_contains": text}).match(data)
 
 
 def size_of(data):
