@@ -91,7 +91,7 @@ class StreamGuard:
     def __init__(self, checks: Checks, rules: list[Rule]) -> None:
         self._checks, self._rules = checks, rules
         self._held: dict[Channel, Held] = {}
-        self._size = self._pieces = 0
+        self.characters = self._pieces = 0
 
     def feed(self, payloads: list[bytes]) -> list[bytes]:
         """Return what can be sent. Raises PolicyDeniedError, UpstreamServiceError."""
@@ -110,8 +110,8 @@ class StreamGuard:
         Servers send texts side by side: choices, calls, one reasoning in two forms. So another
         text of the same choice has ended only if nothing of it has come since this one began.
         """
-        self._size += len(new.text)
-        self._checks.check_size(self._size, self._rules, ANSWER)
+        self.characters += len(new.text)
+        self._checks.check_size(self.characters, self._rules, ANSWER)
         self._pieces += 1
         held = self._held.get(new.channel)
         if held is None:

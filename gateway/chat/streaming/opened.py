@@ -28,6 +28,12 @@ class OpenedStream:
     shape: str = "chunks"
     guard: StreamGuard | None = None
 
+    @property
+    def characters(self) -> int:
+        """The length of the text that has come; rules may hold back some of it."""
+        read = 0 if self.guard is None else self.guard.characters
+        return max(read, self.transformer.characters)
+
     async def read_first_chunk(self) -> None:
         """Raises as Upstream's methods do: before the first chunk, a refusal is an invalid value."""
         try:

@@ -294,3 +294,14 @@ def test_names_of_required_members_stay():
     assert checks.masked({"parameters": schema}, rules, "request") == {
         "parameters": schema
     }
+
+
+@EVERY_PATH
+def test_the_tokens_of_a_denied_answer_count(gateway, upstream, path):
+    policies(gateway, PolicyEntry("no cards", "deny", "answer", pattern="card"))
+    parts = (event(chunk(piece)) for piece in ("x" * 100, CARD))
+    upstream.script = sends(*parts, event(chunk(finish="stop")), DONE)
+    assert post(gateway, path, stream=True).status_code == 400
+    usage, is_estimated = gateway.recorded().counted()
+    assert usage is not None
+    assert (usage.completion_tokens, is_estimated) == (30, True)
