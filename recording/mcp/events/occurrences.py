@@ -49,10 +49,12 @@ class Subject:
         owner = str(self.account)
         return Event.objects.filter(profile=PROFILE, owner=owner, type=self.name)
 
-    def newest(self) -> int:
-        """Return the id of the newest event; 0 if there is none."""
-        newest = self.events().order_by("-pk").values_list("pk", flat=True).first()
-        return newest or 0
+    def newest(self, *, before: datetime | None = None) -> int:
+        """Return the id of the newest event, or of the newest before a time; 0 if there is none."""
+        rows = self.events()
+        if before is not None:
+            rows = rows.filter(created_at__lt=before)
+        return rows.order_by("-pk").values_list("pk", flat=True).first() or 0
 
     def matches(self, stored: Stored) -> bool:
         return self.arguments.match(stored.data)

@@ -103,9 +103,12 @@ def open_stream(
         return Stream(subject, polling.start(subject, now=now).position, client)
     position = Position.read(cursor, account=subject.account)
     floor = position.floor(now, max_age_ms)
-    truncated = position.at < floor
-    since = Position(position.account, position.event, max(position.at, floor))
-    return Stream(subject, since, client, truncated)
+    if position.at >= floor:
+        return Stream(subject, position, client)
+    # Behind what is too old now: what comes while the stream is open is never too old.
+    event = max(position.event, subject.newest(before=floor))
+    position = Position(subject.account, event, floor)
+    return Stream(subject, position, client, truncated=True)
 
 
 async def parts(stream: Stream, request_id: str | int) -> AsyncGenerator[bytes]:

@@ -22,7 +22,7 @@ from tests.recording.mcp.conftest import ACCEPT, STATELESS, store
 from tests.recording.mcp.events.callback import callback
 from tests.recording.mcp.events.conftest import EVENT, EventsClient
 from tests.running import PATIENCE_S, until
-from webhooks_core.models import Endpoint
+from webhooks_core.models import Endpoint, Event
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -136,6 +136,19 @@ def test_a_stream_goes_on_where_another_ended(events, url):
         assert messages.notification("active")["cursor"]
         seen = [messages.notification("event") for _ in range(2)]
     assert [each["data"]["audio_id"] for each in seen] == stored
+
+
+@pytest.mark.spec("mcp-events", "maxAgeMs: the later of cursor and floor; truncated")
+def test_max_age_skips_what_is_older_and_nothing_that_comes(events, url):
+    cursor = events.poll()["cursor"]
+    store(events.api)
+    Event.objects.update(created_at=timezone.now() - timedelta(hours=2))
+    with streaming(url, events, cursor=cursor, maxAgeMs=0) as messages:
+        active = messages.notification("active")
+        assert active["truncated"] is True
+        stored = store(events.api)
+        assert messages.notification("event")["data"]["audio_id"] == stored
+    assert len(events.poll(active["cursor"])["events"]) == 1
 
 
 @pytest.mark.spec("mcp-events", "a gap on a stream: active with truncated")
