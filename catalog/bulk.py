@@ -52,8 +52,8 @@ class ImportRefusedError(Exception):
     """A file that was not imported; the message has one fault per line."""
 
 
-def check_record(record: Record) -> None:
-    """Raise BadUserInputError for a record that is not a book."""
+def check_fields(record: Record) -> None:
+    """Raise BadUserInputError for a record, or a header, with other fields than a book's."""
     for field in record:
         if field not in COLUMNS:
             shown = field[:NAME_LENGTH]  # a message for a terminal
@@ -61,6 +61,11 @@ def check_record(record: Record) -> None:
     for field in REQUIRED:
         if record.get(field) is None:
             raise BadUserInputError(f"{field} is missing.", field=field)
+
+
+def check_record(record: Record) -> None:
+    """Raise BadUserInputError for a record that is not a book."""
+    check_fields(record)
     pages = record["pageCount"]
     if type(pages) is not int or not 0 <= pages <= LARGEST_COUNT:
         raise BadUserInputError(
@@ -104,6 +109,8 @@ def read_csv(file: Lines) -> Iterator[Record]:
     fields = list(rows.fieldnames or ())
     if len(set(fields)) != len(fields):
         raise csv.Error("the header names a field twice")
+    if fields:
+        check_fields(dict.fromkeys(fields, ""))
     lines.clear()
     for row in rows:
         if None in row or None in row.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -10,6 +11,8 @@ from allauth.account.decorators import secure_admin_login
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin import AdminSite
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -32,6 +35,8 @@ NEEDS_TWO_STEPS = (
 # Of the query of a list: a search, or the value of a filter. Each word and each value is a condition.
 MAX_LENGTH, MAX_WORDS, MAX_VALUES = 255, 16, 16
 
+# The id of a row that an action is to have: databases refuse more than 64 bits.
+ROW = re.compile(r"[0-9]{1,18}")
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
@@ -68,8 +73,10 @@ class Site(AdminSite):
 
         @wraps(view)
         def bounded(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            if not all(map(ROW.fullmatch, request.POST.getlist(ACTION_CHECKBOX_NAME))):
+                raise BadRequest("A chosen row has no such id.")
             if not (refusal := _refusal(request)):
-                return view(request, *args, **kwargs)
+                return _answer(view, request, *args, **kwargs)
             title = {"title": "The search is too long", "refusal": refusal}
             context = self.each_context(request) | title
             return TemplateResponse(request, "admin/refused.html", context)
@@ -103,6 +110,13 @@ class Site(AdminSite):
             webhooks["models"] = _with_dashboard(webhooks["models"])
         groups.sort(key=lambda group: _place(group["app_label"], SECTIONS))
         return groups
+
+
+def _answer(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+    try:
+        return view(request, *args, **kwargs)
+    except OverflowError as error:  # by SQLite
+        raise BadRequest("A number has more than 64 bits.") from error
 
 
 def _with_dashboard(models: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -31,7 +31,8 @@ class FileCommand(BaseCommand):
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror}") from error
         document = orjson.dumps({self.done: books}).decode()
-        self.stdout.write(document if json else f"{books:,} books {self.done}.")
+        noun = "book" if books == 1 else "books"
+        self.stdout.write(document if json else f"{books:,} {noun} {self.done}.")
 
     def run(self, file: Path) -> int:
         """Process the file and return the number of books."""

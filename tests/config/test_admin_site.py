@@ -160,3 +160,20 @@ def test_a_long_search_of_somebody_who_is_not_logged_in_leads_to_the_login(clien
         302,
         "/admin/login/",
     )
+
+
+@pytest.mark.parametrize("action", ["resend_selected", "delete_selected"])
+@pytest.mark.parametrize("row", ["\0", "abc", "-1", "9" * 40])
+def test_an_action_on_what_is_no_row_is_a_bad_request(admin_client, action, row):
+    data = {"action": action, "_selected_action": row}
+    for address in ours():
+        assert admin_client.post(address, data).status_code == 400, address
+
+
+@pytest.mark.parametrize("filtered", ["pk__in", "id__in", "pk__gt", "id__exact"])
+def test_a_filter_with_a_number_above_64_bits_is_no_internal_error(
+    admin_client, filtered
+):
+    for address in ours():
+        response = admin_client.get(address, {filtered: "9" * 40})
+        assert response.status_code in {200, 302, 400}, address

@@ -31,6 +31,11 @@ def format_output(data: Mapping[str, Any], text: str, *, as_json: bool) -> str:
     return printable(text, keep="\n\t")
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: `1 model`, `1,200 models`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def write_list(
     command: BaseCommand, rows: Sequence[Mapping[str, Any]], *, as_json: bool, noun: str
 ) -> None:

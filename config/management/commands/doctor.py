@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand
 
 from config.operations import doctor
 from config.operations.reach import Finding, Level
+from webhooks_core.management.output import counted
 
 
 class Command(BaseCommand):
@@ -50,5 +51,6 @@ def _verdict(findings: Sequence[Finding], *, is_ok: bool) -> str:
     warnings = sum(finding.level == Level.WARNING for finding in findings)
     if not is_ok:
         return "Not well: see above."
-    plural = "s" * (warnings != 1)
-    return f"It works, with {warnings} warning{plural}." if warnings else "All is well."
+    if warnings:
+        return f"It works, with {counted(warnings, 'warning')}."
+    return "All is well."

@@ -75,7 +75,7 @@ def _account(username: str, *, is_wanted: bool) -> dict[str, int]:
 
 def _output(counts: dict[str, int], options: dict[str, Any]) -> str:
     is_erased = options["yes"]
-    lines = [f"{count:>12,} {name}" for name, count in counts.items()]
+    lines = [f"{name:<28}{count:>12,}" for name, count in counts.items()]
     lines.append(
         "Erased."
         if is_erased

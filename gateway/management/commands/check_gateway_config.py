@@ -10,7 +10,11 @@ from django.core.management.base import BaseCommand, CommandError
 
 from gateway import configuration
 from gateway.chat.metering.price_list import unpriced
-from webhooks_core.management.output import add_json_argument, format_output
+from webhooks_core.management.output import (
+    add_json_argument,
+    counted,
+    format_output,
+)
 
 UNPRICED = (
     "\nA budget limits the cost of models that the public list has no price of: {}."
@@ -38,11 +42,13 @@ class Command(BaseCommand):
             "policies": len(loaded.policies),
             "without_price": unpriced(loaded),
         }
-        words = (
-            "{file}: sound; {subscriptions} static subscriptions, {models} models, "
-            "{budgets} budgets, {policies} policies"
+        counts = (
+            counted(values["subscriptions"], "static subscription"),
+            counted(values["models"], "model"),
+            counted(values["budgets"], "budget"),
+            counted(values["policies"], "policy", "policies"),
         )
-        text = words.format(**values)
+        text = f"{file}: sound; {', '.join(counts)}"
         if names := values["without_price"]:
             text += UNPRICED.format(", ".join(names))
         self.stdout.write(format_output(values, text, as_json=json))

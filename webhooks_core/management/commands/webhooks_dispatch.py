@@ -12,7 +12,11 @@ from django.core.management.base import BaseCommand
 
 from webhooks_core.dispatch.dispatcher import dispatch
 from webhooks_core.management.argument_types import seconds
-from webhooks_core.management.output import add_json_argument, format_output
+from webhooks_core.management.output import (
+    add_json_argument,
+    counted,
+    format_output,
+)
 
 
 class Command(BaseCommand):
@@ -34,4 +38,6 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: stop.set())
         attempts = dispatch(stop=stop.is_set, linger=timedelta(seconds=linger))
         data = {"attempts": attempts}
-        self.stdout.write(format_output(data, f"{attempts} attempts", as_json=json))
+        self.stdout.write(
+            format_output(data, counted(attempts, "attempt"), as_json=json)
+        )

@@ -7,7 +7,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from webhooks_core.management.output import add_json_argument, format_output
+from webhooks_core.management.output import (
+    add_json_argument,
+    counted,
+    format_output,
+)
 from webhooks_core.models import reencryption
 
 
@@ -19,10 +23,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
         counts = reencryption.reencrypt()
-        text = f"{counts.reencrypted} secrets are encrypted with the first key"
+        are = "is" if counts.reencrypted == 1 else "are"
+        secrets = counted(counts.reencrypted, "secret")
+        text = f"{secrets} {are} encrypted with the first key"
         self.stdout.write(format_output(counts._asdict(), text, as_json=json))
         if counts.unreadable:
             raise CommandError(
-                f"{counts.unreadable} secrets cannot be decrypted: add the key that they were "
-                "encrypted with to WEBHOOK_SECRET_KEYS"
+                f"{counted(counts.unreadable, 'secret')} cannot be decrypted: add the former "
+                "key to WEBHOOK_SECRET_KEYS"
             )

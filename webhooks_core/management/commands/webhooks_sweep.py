@@ -7,7 +7,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from webhooks_core.management.output import add_json_argument, format_output
+from webhooks_core.management.output import (
+    add_json_argument,
+    counted,
+    format_output,
+)
 from webhooks_core.upkeep.sweep import sweep
 
 
@@ -18,6 +22,11 @@ class Command(BaseCommand):
         add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        report = sweep()._asdict()
-        text = "{expired_leases} expired leases, {repaired_queues} repaired queues, {removed} old events"
-        self.stdout.write(format_output(report, text.format(**report), as_json=json))
+        report = sweep()
+        counts = (
+            counted(report.expired_leases, "expired lease"),
+            counted(report.repaired_queues, "repaired queue"),
+            counted(report.removed, "old event"),
+        )
+        text = ", ".join(counts)
+        self.stdout.write(format_output(report._asdict(), text, as_json=json))
