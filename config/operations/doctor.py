@@ -18,7 +18,6 @@ from django_q.models import Schedule
 from config.operations import health, reach
 from config.operations.reach import Finding, Level, Verdict, failed, ok, warning
 from gateway import configuration, static_subscriptions
-from webhooks_core.management.output import counted
 from webhooks_core.models import Endpoint, EngineState, reencryption
 from webhooks_core.network import proxy
 
@@ -77,8 +76,8 @@ def _secrets() -> Verdict:
     """Decrypt everything that is stored encrypted: secrets, custom headers, upstream keys."""
     if unreadable := reencryption.unreadable():
         return failed(
-            f"{counted(unreadable, 'secret')} cannot be decrypted: add the former key to "
-            "WEBHOOK_SECRET_KEYS."
+            f"{unreadable} secrets cannot be decrypted: add the key that they were made "
+            "with to WEBHOOK_SECRET_KEYS."
         )
     return ok("Every secret can be decrypted.")
 

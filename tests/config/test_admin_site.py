@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from axes.models import AccessAttempt
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.urls import reverse
@@ -177,3 +178,16 @@ def test_a_filter_with_a_number_above_64_bits_is_no_internal_error(
     for address in ours():
         response = admin_client.get(address, {filtered: "9" * 40})
         assert response.status_code in {200, 302, 400}, address
+
+
+def test_no_action_of_a_list_is_an_internal_error(admin_client, rf, admin_user):
+    AccessAttempt.objects.create(username="ada", failures_since_start=1)
+    request = rf.get("/admin/")
+    request.user = admin_user
+    for model, pages in admin.site._registry.items():
+        address = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        rows = list(model._default_manager.values_list("pk", flat=True))
+        for action in pages.get_actions(request):
+            data = {"action": action, "_selected_action": rows or [1]}
+            response = admin_client.post(address, data | {"select_across": "1"})
+            assert response.status_code < 500, (address, action)

@@ -29,6 +29,6 @@ class Command(BaseCommand):
         self.stdout.write(format_output(counts._asdict(), text, as_json=json))
         if counts.unreadable:
             raise CommandError(
-                f"{counted(counts.unreadable, 'secret')} cannot be decrypted: add the former "
-                "key to WEBHOOK_SECRET_KEYS"
+                f"{counts.unreadable} secrets cannot be decrypted: add the key that they were "
+                "encrypted with to WEBHOOK_SECRET_KEYS"
             )

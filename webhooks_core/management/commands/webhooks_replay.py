@@ -17,11 +17,7 @@ from django.utils.dateparse import parse_datetime, parse_duration
 from webhooks_core import replays
 from webhooks_core.management import owners
 from webhooks_core.management.argument_types import number_between
-from webhooks_core.management.output import (
-    add_json_argument,
-    counted,
-    format_output,
-)
+from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.lookups import among
 from webhooks_core.owners import changes, failures
@@ -91,8 +87,7 @@ class Command(BaseCommand):
         }
         count = sum(rows.count() for rows in failed.values())
         data = {"found": count, "queued": 0, "since": iso(since)}
-        found = counted(count, "failed delivery", "failed deliveries")
-        text = f"{found} since {since:%Y-%m-%d %H:%M:%S} UTC"
+        text = f"{count} failed deliveries since {since:%Y-%m-%d %H:%M:%S} UTC"
         if len(failed) != 1:
             text += f" to {len(failed)} endpoints"
         if options["dry_run"]:
