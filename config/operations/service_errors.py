@@ -1,6 +1,8 @@
-"""Errors of services that a command needs, on one line: the database, its migrations, Redis."""
+"""Errors that a command reports on one line: of the database, its migrations, Redis, its words."""
 
 from __future__ import annotations
+
+import sys
 
 from django.db import Error, connection
 from redis.exceptions import RedisError
@@ -12,12 +14,19 @@ UNDEFINED = {"42P01", "42703"}
 
 
 def describe(error: BaseException) -> str | None:
-    """Return which service is unusable, and why; None for any other error."""
+    """Return which service or argument is unusable, and why; None for any other error."""
+    if isinstance(error, UnicodeEncodeError) and _is_argument(error.object):
+        return f"an argument is not valid UTF-8: {error.object!a}"
     if isinstance(error, RedisError):
         return f"Redis is not usable: {_first_line(error)}"
     if is_outage(error) or _is_undefined(error):
         return describe_database(error)
     return None
+
+
+def _is_argument(text: str) -> bool:
+    """Return True for a word of the command line, also for the value of `--name=value`."""
+    return any(word == text or word.endswith(f"={text}") for word in sys.argv[1:])
 
 
 def describe_database(error: BaseException) -> str:

@@ -6,18 +6,25 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.core.management import get_commands
 from django.core.management.base import DjangoHelpFormatter
+from django.utils import timezone
 
 from config.command_line import CommandLine
 from config.demo.steps import Instance, StepError
+from gateway.models import GatewayKey, PortalLink
+from recording.models import PersonalToken
 from tests.docs.test_command_answers import ours
 from tests.docs.test_commands import options
+from tests.factories import UserFactory
 from tests.hostile import CONTROLS, is_printable
+from webhooks_core import endpoints
 from webhooks_core.management.output import format_output, write_list
+from webhooks_core.models import Event
 
 COMMON = DjangoHelpFormatter.show_last | {"-v"}
 
@@ -124,3 +131,44 @@ def test_the_demo_quotes_a_stranger_without_control_characters(hostile, httpserv
     with instance.step("a step"):
         instance.show(value=hostile)
     assert is_printable("".join(said))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("reason", ["the output is closed", "No space left on device"])
+class TestAResultThatIsNotPrinted:
+    """What no command shows again is not made."""
+
+    @pytest.mark.parametrize(
+        ("command", "model"),
+        [
+            (("create_gateway_key", "--tenant=a", "--principal=p"), GatewayKey),
+            (("create_portal_link", "--tenant=a"), PortalLink),
+            (("create_personal_token", "ada", "--days=1"), PersonalToken),
+            (("emit_event", "drift.detected", "--tenant=a"), Event),
+        ],
+    )
+    def test_is_one_line_and_undone(self, reason, command, model, monkeypatch, capsys):
+        UserFactory.create(username="ada")
+        assert unprinted(reason, monkeypatch, *command) == 1
+        line = f"CommandError: cannot write the result: {reason}\n"
+        assert capsys.readouterr().err == line
+        assert not model.objects.exists()
+
+    def test_keeps_the_secret_of_an_endpoint(self, reason, monkeypatch):
+        endpoint = endpoints.create(
+            profile="gateway", owner="a", url="https://a.example", event_types=[]
+        ).endpoint
+        before = endpoint.secrets(now=timezone.now())
+        command = "webhooks_rotate_secret", endpoint.public_id
+        assert unprinted(reason, monkeypatch, *command) == 1
+        assert endpoint.secrets(now=timezone.now()) == before
+
+
+def unprinted(reason: str, monkeypatch: pytest.MonkeyPatch, *command: str) -> object:
+    """Run a command that cannot print for this reason; return its exit status."""
+    line = ["manage.py", *command]
+    with Path("/dev/full").open("w") as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", None if "closed" in reason else full)
+        with pytest.raises(SystemExit) as ended:
+            CommandLine(line).fetch_command(command[0]).run_from_argv(line)
+    return ended.value.code

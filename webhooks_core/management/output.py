@@ -1,6 +1,7 @@
 """The result of a command: text or, with --json, one object on a line.
 
-Progress and notes go to standard error, so that standard output holds the result alone.
+Progress and notes go to standard error, so that standard output holds the result alone. A result
+that no command shows again is printed in the transaction that makes it: unprinted, it is undone.
 """
 
 from __future__ import annotations

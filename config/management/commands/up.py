@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from argparse import ArgumentParser
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -111,13 +112,9 @@ class Command(BaseCommand):
         self._say("")
 
     def _say(self, line: str) -> None:
-        try:
+        # That the reader of the output has closed it is no reason to stop serving.
+        with suppress(CommandError):
             self.stdout.write(line)
-            self.stdout.flush()
-        except OSError:
-            # The reader of the output has closed it: that is no reason to stop serving, nor for
-            # a failure when Python writes the rest at its end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _adapt_base_url(origin: str) -> None:

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from gateway import keys
 from gateway.rights import KEYS, SCOPES
@@ -41,6 +42,7 @@ class Command(BaseCommand):
         )
         add_json_argument(parser)
 
+    @transaction.atomic
     def handle(
         self,
         *args: Any,

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from gateway.identity import SYSTEM
 from gateway.portal import links
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("--theme", choices=links.THEMES, default="auto")
         add_json_argument(parser)
 
+    @transaction.atomic
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
         names = ("tenant", "expires_in", "actor", "return_url", "theme")
         try:

@@ -47,10 +47,11 @@ class Command(BaseCommand):
                 event_type=options["type"],
                 data=events.exactly(data),
             )
-        values = {"event_id": event.public_id, "type": event.type}
-        self.stdout.write(
-            format_output(values, event.public_id, as_json=options["json"])
-        )
+            values = {"event_id": event.public_id, "type": event.type}
+            # Unprinted, it is not published: who runs the command again wants one event.
+            self.stdout.write(
+                format_output(values, event.public_id, as_json=options["json"])
+            )
 
 
 def _data(event_type: str, text: str | None, file: str | None) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from recording.accounts import personal_tokens, security_log
 from recording.management.accounts import user_named
@@ -24,6 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="", help="a name for lists")
         add_json_argument(parser)
 
+    @transaction.atomic
     def handle(
         self, *args: Any, user: str, days: int, name: str, json: bool, **options: Any
     ) -> None:

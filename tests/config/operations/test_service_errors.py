@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from django.conf import settings
+from django.core.management import call_command
 from django.db import (
     DataError,
     IntegrityError,
@@ -57,6 +58,22 @@ def test_a_missing_table_leads_to_the_migrations():
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 FROM nowhere")
     assert str(service_errors.describe(raised.value)).endswith(f"; {MIGRATE}")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("argument", ["a\udcff", "--endpoint=a\udcff"])
+def test_an_argument_that_is_no_text_is_named(monkeypatch, argument):
+    monkeypatch.setattr(sys, "argv", ["manage.py", "webhooks_pause", argument])
+    with pytest.raises(UnicodeEncodeError) as raised:
+        call_command("webhooks_pause", endpoint="a\udcff")
+    told = service_errors.describe(raised.value)
+    assert told == r"an argument is not valid UTF-8: 'a\udcff'"
+
+
+def test_a_text_that_is_no_argument_keeps_its_traceback_and_is_not_shown():
+    with pytest.raises(UnicodeEncodeError) as raised:
+        "secret \udcff".encode()
+    assert service_errors.describe(raised.value) is None
 
 
 @pytest.mark.parametrize(

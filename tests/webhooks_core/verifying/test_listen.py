@@ -190,6 +190,7 @@ def test_an_ascii_terminal_is_no_error():
         (("--delay", "-1"), "'-1' is not a number of seconds"),
         (("--delay", "nan"), "'nan' is not a number of seconds"),
         (("--host", "192.0.2.1"), "cannot listen on 192.0.2.1 port 9000"),
+        (("--host", "a\0"), "cannot listen on a"),
     ],
 )
 def test_an_invalid_option_is_one_clear_line(capsys, options, words):

@@ -77,7 +77,7 @@ class Command(BaseCommand):
                 statuses=options["status"] or (204,),
                 delay_s=options["delay"],
             )
-        except (OSError, UnicodeError) as error:
+        except (OSError, UnicodeError, TypeError) as error:  # the last: no host name
             raise CommandError(
                 f"cannot listen on {host} port {port}: {error}"
             ) from error

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from webhooks_core import endpoints
 from webhooks_core.management.output import add_json_argument, format_output
@@ -31,6 +32,7 @@ class Command(BaseCommand):
         )
         add_json_argument(parser)
 
+    @transaction.atomic
     def handle(
         self,
         *args: Any,
