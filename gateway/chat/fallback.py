@@ -94,7 +94,8 @@ class FallbackCaller:
         try:
             result = await self._with_fallbacks(context, operation, call)
         except BaseException:
-            context.endpoint = requested
+            if context.first_chunk_s is None:  # no answer that a rule denies
+                context.endpoint = requested
             raise
         context.response_headers = {
             **context.response_headers,

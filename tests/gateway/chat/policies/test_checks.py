@@ -305,3 +305,24 @@ def test_the_tokens_of_a_denied_answer_count(gateway, upstream, path):
     usage, is_estimated = gateway.recorded().counted()
     assert usage is not None
     assert (usage.completion_tokens, is_estimated) == (30, True)
+
+
+@STREAM_OR_NOT
+def test_a_denied_answer_is_charged_to_the_model_that_gave_it(
+    gateway, upstream, stream
+):
+    policies(gateway, PolicyEntry("no cards", "deny", "answer", pattern="card"))
+    gateway.declare(fallbacks=("other",))
+    gateway.declare("other")
+    completion = json.loads(json.dumps(COMPLETION))
+    completion["choices"][0]["message"]["content"] = CARD
+    streamed = sends(event(chunk(CARD)), event(chunk(finish="stop")), DONE)
+    good = streamed if stream else answers(completion)
+
+    async def script(received: Any) -> None:
+        is_first = len(upstream.requests) == 1
+        await (answers({}, 500) if is_first else good)(received)
+
+    upstream.script = script
+    assert post(gateway, V2, stream=stream).status_code == 400
+    assert gateway.recorded().endpoint.name == "other"
