@@ -237,6 +237,8 @@ def _changed_members(
                 new[name] = result
     if new and value.get("logprobs"):
         new["logprobs"] = None  # they repeat the text, token by token
+    if new and value.get("signature"):
+        new["signature"] = ""  # it covers exactly the text
     return {**value, **new} if new else value
 
 

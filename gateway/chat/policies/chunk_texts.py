@@ -28,7 +28,7 @@ PARTS = ("text", "summary", "thinking")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of a text; nothing of the text follows the last one."""
+    """A piece of a text; nothing of the text follows the last one, which a server signs."""
 
     channel: Channel
     text: str
@@ -169,7 +169,13 @@ def _texts_of(part: Any) -> Iterator[tuple[str, str, Callable[[str], dict[str, A
 def _with(
     part: dict[str, Any], key: str, inner: Callable[[str], Any] | None = None
 ) -> Callable[[str], dict[str, Any]]:
-    return lambda new: {**part, key: [inner(new)] if inner else new}
+    def rebuilt(new: str) -> dict[str, Any]:
+        # A signature covers exactly the text.
+        is_void = part.get("signature") and new != part[key]
+        value = [inner(new)] if inner else new
+        return {**part, key: value, **({"signature": ""} if is_void else {})}
+
+    return rebuilt
 
 
 def _part_writer(

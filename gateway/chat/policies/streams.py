@@ -114,6 +114,10 @@ class StreamGuard:
         self._checks.check_size(self.characters, self._rules, ANSWER)
         self._pieces += 1
         held = self._held.get(new.channel)
+        if held is None and new.is_last:
+            yield from self._flush(new.channel[0])
+            yield new.write(self._checks.text(new.text, self._rules, ANSWER))
+            return
         if held is None:
             window = Window(self._checks, self._rules)
             held = self._held[new.channel] = Held(window, new.write, self._pieces)

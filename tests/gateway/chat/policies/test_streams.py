@@ -244,13 +244,20 @@ def test_a_text_ends_when_more_of_another_comes_than_is_held():
     assert deltas == [{"reasoning": "Hm."}, {"content": "x"}]
 
 
-def test_a_signature_is_sent_with_the_end_of_its_text():
+@pytest.mark.parametrize("text", ["Hm. " * 200, "Pay 4111 1111 1111 1111"])
+def test_a_signed_text_stays_whole_and_its_signature_goes_with_a_mask(text: str):
     stream = guard(ChunkGuard, CARD)
-    parts = [detail(CUT[0]), {**detail(CUT[1]), "signature": "s"}]
-    pieces = [choice(reasoning_details=[part]) for part in parts]
+    block = {"type": "thinking", "thinking": text, "signature": "s"}
+    pieces = [choice(reasoning_content=text), choice(thinking_blocks=[block])]
     out = stream.feed([json.dumps({"choices": [piece]}).encode() for piece in pieces])
-    (delta,) = [json.loads(event)["choices"][0]["delta"] for event in out]
-    assert delta["reasoning_details"] == [{**detail("[card] end"), "signature": "s"}]
+    *said, last = [json.loads(event)["choices"][0]["delta"] for event in out]
+    masked = text.replace("4111 1111 1111 1111", "[card]")
+    assert "".join(delta["reasoning_content"] for delta in said) == masked
+    signature = "s" if masked == text else ""
+    new = {"type": "thinking", "thinking": masked, "signature": signature}
+    assert last == {"thinking_blocks": [new]}
+    checks, rules = Checks((), "x"), [Rule.of(CARD)]
+    assert checks.masked([block], rules, "answer") == [new]
 
 
 def test_items_of_a_response_are_masked_side_by_side():
