@@ -13,6 +13,7 @@ from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest
+from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -36,7 +37,7 @@ NEEDS_TWO_STEPS = (
 MAX_LENGTH, MAX_WORDS, MAX_VALUES = 255, 16, 16
 
 # The id of a row that an action is to have: databases refuse more than 64 bits.
-ROW = re.compile(r"[0-9]{1,18}")
+ROW = re.compile(r"[0-9]{1,18}|[0-9a-f]{32}")  # the latter are tasks of django-q
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
@@ -115,8 +116,10 @@ class Site(AdminSite):
 def _answer(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
     try:
         return view(request, *args, **kwargs)
-    except OverflowError as error:  # by SQLite
-        raise BadRequest("A number has more than 64 bits.") from error
+    except (OverflowError, DataError) as error:
+        if not _is_list(request):
+            raise
+        raise BadRequest("No database takes this value in a filter.") from error
 
 
 def _with_dashboard(models: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -133,11 +136,15 @@ def _place(name: str, order: tuple[str, ...]) -> int:
     return order.index(name) if name in order else len(order)
 
 
-def _refusal(request: HttpRequest) -> str:
-    """Return why the query of a list is too long, or nothing; other pages search nothing."""
+def _is_list(request: HttpRequest) -> bool:
     match = request.resolver_match
     name = (match and match.url_name) or ""
-    if not (name.endswith("_changelist") or name == "autocomplete"):
+    return name.endswith("_changelist") or name == "autocomplete"
+
+
+def _refusal(request: HttpRequest) -> str:
+    """Return why the query of a list is too long, or nothing; other pages search nothing."""
+    if not _is_list(request):
         return ""
     lists = list(request.GET.lists())
     texts = [text for key, values in lists for text in (key, *values)]

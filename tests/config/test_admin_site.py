@@ -9,7 +9,9 @@ from axes.models import AccessAttempt
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import escape
+from django_q.models import Task
 
 from recording.models import SecurityEvent
 from recording.oauth.admin import HiddenAdmin
@@ -178,6 +180,23 @@ def test_a_filter_with_a_number_above_64_bits_is_no_internal_error(
     for address in ours():
         response = admin_client.get(address, {filtered: "9" * 40})
         assert response.status_code in {200, 302, 400}, address
+
+
+def test_the_tasks_of_the_cluster_can_be_chosen(admin_client):
+    now = timezone.now()
+    task = {"func": "f", "name": "n", "started": now, "stopped": now, "success": True}
+    Task.objects.create(id="0a" * 16, **task)
+    data = {"action": "delete_selected", "_selected_action": "0a" * 16, "post": "yes"}
+    assert admin_client.post("/admin/django_q/success/", data).status_code == 302
+    assert not Task.objects.exists()
+
+
+def test_a_filter_with_a_nul_is_no_internal_error(admin_client):
+    for address in (
+        "/admin/django_q/success/?id=%00",
+        "/admin/auth/user/?username=%00",
+    ):
+        assert admin_client.get(address).status_code in {200, 302, 400}, address
 
 
 def test_no_action_of_a_list_is_an_internal_error(admin_client, rf, admin_user):
