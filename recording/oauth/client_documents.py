@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
+from ipaddress import ip_address
 from typing import Any
 
 import structlog
@@ -26,6 +27,7 @@ from urllib3.exceptions import HTTPError
 from recording.oauth import redirects
 from recording.oauth.clients import GRANT_TYPES, RESPONSE_TYPES, Metadata
 from recording.oauth.models import Application, AuthMethod
+from webhooks_core.network.addresses import is_public
 from webhooks_core.network.resolver import ThreadPerTask
 
 FETCH_FOR_S = 5.0
@@ -212,7 +214,7 @@ class DocumentFetcher(cimd.SafeMetadataFetcher):
         """Fetch as the toolkit does, from the first address, which is checked as all others."""
         url = cimd._validate_client_id_url(client_id)  # noqa: SLF001 - the toolkit's checks
         port = url.port or 443
-        address, *_ = cimd._resolve_and_validate(url.hostname, port)  # noqa: SLF001
+        address, *_ = _public_addresses(url.hostname, port)
         pool = HTTPSConnectionPool(
             address,
             port,
@@ -240,6 +242,18 @@ class DocumentFetcher(cimd.SafeMetadataFetcher):
             reason = str(error)
         # Without the first error's traceback, which would keep the connection open.
         raise cimd.CIMDError(reason)
+
+
+def _public_addresses(host: str, port: int) -> list[str]:
+    """Resolve a host as the toolkit does. Raises CIMDError if not all addresses are public.
+
+    The toolkit takes some for public that are not: site-local ones, NAT64 of an own network,
+    multicast.
+    """
+    addresses: list[str] = cimd._resolve_and_validate(host, port)  # noqa: SLF001
+    if not all(is_public(ip_address(each)) for each in addresses):
+        raise cimd.CIMDError("the host leads to an address that is not public")
+    return addresses
 
 
 @contextmanager

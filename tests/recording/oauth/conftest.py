@@ -13,8 +13,8 @@ import trustme
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
-from oauth2_provider import cimd
 
+from recording.oauth import client_documents
 from tests.documented import DocumentedClient
 from tests.factories import UserFactory
 from tests.recording.accounts.browsers import BACKEND, PASSWORD, logged_in
@@ -65,7 +65,8 @@ def site(monkeypatch, tmp_path: Path) -> Iterator[Site]:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    monkeypatch.setattr(cimd, "_resolve_and_validate", lambda *_: ["127.0.0.1"])
+    loopback = ["127.0.0.1"]
+    monkeypatch.setattr(client_documents, "_public_addresses", lambda *_: loopback)
     with socket.create_server(("127.0.0.1", 0)) as server:
         site = Site(server, server_side(authority.issue_cert(HOST)))
         thread = threading.Thread(target=site.serve, daemon=True)

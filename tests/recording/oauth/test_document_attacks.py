@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import trustme
-from oauth2_provider import cimd
 
 from recording.oauth import client_documents
 from recording.oauth.models import Application
@@ -129,16 +128,27 @@ def resolve_documents(monkeypatch: Any, resolve: Any) -> None:
         ["::ffff:169.254.169.254"],
         ["64:ff9b::7f00:1"],
         ["fd00::1"],
+        ["fec0::1"],
+        ["64:ff9b:1::a00:1"],
+        ["::7f00:1"],
+        ["2606:2800:220:1::1", "ff02::1"],
+        ["192.0.0.192"],
     ],
 )
 def test_a_name_that_leads_inside_is_never_asked(visitor, monkeypatch, resolved):
     rows = [(0, 0, 0, "", (address, 443)) for address in resolved]
     resolve_documents(monkeypatch, lambda: rows)
-    monkeypatch.setattr(cimd.urllib3, "HTTPSConnectionPool", None)
+    asked: list[str] = []
+    monkeypatch.setattr(
+        client_documents,
+        "HTTPSConnectionPool",
+        lambda host, *_, **__: asked.append(host),
+    )
     # Each has its own pause after a failure.
     path = "-".join(resolved).replace(":", "_")
     app = App(visitor, f"https://inside.example/{path}")
     assert_refused(visitor.get(app.address()))
+    assert asked == []
 
 
 @pytest.mark.parametrize(
