@@ -7,6 +7,7 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -65,8 +66,15 @@ def category(outcome: str, status_code: int | None) -> str:
 
 
 def is_trusted(url: str) -> bool:
-    """Return True if the settings say that a URL's receiver has agreed."""
-    return any(url.startswith(prefix) for prefix in option("MCP_EVENTS_CALLBACKS"))
+    """Return True if the settings say that a URL's receiver has agreed.
+
+    A prefix without a path ends with its host: that of another one may begin with it.
+    """
+    prefixes = option("MCP_EVENTS_CALLBACKS")
+    return any(
+        url.startswith(prefix if urlsplit(prefix).path else f"{prefix}/")
+        for prefix in prefixes
+    )
 
 
 @dataclass(frozen=True)

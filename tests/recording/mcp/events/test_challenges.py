@@ -6,6 +6,7 @@ import base64
 
 import pytest
 
+from recording.mcp.events import challenges
 from recording.models import EventSubscription
 from tests.recording.mcp.events.callback import callback, make_secret
 from tests.recording.mcp.events.conftest import EVENT, refused, subscribe
@@ -164,3 +165,21 @@ def test_a_callback_of_the_settings_is_not_asked(events, settings):
         settings.MCP_EVENTS_CALLBACKS = [server.url[:-4]]
         assert subscribe(events, server)["id"]
         assert not server.requests
+
+
+@pytest.mark.parametrize(
+    ("prefix", "trusted"),
+    [
+        ("https://app.example", True),
+        ("https://app.example/", True),
+        ("https://app.example/ho", True),
+        ("https://app.exam", False),
+        ("https://app", False),
+        ("https://app.example/other", False),
+    ],
+)
+def test_a_prefix_trusts_no_host_that_only_begins_like_its_own(
+    settings, prefix, trusted
+):
+    settings.MCP_EVENTS_CALLBACKS = (prefix,)
+    assert challenges.is_trusted("https://app.example/hook") is trusted
