@@ -67,7 +67,7 @@ def test_a_catalogue_goes_to_a_file_and_comes_back(tmp_path):
     code = sample("catalog.md", "sh", "files")
     file = str(tmp_path / "books.csv")
     outputs = [run(*words) for words in commands(code.replace("books.csv", file))]
-    assert outputs == ["1 books written.\n", "1 books added.\n"]
+    assert outputs == ["1 book written.\n", "1 book added.\n"]
     assert [book.name for book in Book.objects.all()] == ["Emma", "Emma"]
 
 
