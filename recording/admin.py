@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import orjson
-from axes.admin import AccessAttemptAdmin
-from axes.models import AccessAttempt
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import AbstractUser
@@ -184,16 +182,3 @@ class SecurityEventAdmin(ReadOnlyAdmin[SecurityEvent]):
     ordering = ("-pk",)
     fields = (*list_display, "user_agent", "since")
     empty_hint = "Logins, connections and changes of accounts are recorded here."
-
-
-admin.site.unregister(AccessAttempt)
-
-
-@admin.register(AccessAttempt)
-class FailedLoginAdmin(AccessAttemptAdmin):  # type: ignore[misc]
-    """Failed logins without the action of django-axes, which is an internal error.
-
-    It reads an attribute that only a login's request has. Each login removes expired ones.
-    """
-
-    actions = ()

@@ -170,6 +170,8 @@ def test_a_client_that_does_not_read_a_response_is_disconnected(
 def test_a_client_that_reads_too_slowly_is_disconnected(client, monkeypatch):
     monkeypatch.setattr(uvicorn_protocol, "MAX_CHECKS", 3)
     client.send(REQUEST % b"large")
+    # Each check counts: none is made before the answer waits.
+    until(client.unread, "an answer that is not read")
     until(client.check, "a check that finds the whole answer unread")
     for _ in range(3):
         unread = client.unread()
