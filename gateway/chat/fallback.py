@@ -76,7 +76,9 @@ class FallbackCaller:
                     await opened.read_first_chunk()
             except BaseException:
                 if context.checks is not None and context.checks.denied_by:
-                    _note_denied(context, opened)
+                    # An upstream has answered: the tokens of a denied answer count.
+                    context.first_chunk_s = context.elapsed()
+                    opened.note_tokens(context)
                 await opened.events.aclose()
                 raise
             context.first_chunk_s = context.elapsed()
@@ -207,13 +209,6 @@ def _job(context: ChatContext, target: Target) -> Job:
         headers=context.passed_headers,
         query=context.passed_query,
     )
-
-
-def _note_denied(context: ChatContext, opened: OpenedStream) -> None:
-    """Note that an upstream has answered, and how much: the tokens of a denied answer count."""
-    context.first_chunk_s = context.elapsed()
-    context.usage = opened.transformer.usage or context.usage
-    context.completion_characters = opened.characters
 
 
 def _next(

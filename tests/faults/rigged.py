@@ -127,6 +127,6 @@ if __name__ == "__main__":
 
     django.setup()
     rig(Path(sys.argv[1]))
-    from django.core.management import execute_from_command_line
+    from config.command_line import CommandLine
 
-    execute_from_command_line(["manage.py", *sys.argv[2:]])
+    CommandLine(["manage.py", *sys.argv[2:]]).execute()

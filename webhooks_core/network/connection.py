@@ -273,8 +273,8 @@ class Connection(asyncio.Protocol):
         if not self.retry_after and name.lower() == b"retry-after":
             self.retry_after = value.strip()
         self._header_bytes += len(name) + len(value)
-        is_decisive = name.lower() == DELIVERY_CONTROL and len(value) <= _LINE_BYTES
-        if is_decisive or self._header_bytes <= KEPT_HEADER_BYTES:
+        is_kept = self._header_bytes <= KEPT_HEADER_BYTES
+        if is_kept or (name.lower() == DELIVERY_CONTROL and len(value) <= _LINE_BYTES):
             self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:

@@ -115,7 +115,6 @@ class Command(BaseCommand):
         # That the reader of the output has closed it is no reason to stop serving.
         with suppress(CommandError):
             self.stdout.write(line)
-            self.stdout.flush()
 
 
 def _adapt_base_url(origin: str) -> None:

@@ -46,19 +46,14 @@ async def events(
                 yield transformer.end()
             except Exception as error:  # noqa: BLE001 - the client gets a last event
                 yield transformer.flush_all() + _failure(context, error)
-            _note_tokens(context, opened)
+            opened.note_tokens(context)
             # The client has everything, and may leave now.
             end(context, 200)
             if transformer.is_done:
                 await _read_to_end(opened.events)
     finally:
-        _note_tokens(context, opened)
+        opened.note_tokens(context)
         end(context, CLIENT_GONE)
-
-
-def _note_tokens(context: ChatContext, opened: OpenedStream) -> None:
-    context.usage = opened.transformer.usage or context.usage
-    context.completion_characters = opened.characters
 
 
 async def _transformed(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from gateway.chat.core import off_loop
+from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import (
     ChatError,
     InvalidRequestError,
@@ -28,11 +29,11 @@ class OpenedStream:
     shape: str = "chunks"
     guard: StreamGuard | None = None
 
-    @property
-    def characters(self) -> int:
-        """The length of the text that has come; rules may hold back some of it."""
+    def note_tokens(self, context: ChatContext) -> None:
+        """Note what has been used: of the text that has come, rules may hold back some."""
         read = 0 if self.guard is None else self.guard.characters
-        return max(read, self.transformer.characters)
+        context.usage = self.transformer.usage or context.usage
+        context.completion_characters = max(read, self.transformer.characters)
 
     async def read_first_chunk(self) -> None:
         """Raises as Upstream's methods do: before the first chunk, a refusal is an invalid value."""

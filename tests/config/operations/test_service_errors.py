@@ -66,8 +66,8 @@ def test_an_argument_that_is_no_text_is_named(monkeypatch, argument):
     monkeypatch.setattr(sys, "argv", ["manage.py", "webhooks_pause", argument])
     with pytest.raises(UnicodeEncodeError) as raised:
         call_command("webhooks_pause", endpoint="a\udcff")
-    told = service_errors.describe(raised.value)
-    assert told == r"an argument is not valid UTF-8: 'a\udcff'"
+    message = service_errors.describe(raised.value)
+    assert message == r"an argument is not valid UTF-8: 'a\udcff'"
 
 
 def test_a_text_that_is_no_argument_keeps_its_traceback_and_is_not_shown():
