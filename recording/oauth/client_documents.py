@@ -245,12 +245,16 @@ class DocumentFetcher(cimd.SafeMetadataFetcher):
 
 
 def _public_addresses(host: str, port: int) -> list[str]:
-    """Resolve a host as the toolkit does. Raises CIMDError if not all addresses are public.
+    """Resolve a host. Raises CIMDError if it has no address, or one that is not public.
 
-    The toolkit takes some for public that are not: site-local ones, NAT64 of an own network,
-    multicast.
+    The toolkit's check takes some for public that are not: site-local ones, NAT64 of an own
+    network, multicast.
     """
-    addresses: list[str] = cimd._resolve_and_validate(host, port)  # noqa: SLF001
+    try:
+        rows = socket.getaddrinfo(host, port, proto=socket.IPPROTO_TCP)
+    except (OSError, UnicodeError) as error:  # a label that is empty or too long
+        raise cimd.CIMDError("the host could not be resolved") from error
+    addresses = [str(address) for *_, (address, *_) in rows]
     if not all(is_public(ip_address(each)) for each in addresses):
         raise cimd.CIMDError("the host leads to an address that is not public")
     return addresses

@@ -108,6 +108,12 @@ def test_an_internal_address_is_never_asked(visitor, host):
             server.accept()
 
 
+@pytest.mark.parametrize("host", ["a..example", f"{'a' * 64}.example"])
+def test_what_is_no_name_of_a_host_is_refused(visitor, host):
+    app = App(visitor, f"https://{host}/client.json")
+    assert_refused(visitor.get(app.address()))
+
+
 def resolve_documents(monkeypatch: Any, resolve: Any) -> None:
     """Resolve the names of sites in this way, and others as ever (Redis is one of them)."""
     ever = socket.getaddrinfo
