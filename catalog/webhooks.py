@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webhooks_core import publishing
+from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
     EventType,
     SigningContext,
     WebhookProfile,
 )
-from webhooks_core.retry import RetryPolicy
 
 PROFILE = "catalog"
 OWNER = "catalog"  # one catalogue, one subscriber list

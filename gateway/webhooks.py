@@ -12,6 +12,7 @@ from django.urls import reverse
 from gateway.identity import SYSTEM
 from gateway.trace_ids import trace_id
 from webhooks_core import profiles
+from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
     EventContext,
@@ -21,7 +22,6 @@ from webhooks_core.profiles import (
     SigningContext,
     WebhookProfile,
 )
-from webhooks_core.retry import RetryPolicy
 from webhooks_core.web.json_schema import (
     DATE_TIME,
     INTEGER,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recording.accounts import owners
+from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
     EventType,
@@ -14,7 +15,6 @@ from webhooks_core.profiles import (
     SigningContext,
     WebhookProfile,
 )
-from webhooks_core.retry import RetryPolicy
 from webhooks_core.web.json_schema import (
     BOOLEAN,
     INTEGER,

@@ -27,9 +27,9 @@ from tests.running import environment, migrate
 from tests.spec.matrix import is_slow
 from webhooks_core import profiles
 from webhooks_core.database.clock import DatabaseClock
+from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import EventType, PingEvent, WebhookProfile
-from webhooks_core.retry import RetryPolicy
 from webhooks_core.worker import notify
 
 # A proxy of the environment cannot reach loopback, where all servers of the tests are. Programs that

@@ -22,7 +22,7 @@ BROKEN = {
     ("webhooks_core/publishing.py", "http.client"): "connections",
     ("webhooks_core/models/lookups.py", "ssl"): "connections",
     ("config/operations/links.py", "requests"): "own_requests",
-    ("webhooks_core/retry.py", "django"): "know no Django",
+    ("webhooks_core/dispatch/retry.py", "django"): "know no Django",
     ("catalog/books.py", "recording.ids"): "never sideways",
     ("gateway/chat/core/sse.py", "gateway.chat.fallback"): "gateway.chat",
 }

@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.network.url_policy import UrlPolicy
-from webhooks_core.retry import RetryPolicy
 from webhooks_core.signing.schemes import SCHEMES, SignatureScheme
 
 

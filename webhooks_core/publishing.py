@@ -15,7 +15,7 @@ from webhooks_core.database import limits
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import array_literal, execute, fetch
 from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
-from webhooks_core.owners import front
+from webhooks_core.owners.replays import due_first
 from webhooks_core.profiles import EventContext, WebhookProfile
 from webhooks_core.worker import notify
 
@@ -137,7 +137,7 @@ def publish_test(
             metadata=metadata,
         )
         if endpoint.is_subscribed:
-            deliver(event, [endpoint.pk], trigger=TEST, at=front.due_first(endpoint))
+            deliver(event, [endpoint.pk], trigger=TEST, at=due_first(endpoint))
     return event
 
 

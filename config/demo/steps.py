@@ -15,8 +15,8 @@ from django.core.management.base import CommandError
 
 from config.operations import own_requests
 from webhooks_core.management.printable import printable
-from webhooks_core.verifying.receiver import Receiver
-from webhooks_core.verifying.verification import Received, verify
+from webhooks_core.signing.receiver import Receiver
+from webhooks_core.signing.verification import Received, verify
 
 REQUEST_S, TOLERANCE_S = 15, 60
 SHOWN = 300  # characters of an answer

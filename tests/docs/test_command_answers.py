@@ -25,8 +25,8 @@ from tests.factories import UserFactory
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery
 from webhooks_core.publishing import publish
-from webhooks_core.verifying import terminal
-from webhooks_core.verifying.verification import Received, verify
+from webhooks_core.signing import terminal
+from webhooks_core.signing.verification import Received, verify
 
 ROW = re.compile(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
 SECTION = (

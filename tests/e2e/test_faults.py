@@ -25,7 +25,7 @@ from tests.e2e.starting import (
     wait_for_everybody,
 )
 from tests.running import PATIENCE_S, free_port, until
-from webhooks_core.verifying.receiver import Receiver
+from webhooks_core.signing.receiver import Receiver
 
 pytestmark = [
     pytest.mark.slow,

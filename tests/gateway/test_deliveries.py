@@ -19,8 +19,8 @@ from tests.receiver import receiver
 from tests.signatures import verify_timestamped
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import profiles
+from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.models import Delivery, Event
-from webhooks_core.retry import RetryPolicy
 from webhooks_core.signing.schemes import SignatureError
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,9 +11,9 @@ from django.utils import timezone
 from tests.products.test_owner_api import ask, failed, refused
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
-from webhooks_core import endpoints, profiles, replays
+from webhooks_core import endpoints, profiles
 from webhooks_core.models import Delivery, Endpoint, EndpointChange
-from webhooks_core.owners import replay_jobs
+from webhooks_core.owners import replay_jobs, replays
 from webhooks_core.owners.changes import ENGINE
 from webhooks_core.times import iso
 

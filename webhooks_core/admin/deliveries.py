@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webhooks_core import profiles, replays
+from webhooks_core import profiles
 from webhooks_core.admin import base, display
 from webhooks_core.admin.base import (
     NewestChangeList,
@@ -33,7 +33,7 @@ from webhooks_core.admin.filters import (
 from webhooks_core.admin.resending import ResendFailedAdmin
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.lookups import among
-from webhooks_core.owners import attempts, payloads
+from webhooks_core.owners import attempts, payloads, replays
 from webhooks_core.owners.endpoint_state import Health
 from webhooks_core.owners.id_ranges import IdRange
 

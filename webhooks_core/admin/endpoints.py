@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webhooks_core import endpoints, profiles, publishing, replays
+from webhooks_core import endpoints, profiles, publishing
 from webhooks_core.admin import base, display, owners, resending
 from webhooks_core.admin.base import NewestChangeList, RefusedError
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
@@ -27,11 +27,11 @@ from webhooks_core.conf import webhook_settings
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
-from webhooks_core.owners import changes, charts, endpoint_state, payloads
+from webhooks_core.owners import changes, charts, endpoint_state, payloads, replays
 from webhooks_core.owners.endpoint_state import Health
 from webhooks_core.owners.names import named
+from webhooks_core.owners.replays import NotSubscribedError
 from webhooks_core.profiles import WebhookProfile
-from webhooks_core.replays import NotSubscribedError
 from webhooks_core.secrets import SecretUnreadableError
 
 MAX_SUSPENDED = 1000  # are counted

@@ -8,6 +8,7 @@
     sender           the event loop in a second thread that makes the requests
     results          the results of requests become rows
     decisions        what a result means for its delivery, and what its receiver asks for
+    retry            the pause before the next attempt
     attempt_details  what is stored of an attempt for people
     shares           how many places each owner may take
     rate_limit       how many attempts a queue may claim within a second

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import connection, models
@@ -15,8 +15,10 @@ from django.utils import timezone
 from webhooks_core.models.fields import RoundedJSONField
 from webhooks_core.models.lookups import among
 from webhooks_core.network.outcomes import Outcome
-from webhooks_core.retry import RetryPolicy
 from webhooks_core.secrets import EncryptedTextField
+
+if TYPE_CHECKING:
+    from webhooks_core.dispatch.retry import RetryPolicy
 
 # More than one dispatcher can have in flight for one endpoint.
 MAX_IN_FLIGHT = 512

@@ -10,14 +10,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from webhooks_core import replays
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.url_access import may_be_internal
-from webhooks_core.owners import changes, why
+from webhooks_core.owners import changes, replays, why
 from webhooks_core.owners.attempts import Headers, headers
 from webhooks_core.owners.changes import Action
-from webhooks_core.replays import Resent
+from webhooks_core.owners.replays import Resent
 from webhooks_core.secrets import HIDDEN
 
 # Of the attempt that began a delivery.

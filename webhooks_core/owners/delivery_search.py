@@ -15,13 +15,13 @@ from itertools import chain
 
 from django.db.models import Count, OuterRef, Q, QuerySet
 
-from webhooks_core import ids, profiles, replays
+from webhooks_core import ids, profiles
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.deliveries import superseded
 from webhooks_core.models.lookups import IdList, among
-from webhooks_core.owners import cursors
+from webhooks_core.owners import cursors, replays
 from webhooks_core.owners.id_ranges import created_between
-from webhooks_core.replays import Resent
+from webhooks_core.owners.replays import Resent
 
 MAX_PAGE = 100
 # Of a rarer type, the events are read first; of a more frequent one, the deliveries.

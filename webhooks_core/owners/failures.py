@@ -8,9 +8,9 @@ from datetime import datetime
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from webhooks_core import replays
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.deliveries import DeliveryQuerySet
+from webhooks_core.owners import replays
 from webhooks_core.owners.changes import Actor
 from webhooks_core.owners.id_ranges import created_between
 

@@ -15,7 +15,7 @@ from webhooks_core.dispatch.signer import signers
 from webhooks_core.dispatch.sql.endpoints import Body
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.secrets import HIDDEN, SecretUnreadableError
-from webhooks_core.verifying.diagnosis import Sent
+from webhooks_core.signing.diagnosis import Sent
 
 # Enough to recognise a payload; the download has all of it.
 SHOWN_CHARACTERS = 20_000

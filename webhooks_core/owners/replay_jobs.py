@@ -24,7 +24,7 @@ from webhooks_core.models.lookups import IdList, among
 from webhooks_core.owners import changes
 from webhooks_core.owners.changes import Action, Actor
 from webhooks_core.owners.id_ranges import created_between
-from webhooks_core.replays import NotSubscribedError
+from webhooks_core.owners.replays import NotSubscribedError
 from webhooks_core.worker import notify
 
 PREFIX = "rpl_"

@@ -10,14 +10,13 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
-from webhooks_core import replays
 from webhooks_core.models import Delivery
-from webhooks_core.owners import payloads, why
+from webhooks_core.owners import payloads, replays, why
 from webhooks_core.owners.remedies import remedy
+from webhooks_core.owners.replays import NotSubscribedError
 from webhooks_core.pages import timeline, wording
 from webhooks_core.pages.base import OwnerView, RefusedError
 from webhooks_core.pages.owners import Capability
-from webhooks_core.replays import NotSubscribedError
 
 MOST_OTHERS = 50
 NOT_WAITING = "Nothing was changed: it has ended, or an attempt is in progress."

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_POST
 from webhooks_core.models import Endpoint, ReplayJob, SkippedEvent
 from webhooks_core.owners import replay_jobs
 from webhooks_core.owners.replay_jobs import Kind, ReplayRunningError, Selection
+from webhooks_core.owners.replays import NotSubscribedError
 from webhooks_core.pages.base import OwnerView, RefusedError
 from webhooks_core.pages.forms import offered
 from webhooks_core.pages.owners import Capability
 from webhooks_core.profiles import WebhookProfile
-from webhooks_core.replays import NotSubscribedError
 from webhooks_core.web.repairs import Repairs
 
 LATEST = 10

@@ -9,20 +9,19 @@ from typing import NamedTuple
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 
-from webhooks_core import replays
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.owners import delivery_search
+from webhooks_core.owners import delivery_search, replays
 from webhooks_core.owners.delivery_search import (
     DeliveryFilter,
     Found,
     State,
     StatusClass,
 )
+from webhooks_core.owners.replays import NotSubscribedError
 from webhooks_core.pages import wording
 from webhooks_core.pages.base import OwnerView, RefusedError
 from webhooks_core.pages.forms import offered
 from webhooks_core.pages.owners import Capability
-from webhooks_core.replays import NotSubscribedError
 
 PAGE_SIZE = 25
 RESENT_AT_ONCE = 100

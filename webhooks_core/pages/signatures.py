@@ -13,8 +13,8 @@ from webhooks_core.owners import payloads
 from webhooks_core.pages.base import OwnerView, RefusedError
 from webhooks_core.pages.owners import Capability
 from webhooks_core.secrets import SecretUnreadableError
-from webhooks_core.verifying.diagnosis import Fault, Part, diagnose
-from webhooks_core.verifying.verification import Received
+from webhooks_core.signing.diagnosis import Fault, Part, diagnose
+from webhooks_core.signing.verification import Received
 
 MAX_HEADERS = 32_768
 UNKNOWN = (

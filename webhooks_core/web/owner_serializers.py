@@ -20,8 +20,8 @@ from webhooks_core.owners import replay_jobs
 from webhooks_core.owners.delivery_details import TRIGGERS
 from webhooks_core.owners.endpoint_state import EndpointState, Health
 from webhooks_core.owners.event_search import Fate
+from webhooks_core.owners.replays import Resent
 from webhooks_core.owners.why import Answer
-from webhooks_core.replays import Resent
 from webhooks_core.secrets import HIDDEN
 from webhooks_core.times import iso
 from webhooks_core.web.fields import TimeField

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from webhooks_core import endpoints, profiles, replays
+from webhooks_core import endpoints, profiles
 from webhooks_core.ids import is_id
 from webhooks_core.models import Delivery, Endpoint, EndpointChange, ReplayJob
 from webhooks_core.network.custom_headers import HeaderError
@@ -22,13 +22,14 @@ from webhooks_core.owners import (
     delivery_search,
     endpoint_state,
     replay_jobs,
+    replays,
     why,
 )
 from webhooks_core.owners.changes import Actor
 from webhooks_core.owners.delivery_search import DeliveryFilter, FoundPage
 from webhooks_core.owners.endpoint_state import EndpointState
 from webhooks_core.owners.replay_jobs import Preview, ReplayRunningError, Selection
-from webhooks_core.replays import NotSubscribedError, RemovedError
+from webhooks_core.owners.replays import NotSubscribedError, RemovedError
 from webhooks_core.secrets import HIDDEN, SecretUnreadableError
 from webhooks_core.web.errors import (
     BadRequestError,

@@ -16,9 +16,9 @@ from recording.webhooks import (
     SUMMARY_COMPLETED,
 )
 from webhooks_core import profiles
+from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import EventType, WebhookProfile
-from webhooks_core.retry import RetryPolicy
 from webhooks_core.web.json_schema import AND_OTHERS, described, object_of
 
 TERMINATED_TYPE = EventType(

@@ -14,7 +14,7 @@ from django.urls import URLResolver, get_resolver
 from tests.documented import DOCUMENT, assert_documented, assert_valid
 from webhooks_core import profiles
 from webhooks_core.profiles import SigningContext
-from webhooks_core.verifying.verification import Received, verify
+from webhooks_core.signing.verification import Received, verify
 from webhooks_core.web import openapi
 
 # Pages for people, GraphQL, which describes itself, and what only `doctor` requests.

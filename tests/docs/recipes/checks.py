@@ -23,8 +23,8 @@ from gateway.chat.upstreams import registry
 from webhooks_core import endpoints, profiles, publishing
 from webhooks_core.models import Endpoint
 from webhooks_core.profiles import SigningContext
-from webhooks_core.verifying.diagnosis import diagnose
-from webhooks_core.verifying.verification import Received, verify
+from webhooks_core.signing.diagnosis import diagnose
+from webhooks_core.signing.verification import Received, verify
 
 API = Path("docs/api")
 pytestmark = pytest.mark.django_db

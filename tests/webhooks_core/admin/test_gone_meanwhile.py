@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from webhooks_core import endpoints, publishing, replays
+from webhooks_core import endpoints, publishing
 from webhooks_core.admin.endpoints import EndpointAdmin
 from webhooks_core.models import Delivery, EndpointSecret
+from webhooks_core.owners import replays
 from webhooks_core.upkeep.removal import end_owner, remove_owner
 
 OWNER: dict[str, Any] = {"profile": "recording", "owner": "1"}

@@ -17,10 +17,11 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
 )
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import endpoints, replays
+from webhooks_core import endpoints
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue
+from webhooks_core.owners import replays
 from webhooks_core.upkeep.sweep import sweep
 
 pytestmark = [

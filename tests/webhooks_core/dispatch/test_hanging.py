@@ -16,8 +16,8 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
 )
 from tests.webhooks_core.factories import EndpointFactory, publish_events
 from webhooks_core import endpoints
+from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue
-from webhooks_core.retry import RetryPolicy
 from webhooks_core.upkeep import stats
 from webhooks_core.upkeep.sweep import sweep
 

@@ -20,7 +20,7 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
 )
 from tests.webhooks_core.engine import answer_after_release, dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core import endpoints, publishing, replays
+from webhooks_core import endpoints, publishing
 from webhooks_core.dispatch import leases
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import (
@@ -29,6 +29,7 @@ from webhooks_core.models import (
     Endpoint,
     EndpointQueue,
 )
+from webhooks_core.owners import replays
 from webhooks_core.upkeep import stats
 from webhooks_core.upkeep.sweep import sweep
 

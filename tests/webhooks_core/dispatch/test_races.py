@@ -20,7 +20,7 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
     untried,
 )
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import publishing, replays
+from webhooks_core import publishing
 from webhooks_core.database import limits
 from webhooks_core.database.outages import is_outage
 from webhooks_core.dispatch import leases
@@ -33,6 +33,7 @@ from webhooks_core.models import (
     EngineState,
     Event,
 )
+from webhooks_core.owners import replays
 from webhooks_core.upkeep.removal import end_owner
 from webhooks_core.upkeep.retention import remove_old
 

@@ -10,9 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import replays
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.owners import changes, delivery_search, id_ranges
+from webhooks_core.owners import changes, delivery_search, id_ranges, replays
 from webhooks_core.owners.delivery_search import (
     DeliveryFilter,
     State,

@@ -23,7 +23,7 @@ from webhooks_core.models import (
 )
 from webhooks_core.owners import changes, replay_jobs
 from webhooks_core.owners.replay_jobs import ReplayRunningError, Selection
-from webhooks_core.replays import NotSubscribedError
+from webhooks_core.owners.replays import NotSubscribedError
 from webhooks_core.upkeep.retention import remove_old
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]

@@ -8,8 +8,9 @@ from tests.receiver import receiver
 from tests.webhooks_core.admin.looking import SCRIPT, queries_of
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.pages.conftest import BASE, Person
-from webhooks_core import endpoints, replays
+from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.owners import replays
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HIDDEN = "only operators see what it answered"

@@ -10,9 +10,9 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.admin.looking import nothing_changes
 from tests.webhooks_core.engine import dispatch
-from webhooks_core import endpoints, replays
+from webhooks_core import endpoints
 from webhooks_core.models import Delivery, ReplayJob
-from webhooks_core.owners import replay_jobs
+from webhooks_core.owners import replay_jobs, replays
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DAY = {"since": f"{timezone.now() - timedelta(days=1):%Y-%m-%dT%H:%M:%S}"}

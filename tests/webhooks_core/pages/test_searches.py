@@ -11,8 +11,9 @@ from tests.receiver import receiver
 from tests.webhooks_core.admin.looking import SCRIPT, nothing_changes, queries_of
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.pages.conftest import BASE, TYPE
-from webhooks_core import endpoints, replays
+from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Event
+from webhooks_core.owners import replays
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATH = "/deliveries"

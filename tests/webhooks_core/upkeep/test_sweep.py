@@ -15,7 +15,7 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
 )
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core import endpoints, replays, tasks
+from webhooks_core import endpoints, tasks
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -25,6 +25,7 @@ from webhooks_core.models import (
     EngineState,
     Event,
 )
+from webhooks_core.owners import replays
 from webhooks_core.upkeep import retention
 from webhooks_core.upkeep.sweep import SweepReport, sweep, sweep_if_due
 

@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from webhooks_core.conf import webhook_settings
 from webhooks_core.management.argument_types import integer_between, seconds
-from webhooks_core.verifying import terminal
-from webhooks_core.verifying.receiver import Receiver
-from webhooks_core.verifying.verification import Received, verify
+from webhooks_core.signing import terminal
+from webhooks_core.signing.receiver import Receiver
+from webhooks_core.signing.verification import Received, verify
 
 
 def status_code(text: str) -> int:

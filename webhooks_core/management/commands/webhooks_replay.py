@@ -14,14 +14,13 @@ from django.db.models import Count, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime, parse_duration
 
-from webhooks_core import replays
 from webhooks_core.management import owners
 from webhooks_core.management.argument_types import number_between
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.lookups import among
-from webhooks_core.owners import changes, failures
-from webhooks_core.replays import NotSubscribedError
+from webhooks_core.owners import changes, failures, replays
+from webhooks_core.owners.replays import NotSubscribedError
 from webhooks_core.times import iso
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

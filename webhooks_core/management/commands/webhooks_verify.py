@@ -18,8 +18,8 @@ from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Delivery
 from webhooks_core.owners import payloads
 from webhooks_core.secrets import SecretUnreadableError
-from webhooks_core.verifying.diagnosis import Sent, diagnose
-from webhooks_core.verifying.verification import Received
+from webhooks_core.signing.diagnosis import Sent, diagnose
+from webhooks_core.signing.verification import Received
 
 DIFFERS = 1  # exit status
 unusable = partial(CommandError, returncode=2)

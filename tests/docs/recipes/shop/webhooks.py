@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import EventType, SigningContext, WebhookProfile
-from webhooks_core.retry import RetryPolicy
 
 SOLD = EventType("item.sold", "An item was sold.", sample={"item": "lamp"})
 

@@ -20,16 +20,17 @@ from webhooks_core import profiles
 from webhooks_core.database.clock import clock
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.models.endpoints import HANGS_AFTER
 from webhooks_core.models.lookups import among
 from webhooks_core.owners import changes
 from webhooks_core.owners.changes import Action, Actor
-from webhooks_core.owners.front import ROUND, due_first
 from webhooks_core.times import iso
 from webhooks_core.worker import notify
 
 BATCH = 200
 CANCELLED = "cancelled"
 CANCELLED_BY_OWNER = "cancelled by the owner"
+ROUND = timedelta(microseconds=1)
 
 
 class NotSubscribedError(Exception):
@@ -38,6 +39,27 @@ class NotSubscribedError(Exception):
 
 class RemovedError(NotSubscribedError):
     """The event was removed, for its age or with its account."""
+
+
+def due_first(endpoint: Endpoint) -> datetime:
+    """Return a due time before those of all that waits for an endpoint, in a transaction.
+
+    A queue is served by due time: no column and no index of its own is needed. What is tried and
+    fails gets an ordinary due time again. Where `in_order` is set, the order of events decides.
+    """
+    now = clock.recent()
+    if endpoint.in_order:
+        return now
+    _probe_soon(endpoint)
+    waiting = Delivery.objects.waiting().filter(endpoint=endpoint)
+    first = waiting.order_by("next_attempt_at").values_list("next_attempt_at").first()
+    return min(now, first[0] - ROUND) if first and first[0] else now
+
+
+def _probe_soon(endpoint: Endpoint) -> None:
+    """Let the pauses between the probes of an endpoint that hangs start anew, at one second."""
+    long = Endpoint.objects.filter(pk=endpoint.pk, hanging_since__isnull=False)
+    long.filter(timeouts__gt=HANGS_AFTER).update(timeouts=HANGS_AFTER)
 
 
 def replay(delivery: Delivery, *, at: datetime | None = None) -> Delivery:

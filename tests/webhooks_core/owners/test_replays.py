@@ -16,12 +16,13 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch
-from tests.webhooks_core.factories import EndpointFactory, publish_events
-from webhooks_core import endpoints, replays
-from webhooks_core.models import Delivery, EndpointQueue
-from webhooks_core.owners import changes
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
+from webhooks_core import endpoints, publishing
+from webhooks_core.models import Delivery, Endpoint, EndpointQueue
+from webhooks_core.models.endpoints import HANGS_AFTER
+from webhooks_core.owners import changes, replays
 from webhooks_core.owners.changes import ENGINE
-from webhooks_core.replays import NotSubscribedError
+from webhooks_core.owners.replays import NotSubscribedError
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
@@ -318,3 +319,31 @@ def test_two_resends_at_once_send_one_event_once(failed):
         sent = set(pool.map(resend, range(2)))
     assert len(sent) == 1
     assert Delivery.objects.filter(event=first.event_id).count() == 2
+
+
+def test_a_test_event_is_sent_before_the_backlog():
+    with receiver(204) as server:
+        target = EndpointFactory.create(url=server.url, max_in_flight=1)
+        publish_events(3)
+        event = publishing.publish_test(target, event_type="thing.made", data={})
+        assert dispatch() == 4
+    assert event.public_id.encode() in server.requests[0].body
+
+
+def test_without_a_backlog_it_is_due_now():
+    target = EndpointFactory.create()
+    assert replays.due_first(target) <= timezone.now()
+
+
+def test_of_an_endpoint_that_hangs_the_next_probe_is_what_was_asked_for():
+    with receiver(204) as server:
+        target = EndpointFactory.create(url=server.url)
+        publish_events(2)
+        asked = Delivery.objects.select_related("endpoint").latest("pk")
+        Endpoint.objects.update(timeouts=HANGS_AFTER + 6, hanging_since=timezone.now())
+        assert replays.retry_now(asked, by=changes.owner("ada"))
+        target.refresh_from_db()
+        assert target.timeouts == HANGS_AFTER  # the next probe comes soon
+        publish_event()
+        assert dispatch() == 3
+    assert asked.event.public_id.encode() in server.requests[0].body

@@ -17,7 +17,7 @@ from webhooks_core.signing.schemes import (
     is_empty,
     is_unix_time,
 )
-from webhooks_core.verifying.verification import Received, known_headers
+from webhooks_core.signing.verification import Received, known_headers
 
 T = TypeVar("T")
 REWRITTEN = "was parsed and written again: verify the bytes as they came"

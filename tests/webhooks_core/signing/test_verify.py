@@ -16,8 +16,8 @@ from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import profiles
 from webhooks_core.models import Delivery, EndpointSecret
 from webhooks_core.secrets import make
-from webhooks_core.verifying.diagnosis import diagnose
-from webhooks_core.verifying.verification import Received, verify
+from webhooks_core.signing.diagnosis import diagnose
+from webhooks_core.signing.verification import Received, verify
 
 SECRET = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw=="
 AT = 1_790_000_000
