@@ -10,9 +10,10 @@ from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
 
 from gateway.identity import Caller
+from webhooks_core.web.throttles import ExactRateThrottle
 
 
-class CallerThrottle(SimpleRateThrottle):
+class CallerThrottle(ExactRateThrottle):
     """Counts per gateway key, or per principal for header identity.
 
     `scope` names the rate in settings.GATEWAY_RATES.
@@ -39,9 +40,11 @@ class CreateThrottle(CallerThrottle):
 
     def count(self, request: Request, view: APIView) -> None:
         """Count a creation."""
-        self.allow_request(request, view)  # reads what was counted before
-        if self.rate is not None:
-            super().throttle_success()
+        with self.alone(request, view):
+            # DRF's own reads what was counted before.
+            SimpleRateThrottle.allow_request(self, request, view)
+            if self.rate is not None:
+                super().throttle_success()
 
 
 class CreateAttemptThrottle(CallerThrottle):

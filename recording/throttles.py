@@ -7,10 +7,10 @@ import math
 
 from django.conf import settings
 from rest_framework.request import Request
-from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
 
 from webhooks_core.web.errors import TooManyRequestsError
+from webhooks_core.web.throttles import ExactRateThrottle
 
 CHALLENGED_HOST_RATE = "120/minute"
 PERIODS = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
@@ -28,7 +28,7 @@ DESCRIPTIONS = {
 }
 
 
-class AccountThrottle(SimpleRateThrottle):
+class AccountThrottle(ExactRateThrottle):
     """Counts per account; `scope` names the rate."""
 
     scope: str

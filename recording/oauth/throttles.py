@@ -8,9 +8,9 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
-from rest_framework.throttling import SimpleRateThrottle
 
 from recording.oauth.errors import TooManyRequestsError
+from webhooks_core.web.throttles import ExactRateThrottle
 
 IPV6_HOST_BITS = 64  # a household or a rented machine has a whole /64
 
@@ -41,7 +41,7 @@ def _normalized(text: str) -> str:
     return str(address.ipv4_mapped or IPv6Address(network))
 
 
-class AddressThrottle(SimpleRateThrottle):
+class AddressThrottle(ExactRateThrottle):
     """A sliding window per address; `OAUTH_RATES` gives each endpoint's rate, empty for none."""
 
     scope: str
@@ -61,5 +61,5 @@ class AddressThrottle(SimpleRateThrottle):
 def check(request: HttpRequest, scope: str) -> None:
     """Count this request. Raises TooManyRequestsError with the seconds to wait."""
     throttle = AddressThrottle(scope)
-    if not throttle.allow_request(request, view=None):  # type: ignore[arg-type]
+    if not throttle.allow_request(request, view=None):
         raise TooManyRequestsError(retry_after=math.ceil(throttle.wait() or 1))

@@ -1,0 +1,86 @@
+"""A rate limit counts each of the requests that arrive at the same moment."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.core.cache import cache
+from rest_framework.throttling import SimpleRateThrottle
+from rest_framework.views import APIView
+
+from gateway.identity import Caller
+from gateway.throttles import CreateThrottle
+from recording.oauth.errors import TooManyRequestsError
+from recording.oauth.throttles import check
+from recording.throttles import AccountThrottle
+from webhooks_core.web import errors, throttles
+
+LIMIT, REQUESTS = 3, 12
+
+
+class SlowCache:
+    """The cache, with a pause that lets every other request read the same list."""
+
+    add, delete, set = cache.add, cache.delete, cache.set
+
+    def get(self, key: str, default: object) -> object:
+        found = cache.get(key, default)
+        time.sleep(0.01)
+        return found
+
+
+@pytest.fixture(autouse=True)
+def slow_cache(monkeypatch):
+    cache.clear()
+    monkeypatch.setattr(SimpleRateThrottle, "cache", SlowCache())
+    yield
+    cache.clear()
+
+
+def simultaneously(ask):
+    with ThreadPoolExecutor(REQUESTS) as pool:
+        return [each.result() for each in [pool.submit(ask) for _ in range(REQUESTS)]]
+
+
+def test_an_address_gets_its_rate_from_simultaneous_requests(rf, settings):
+    settings.OAUTH_RATES = {"token": f"{LIMIT}/hour"}
+
+    def ask():
+        try:
+            check(rf.post("/oauth/token"), "token")
+        except TooManyRequestsError:
+            return False
+        return True
+
+    assert sum(simultaneously(ask)) == LIMIT
+
+
+def test_an_account_gets_its_rate_from_simultaneous_requests(rf, settings):
+    settings.RECORDING_RATES = {"test": f"{LIMIT}/hour"}
+    request = rf.post("/v1/webhooks")
+    request.user = type("Account", (), {"pk": 1})
+
+    def ask():
+        try:
+            return AccountThrottle("test").allow_request(request, None)
+        except errors.TooManyRequestsError:
+            return False
+
+    assert sum(simultaneously(ask)) == LIMIT
+
+
+def test_simultaneous_creations_all_count(rf, settings):
+    settings.GATEWAY_RATES = {"create": f"{REQUESTS}/hour"}
+    request = rf.post("/v1/webhooks/subscriptions")
+    request.user = Caller("acme", "ada", 1)
+    simultaneously(lambda: CreateThrottle().count(request, APIView()))
+    assert not CreateThrottle().allow_request(request, APIView())
+
+
+def test_a_lock_whose_holder_died_stops_nobody_for_long(rf, settings, monkeypatch):
+    monkeypatch.setattr(throttles, "LOCK_S", 0.1)
+    settings.OAUTH_RATES = {"token": f"{LIMIT}/hour"}
+    cache.add("oauth:token:127.0.0.1.lock", 1, None)
+    check(rf.post("/oauth/token"), "token")
