@@ -46,4 +46,4 @@ class AccountDoor(Door):
     def check_rate(self, request: HttpRequest, action: str) -> None:
         # It reads the account of the request, and raises an error that names the limit.
         if action in DESCRIPTIONS:
-            AccountThrottle(action).allow_request(request, None)  # type: ignore[arg-type]
+            AccountThrottle(action).allow_request(request, None)
