@@ -18,7 +18,7 @@ from gateway.configuration import EntryError
 from gateway.identity import NAME_RULE, Caller, is_name
 from gateway.models import GatewayKey
 from gateway.rights import SCOPES
-from webhooks_core.web import bearer
+from webhooks_core.models import bearer
 
 PREFIX = "gw_key_"
 SHOWN_LENGTH = len(PREFIX) + 4

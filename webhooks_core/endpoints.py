@@ -1,4 +1,7 @@
-"""Operations on endpoints: create, change, delete, rotate. Products validate the input first."""
+"""Operations on endpoints: create, change, delete, rotate; where their deliveries may go.
+
+Products validate the input first.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
+from ipaddress import ip_network
 from typing import Any
 
 import orjson
@@ -15,9 +20,11 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from webhooks_core import profiles, secrets
+from webhooks_core.conf import webhook_settings
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
 from webhooks_core.network import custom_headers
+from webhooks_core.network.addresses import AllowedNetworks, IPNetwork
 from webhooks_core.owners import changes, notifications
 from webhooks_core.owners.changes import CONFIGURATION, ENGINE, Action, Actor
 from webhooks_core.profiles import NoticeKind
@@ -63,7 +70,7 @@ def create(
     Raises QuotaExceededError, or LimitError.
     """
     fields = _clean(fields) | {"url": url, "event_types": list(event_types)}
-    secret = secrets.checked(secret or secrets.make())
+    secret = secrets.checked(secret) if secret else secrets.make()
     kept = Endpoint.objects.of(profile, owner)
     while (slot := _free_slot(profile, owner)) is not None:
         endpoint = _build(profile, owner, slot=slot, **fields)
@@ -285,7 +292,8 @@ def rotate_secret(
     Raises Endpoint.DoesNotExist if the endpoint was removed with its account, and SecretFormError
     if it has the headers of Standard Webhooks and the secret is not of the form that they need.
     """
-    now, secret = timezone.now(), secrets.checked(secret or secrets.make())
+    now = timezone.now()
+    secret = secrets.checked(secret) if secret else secrets.make()
     if endpoint.standard_headers:
         standard_key(secret)
     if not may_overlap(endpoint):
@@ -324,3 +332,34 @@ def pending_failure(endpoint: Endpoint) -> str:
 
 def _waiting(endpoint: Endpoint) -> Any:
     return Delivery.objects.waiting().filter(endpoint=endpoint)
+
+
+def check_url(profile: str, url: str, *, trusted: bool = False) -> None:
+    """Check the URL of an endpoint; this resolves its host for up to 2 s. Raises UrlRefusedError.
+
+    A `trusted` endpoint may lie in WEBHOOK_ALLOWED_TARGETS.
+    """
+    profiles.get(profile).url_policy.check(url, networks=_networks(trusted))
+
+
+def allowed_networks(endpoint: Endpoint) -> AllowedNetworks:
+    """Return the addresses that attempts to an endpoint may connect to."""
+    policy = profiles.get(endpoint.profile).url_policy
+    return policy.allowed_networks(endpoint.url, networks=_networks(endpoint.trusted))
+
+
+def may_be_internal(endpoint: Endpoint) -> bool:
+    """Return True if WEBHOOK_ALLOWED_TARGETS lets an endpoint into internal networks.
+
+    Then what it answers is for operators alone.
+    """
+    return bool(_networks(endpoint.trusted))
+
+
+def _networks(trusted: bool) -> tuple[IPNetwork, ...]:
+    return _parse(tuple(webhook_settings.ALLOWED_TARGETS)) if trusted else ()
+
+
+@lru_cache(maxsize=4)
+def _parse(networks: tuple[str, ...]) -> tuple[IPNetwork, ...]:
+    return tuple(map(ip_network, networks))

@@ -14,8 +14,8 @@ from django.utils import timezone
 from gateway.identity import NAME_RULE, is_name
 from gateway.models import PortalLink
 from webhooks_core.ids import is_id, public_id
+from webhooks_core.models import bearer
 from webhooks_core.pages.owners import Capability
-from webhooks_core.web import bearer
 
 ID_PREFIX = "prt_"
 LINK_PREFIX, SESSION_PREFIX = "gw_portal_", "gw_session_"

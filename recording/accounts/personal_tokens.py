@@ -14,7 +14,7 @@ from recording.accounts import locks, security_log
 from recording.accounts.token_lookup import TokenLookup
 from recording.models import PersonalToken
 from recording.models.tokens import PersonalTokenQuerySet
-from webhooks_core.web import bearer
+from webhooks_core.models import bearer
 
 PREFIX = "rec_pat_"
 MAX_DAYS = 365

@@ -24,9 +24,9 @@ from django.utils.crypto import constant_time_compare
 
 from recording.accounts import security_log
 from recording.oauth.errors import TooManyRequestsError
+from webhooks_core.models import bearer
 from webhooks_core.models.reencryption import StoredText
 from webhooks_core.secrets import EncryptedText, SecretUnreadableError
-from webhooks_core.web import bearer
 
 log = structlog.stdlib.get_logger("signpost.oauth")
 

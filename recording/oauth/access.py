@@ -11,7 +11,7 @@ from recording.accounts.token_lookup import TokenLookup
 from recording.oauth import resources
 from recording.oauth.clients import SCOPE
 from recording.oauth.validator import ACCESS_PREFIX
-from webhooks_core.web import bearer
+from webhooks_core.models import bearer
 
 ACCESS_TOKENS = TokenLookup(
     lambda digest: AccessToken.objects.filter(token_checksum=digest),

@@ -13,7 +13,7 @@ from recording.oauth.clients import GRANT_TYPES
 from recording.oauth.models import Application
 from recording.oauth.parameters import Parameters
 from recording.oauth.toolkit import oauthlib_request, server
-from webhooks_core.web import bearer
+from webhooks_core.models import bearer
 
 REQUIRED_PARAMETERS = {
     "authorization_code": ("code", "redirect_uri", "code_verifier"),

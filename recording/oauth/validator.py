@@ -19,7 +19,7 @@ from recording.accounts.security_log import Kind
 from recording.oauth import clients, grants, resources
 from recording.oauth.errors import InvalidTargetError
 from recording.oauth.models import Grant
-from webhooks_core.web import bearer
+from webhooks_core.models import bearer
 
 ACCESS_PREFIX = "rec_at_"
 REFRESH_PREFIX = "rec_rt_"

@@ -27,8 +27,7 @@ from tests.factories import UserFactory
 from tests.gateway.client import PATH, Api
 from tests.webhooks_core.admin.endpoint_pages import change, operate
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page
-from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.web import bearer
+from webhooks_core.models import Delivery, Endpoint, bearer
 
 pytestmark = pytest.mark.django_db
 

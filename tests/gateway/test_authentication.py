@@ -15,7 +15,7 @@ from gateway.identity import Caller
 from gateway.keys import MISS, cached_caller, look_up
 from gateway.models import GatewayKey
 from tests.gateway.client import Api
-from webhooks_core.web import bearer
+from webhooks_core.models import bearer
 
 pytestmark = pytest.mark.django_db
 

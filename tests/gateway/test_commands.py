@@ -15,7 +15,7 @@ from gateway import keys
 from gateway.models import GatewayKey
 from gateway.rights import SCOPES
 from tests.gateway.client import PATH, Api
-from webhooks_core.web import bearer
+from webhooks_core.models import bearer
 
 pytestmark = pytest.mark.django_db
 

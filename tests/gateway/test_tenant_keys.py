@@ -15,8 +15,8 @@ from gateway.models import GatewayKey
 from gateway.rights import KEYS, SCOPES
 from gateway.viewsets import GatewayView
 from tests.gateway.client import EVENTS, INGEST, PATH, Api
+from webhooks_core.models import bearer
 from webhooks_core.times import iso
-from webhooks_core.web import bearer
 
 pytestmark = pytest.mark.django_db
 

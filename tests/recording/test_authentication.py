@@ -11,7 +11,7 @@ from recording.models import PersonalToken
 from tests.recording.accounts.browsers import logged_in
 from tests.recording.conftest import error_of
 from tests.recording.oauth.flows import FORM
-from webhooks_core.web import bearer as opaque
+from webhooks_core.models import bearer as opaque
 
 pytestmark = pytest.mark.django_db
 

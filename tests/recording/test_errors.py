@@ -42,7 +42,7 @@ from django.core.wsgi import get_wsgi_application
 get_wsgi_application()
 from django.conf import settings
 from django.test import Client
-from webhooks_core.web import bearer as tokens
+from webhooks_core.models import bearer as tokens
 response = Client(raise_request_exception=False).get(
     "/v1/webhooks",
     headers={"Authorization": "Bearer " + tokens.make("rec_pat_"), "Host": "localhost"},

@@ -27,11 +27,10 @@ from webhooks_core.dispatch.sql.deliveries import (
     due_deliveries,
 )
 from webhooks_core.dispatch.sql.endpoints import Body
-from webhooks_core.endpoints import pending_failure
+from webhooks_core.endpoints import allowed_networks, pending_failure
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.transport import OutgoingRequest
-from webhooks_core.network.url_access import allowed_networks
 from webhooks_core.profiles import WebhookProfile
 
 # The most that one owner may claim. For other owners, a third of it is kept free.

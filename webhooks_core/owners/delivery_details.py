@@ -10,9 +10,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from webhooks_core.endpoints import may_be_internal
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.network.outcomes import Outcome
-from webhooks_core.network.url_access import may_be_internal
 from webhooks_core.owners import changes, replays, why
 from webhooks_core.owners.attempts import Headers, headers
 from webhooks_core.owners.changes import Action

@@ -13,9 +13,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from webhooks_core import profiles
+from webhooks_core.endpoints import may_be_internal
 from webhooks_core.ids import is_id
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.network.url_access import may_be_internal
 from webhooks_core.owners.changes import Actor
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.web.errors import NotFoundError

@@ -16,7 +16,6 @@ from webhooks_core import endpoints, profiles
 from webhooks_core.ids import is_id
 from webhooks_core.models import Delivery, Endpoint, EndpointChange, ReplayJob
 from webhooks_core.network.custom_headers import HeaderError
-from webhooks_core.network.url_access import may_be_internal
 from webhooks_core.owners import (
     changes,
     delivery_search,
@@ -69,7 +68,7 @@ class Repairs:
     by: Actor
 
     def state(self) -> EndpointState:
-        is_shown = not may_be_internal(self.subscription)
+        is_shown = not endpoints.may_be_internal(self.subscription)
         return endpoint_state.describe(self.subscription, with_response=is_shown)
 
     def search(self, wanted: DeliveryFilter, *, cursor: str, size: int) -> FoundPage:

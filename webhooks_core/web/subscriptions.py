@@ -20,7 +20,6 @@ from webhooks_core import endpoints, profiles, publishing
 from webhooks_core.endpoints import Created, QuotaExceededError
 from webhooks_core.ids import is_id
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.network import url_access
 from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.owners.changes import Actor
 from webhooks_core.profiles import PingEvent
@@ -71,7 +70,7 @@ class SubscriptionService(ABC):
     def check_url(self, url: str, *, trusted: bool = False) -> None:
         """Raise 400 for a URL that is refused. Queries the resolver: up to 2 s."""
         try:
-            url_access.check_url(self.profile, url, trusted=trusted)
+            endpoints.check_url(self.profile, url, trusted=trusted)
         except UrlRefusedError as error:
             raise BadRequestError(f"{error}.") from error
 

@@ -12,7 +12,6 @@ from catalog.webhooks import EVENT_TYPES, OWNER, PROFILE
 from webhooks_core import endpoints
 from webhooks_core.management.output import add_json_argument, format_output, write_list
 from webhooks_core.models import Endpoint
-from webhooks_core.network import url_access
 from webhooks_core.network.url_policy import UrlRefusedError
 
 
@@ -48,7 +47,7 @@ class Command(BaseCommand):
             raise CommandError("CATALOG_EVENTS is off: nothing would be sent.")
         url = options["url"]
         try:
-            url_access.check_url(PROFILE, url)
+            endpoints.check_url(PROFILE, url)
             created = endpoints.create(
                 profile=PROFILE, owner=OWNER, url=url, event_types=options["event"]
             )

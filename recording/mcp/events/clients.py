@@ -15,7 +15,7 @@ from recording.authentication import bearer_token
 from recording.mcp.events.errors import ForbiddenError
 from recording.models import PersonalToken
 from recording.oauth.models import REFRESH_LIFETIME, Application
-from webhooks_core.web import bearer
+from webhooks_core.models import bearer
 
 APPLICATION, TOKEN = "application", "token"
 

@@ -29,7 +29,6 @@ from recording.subscriptions import owner_id
 from recording.webhooks import EVENTS_PROFILE
 from webhooks_core import endpoints
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.network import url_access
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.signing.schemes import standard_key
@@ -57,7 +56,7 @@ def check_secret(secret: str) -> None:
 def check_url(url: str) -> None:
     """Accept a callback URL; this resolves its host. Raises InvalidParamsError."""
     try:
-        url_access.check_url(EVENTS_PROFILE, url)
+        endpoints.check_url(EVENTS_PROFILE, url)
     except UrlRefusedError as error:
         raise InvalidParamsError(f"delivery.{error}") from error
 

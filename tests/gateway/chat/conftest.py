@@ -21,7 +21,7 @@ from tests.gateway.chat.harness import SHORT_CUT, Gateway, running
 from tests.gateway.chat.mock_upstream import MockUpstream, answers
 from tests.loops import Loop
 from tests.running import PATIENCE_S
-from webhooks_core.web import bearer
+from webhooks_core.models import bearer
 
 
 @pytest.fixture

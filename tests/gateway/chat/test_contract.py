@@ -43,7 +43,7 @@ from tests.gateway.chat.mock_upstream import (
     sends,
 )
 from tests.running import PATIENCE_S
-from webhooks_core.web import bearer
+from webhooks_core.models import bearer
 
 # ── Responses ───────────────────────────────────────────────────────────────────────
 

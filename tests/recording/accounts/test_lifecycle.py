@@ -36,7 +36,6 @@ from webhooks_core.models import (
     Event,
     OwnerRemoval,
 )
-from webhooks_core.network import url_access
 from webhooks_core.upkeep.sweep import sweep
 from webhooks_core.worker import notify
 
@@ -198,7 +197,7 @@ def test_a_call_whose_account_was_deleted_meanwhile_creates_nothing(api, monkeyp
     def delete_meanwhile(*_: object, **__: object):
         User.objects.filter(pk=api.user.pk).delete()
 
-    monkeypatch.setattr(url_access, "check_url", delete_meanwhile)
+    monkeypatch.setattr(endpoints, "check_url", delete_meanwhile)
     response = api.post("webhooks", {"url": URL})
     error_of(response, 401, "unauthorized")
     assert 'error="invalid_token"' in response["WWW-Authenticate"]

@@ -8,8 +8,8 @@ from django.core.cache import cache
 from recording.subscriptions import Subscriptions
 from tests.recording.conftest import OTHER_URL, URL
 from tests.recording.mcp.conftest import Client
+from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.network import url_access
 
 NONE = "ep_" + "0" * 26
 
@@ -39,7 +39,7 @@ def test_omitted_events_stay_as_another_call_has_left_them(mcp, monkeypatch):
     def change_events(*_: object, **__: object):
         assert mcp.api.patch(f"webhooks/{endpoint_id}", {"events": ["webhook.ping"]})
 
-    monkeypatch.setattr(url_access, "check_url", change_events)
+    monkeypatch.setattr(endpoints, "check_url", change_events)
     changed = mcp.call("update_webhook", endpoint_id=endpoint_id, url=OTHER_URL)
     assert (changed["url"], changed["events"]) == (OTHER_URL, ["webhook.ping"])
 

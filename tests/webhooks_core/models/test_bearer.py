@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhooks_core.web import bearer
+from webhooks_core.models import bearer
 
 PREFIX = "rec_pat_"
 
