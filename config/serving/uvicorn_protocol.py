@@ -48,7 +48,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._schedule_check()
+        self._check()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._check_timer.cancel()
@@ -129,17 +129,11 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Refuse codings that nothing decodes; TE must not name chunked (RFC 9110 section 10.1.4)."""
-        codings = [
-            v.strip().lower() for n, v in self.headers if n == b"transfer-encoding"
-        ]
-        is_te_wrong = any(
-            n == b"te" and b"chunked" in v.lower() for n, v in self.headers
-        )
-        if (
-            self.parser.get_method() == b"CONNECT"
-            or {*codings} - {b"chunked"}
-            or is_te_wrong
-        ):
+        headers = self.headers
+        codings = {v.strip().lower() for n, v in headers if n == b"transfer-encoding"}
+        is_te_wrong = any(n == b"te" and b"chunked" in v.lower() for n, v in headers)
+        is_connect = self.parser.get_method() == b"CONNECT"
+        if is_connect or is_te_wrong or codings - {b"chunked"}:
             raise httptools.HttpParserError
         if not self.parser.should_upgrade():
             super().on_headers_complete()
@@ -153,22 +147,20 @@ class HttpProtocol(HttpToolsProtocol):
             self._head_bytes = 0
             super().on_message_complete()
 
-    def _schedule_check(self) -> None:
-        self._last_awaited = self._awaited()
-        self._check_timer = self.loop.call_later(CHECK_INTERVAL_S, self._check)
-
     def _check(self) -> None:
         """Reset the connection of a client without progress since the last check, or too slow."""
         awaited, last = self._awaited(), self._last_awaited
         is_same = bool(awaited and last and awaited[1] is last[1])
         self._checks = self._checks + 1 if is_same else 0
-        if not is_same or (awaited != last and self._checks < MAX_CHECKS):
-            self._schedule_check()
+        if is_same and (awaited == last or self._checks >= MAX_CHECKS):
+            # Without lingering, the kernel discards the unsent data.
+            client = self.transport.get_extra_info("socket")
+            no_time = struct.pack("ii", 1, 0)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_time)
+            self.transport.abort()
             return
-        # Without lingering, the kernel discards the unsent data.
-        client, now = self.transport.get_extra_info("socket"), struct.pack("ii", 1, 0)
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
-        self.transport.abort()
+        self._last_awaited = awaited
+        self._check_timer = self.loop.call_later(CHECK_INTERVAL_S, self._check)
 
     def _awaited(self) -> tuple[int, object] | None:
         """Return the number of bytes that the client has to read, and its unfinished request.

@@ -32,6 +32,7 @@ Send = Callable[[Message], Awaitable[None]]
 Environ = dict[str, Any]
 Part = tuple[list[Message], bool]
 Parts = Generator[Part, None, None]
+Begun = tuple[Parts, list[Message], bool]
 WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 # Collected before a part is passed to the event loop.
@@ -70,13 +71,11 @@ class WSGIBridge:
             return
         with body:
             env = environ(scope, body.file, body.length)
-            parts = responses(self._application, env)
-            messages, is_last = await self._begin(parts, env)
+            parts, messages, is_last = await self._begin(env)
             if (work := env.pop(event_loop.WORK, None)) is not None:
                 env[event_loop.RESULT] = await work()
                 body.file.seek(0)
-                parts = responses(self._application, env)
-                messages, is_last = await self._begin(parts, env)
+                parts, messages, is_last = await self._begin(env)
             if (make_parts := env.pop(event_loop.PARTS, None)) is not None:
                 await _send_async(make_parts(), messages, receive, send)
             elif is_last:
@@ -85,8 +84,9 @@ class WSGIBridge:
             else:
                 await self._stream(parts, messages, receive, send)
 
-    async def _begin(self, parts: Parts, env: Environ) -> Part:
-        return await self._pool.run(partial(next, parts))
+    async def _begin(self, env: Environ) -> Begun:
+        parts = responses(self._application, env)
+        return parts, *await self._pool.run(partial(next, parts))
 
     async def _receive_body(self, scope: Scope, receive: Receive) -> Body:
         """Return the body of a request; of one that is too large, only the length.
@@ -143,15 +143,15 @@ class WSGIBridgeWithTurns(WSGIBridge):
         self._account_key = account_key
         self._accounts: dict[int, Hashable] = {}  # by the hash of a token
 
-    async def _begin(self, parts: Parts, env: Environ) -> Part:
+    async def _begin(self, env: Environ) -> Begun:
         token = hash(env.get("HTTP_AUTHORIZATION"))
         async with self._turns.of(self._accounts.get(token, token)):
-            result = await super()._begin(parts, env)
+            begun = await super()._begin(env)
         if self._account_key in env:
             if len(self._accounts) >= MAX_TOKENS:
                 self._accounts.clear()
             self._accounts[token] = env[self._account_key]
-        return result
+        return begun
 
 
 async def _send_async(
@@ -215,7 +215,7 @@ def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
     Headers with an underscore are dropped: `X_Tenant_Id` could not be told from `X-Tenant-Id`.
     """
     host, port = scope.get("server") or ("localhost", 80)
-    peer, peer_port = scope.get("client") or ("", 0)
+    peer, _ = scope.get("client") or ("", 0)
     env: Environ = {
         "REQUEST_METHOD": scope["method"],
         "SCRIPT_NAME": "",
@@ -225,7 +225,6 @@ def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
         "SERVER_NAME": host,
         "SERVER_PORT": str(port or 0),
         "REMOTE_ADDR": peer,
-        "REMOTE_PORT": str(peer_port),
         "CONTENT_LENGTH": str(length),
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": scope.get("scheme", "http"),
@@ -281,9 +280,7 @@ def responses(application: WSGIApplication, env: Environ) -> Parts:
 
 
 def _close(parts: Parts) -> None:
-    with suppress(
-        ValueError
-    ):  # a thread makes a part: the end of that part closes the response
+    with suppress(ValueError):  # a thread makes a part, whose end closes the response
         parts.close()
 
 
