@@ -5,7 +5,6 @@ from __future__ import annotations
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import BaseThrottle
 
 from gateway.key_serializers import (
     KEY,
@@ -48,13 +47,11 @@ class KeyViewSet(GatewayView, ProductViewSet):
     lookup_url_kwarg = "key_id"
     example_id = str(KEY["id"])
     serializer_class = KeySerializer
+    throttles = {"create": CreateThrottle}
 
     @property
     def keys(self) -> TenantKeys:
         return TenantKeys(self.caller)
-
-    def get_throttles(self) -> list[BaseThrottle]:
-        return [CreateThrottle()] if self.action == "create" else []
 
     def list(self, request: Request) -> Response:
         query = read_query(CursorQuery(), request)

@@ -68,25 +68,33 @@ class GatewayKey(BearerToken):
         return "live"
 
 
-class PolicyDecision(models.Model):
-    """One decision of a policy about a principal, an action and a resource."""
+class TenantRow(models.Model):
+    """What a principal of a tenant caused, with an id for people."""
 
     public_id = models.CharField(max_length=40, unique=True)
     tenant = models.CharField(max_length=128)
     principal = models.CharField(max_length=128)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class PolicyDecision(TenantRow):
+    """One decision of a policy about a principal, an action and a resource."""
+
     action = models.CharField(max_length=128)
     resource = models.CharField(max_length=255)
     reason = models.CharField(max_length=255, blank=True)
     allowed = models.BooleanField()
     request_id = models.CharField(max_length=128, blank=True)
     trace_id = models.CharField(max_length=32, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         indexes = [models.Index(fields=["tenant", "-id"], name="decision_of_tenant")]
-
-    def __str__(self) -> str:
-        return self.public_id
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):
@@ -95,15 +103,12 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self.defer("content")
 
 
-class Document(models.Model):
+class Document(TenantRow):
     """One text of a tenant, exactly as it was sent.
 
     `metadata` is JSON as bytes: a database's own type reorders keys and refuses NUL.
     """
 
-    public_id = models.CharField(max_length=40, unique=True)
-    tenant = models.CharField(max_length=128)
-    principal = models.CharField(max_length=128)
     title = models.CharField(max_length=255, blank=True)
     content_type = models.CharField(max_length=32)
     checksum = models.CharField(max_length=64, help_text="SHA-256 of the UTF-8 text.")
@@ -112,7 +117,6 @@ class Document(models.Model):
     characters = models.PositiveIntegerField()
     chunk_count = models.PositiveIntegerField()
     metadata = models.BinaryField(default=b"{}", help_text="JSON.")
-    created_at = models.DateTimeField(default=timezone.now)
 
     objects = DocumentQuerySet.as_manager()
 
@@ -122,9 +126,6 @@ class Document(models.Model):
                 fields=["tenant", "checksum"], name="document_once_per_tenant"
             )
         ]
-
-    def __str__(self) -> str:
-        return self.public_id
 
 
 class Chunk(models.Model):
@@ -180,7 +181,7 @@ class TenantAlerts(models.Model):
         return self.tenant
 
 
-class PortalLink(models.Model):
+class PortalLink(TenantRow):
     """A link that opens the portal of a tenant once, and the session that began with it.
 
     `digest` is the hash of the link's token, `session_digest` that of the session's. `key` is the
@@ -198,9 +199,6 @@ class PortalLink(models.Model):
         DARK = "dark"
         AUTO = "auto"
 
-    public_id = models.CharField(max_length=40, unique=True)
-    tenant = models.CharField(max_length=128)
-    principal = models.CharField(max_length=128)
     key = models.ForeignKey(
         GatewayKey, on_delete=models.CASCADE, null=True, db_index=False
     )
@@ -210,7 +208,6 @@ class PortalLink(models.Model):
     theme = models.CharField(max_length=5, choices=Theme.choices, default=Theme.AUTO)
     digest = models.CharField(max_length=64, unique=True)
     session_digest = models.CharField(max_length=64, unique=True, null=True)  # noqa: DJ001 - unique
-    created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
     opened_at = models.DateTimeField(null=True)
     session_expires_at = models.DateTimeField(null=True)
@@ -218,9 +215,6 @@ class PortalLink(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["tenant", "-id"], name="portal_link_of_tenant")]
-
-    def __str__(self) -> str:
-        return self.public_id
 
     def state(self, now: datetime) -> State:
         if self.revoked_at or (self.key and self.key.revoked_at):

@@ -16,6 +16,7 @@ from django.urls import URLPattern, path
 from gateway import configuration
 from gateway.chat.budget_models import Budget
 from gateway.chat.metering import budget_definitions, reports
+from gateway.chat.metering.windows import next_start
 from gateway.configuration import EntryError
 from gateway.configuration.shapes import SUBJECTS, BudgetEntry
 from webhooks_core.admin.base import CappedAdmin
@@ -100,7 +101,7 @@ class BudgetAdmin(CappedAdmin[Budget]):
             raise PermissionDenied
         now = datetime.now(UTC)
         sections = [
-            (_described(entry), _used(entry, now), reports.resets_at(entry, now))
+            (_described(entry), _used(entry, now), next_start(entry.window, now))
             for entry in budget_definitions.budgets()
         ]
         context = self.admin_site.each_context(request) | {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.chat.core.errors import (
     UnsupportedInferenceTypeError,
     UnsupportedRequestError,
 )
-from gateway.chat.core.json_parts import member
+from gateway.chat.core.json_parts import member, parts_in
 from gateway.chat.core.model_request import ModelRequest
 from gateway.configuration.shapes import ModelEntry
 
@@ -33,20 +33,9 @@ def require(
             raise UnsupportedRequestError(name)
 
 
-def _parts(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the messages or items of a body, and the parts of their contents at every depth."""
-    left = [body.get("messages"), body.get("input")]
-    while left:
-        item = left.pop()
-        if isinstance(item, list):
-            left += item
-        elif isinstance(item, dict):
-            yield item
-            left += (item.get("content"), item.get("output"))
-
-
 def _has_part(body: Mapping[str, Any], *types: str) -> bool:
-    return any(part.get("type") in types for part in _parts(body))
+    parts = parts_in(body.get("messages"), body.get("input"))
+    return any(part.get("type") in types for part in parts)
 
 
 def _has_format(body: Mapping[str, Any], format_type: str) -> bool:

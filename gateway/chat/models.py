@@ -231,12 +231,8 @@ class Counted(models.Model):
         abstract = True
 
 
-class UsageRecord(models.Model):
-    """One request for an existing endpoint; tokens are null if the upstream reported none.
-
-    `estimated`: at least one of the counts is an estimate from the length of the text, or the cost
-    is that of the dearest model of its kind of upstream. `cached`: the answer came from the cache, and used no tokens.
-    """
+class OneRequest(models.Model):
+    """What usage and the log keep of a request; tokens are null if the upstream reported none."""
 
     created_at = models.DateTimeField()
     tenant = models.CharField(max_length=128)
@@ -245,26 +241,38 @@ class UsageRecord(models.Model):
     model = models.CharField(max_length=128)
     upstream_model = models.CharField(max_length=255, blank=True)
     request_id = models.CharField(max_length=128)
+    status = models.PositiveSmallIntegerField()
+    error_status = models.PositiveSmallIntegerField(default=0)
+    streamed = models.BooleanField()
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    first_chunk_ms = models.PositiveIntegerField(null=True)
+    duration_ms = models.PositiveIntegerField()
+
+    class Meta:
+        abstract = True
+
+
+class UsageRecord(OneRequest):
+    """The usage of one request for an existing endpoint.
+
+    `estimated`: at least one of the counts is an estimate from the length of the text, or the cost
+    is that of the dearest model of its kind of upstream. `cached`: the answer came from the cache, and used no tokens.
+    """
+
     # What Claude Code says of itself: its session, and the agent in it and that agent's parent.
     session = models.CharField(max_length=128, blank=True, default="", db_default="")
     agent = models.CharField(max_length=128, blank=True, default="", db_default="")
     parent_agent = models.CharField(
         max_length=128, blank=True, default="", db_default=""
     )
-    status = models.PositiveSmallIntegerField()
-    error_status = models.PositiveSmallIntegerField(default=0)
     # What the end of a stream lacked: `no finish reason`, or nothing.
     ending = models.CharField(max_length=32, blank=True, default="", db_default="")
-    streamed = models.BooleanField()
-    prompt_tokens = models.PositiveIntegerField(null=True)
-    completion_tokens = models.PositiveIntegerField(null=True)
     cached_tokens = models.PositiveIntegerField(null=True)
     cache_write_tokens = models.PositiveIntegerField(null=True)
     reasoning_tokens = models.PositiveIntegerField(null=True)
     estimated = models.BooleanField(default=False, db_default=False)
     cached = models.BooleanField(default=False, db_default=False)
-    first_chunk_ms = models.PositiveIntegerField(null=True)
-    duration_ms = models.PositiveIntegerField()
     cost_nano = models.BigIntegerField(null=True)
 
     class Meta:
@@ -278,7 +286,7 @@ class UsageRecord(models.Model):
         return self.request_id
 
 
-class LoggedRequest(models.Model):
+class LoggedRequest(OneRequest):
     """One request with its prompt and its answer, for models and tenants that the file names.
 
     `prompt`, `answer`, `tools` and `rules` are JSON as text: it may hold what no database stores
@@ -286,26 +294,12 @@ class LoggedRequest(models.Model):
     """
 
     public_id = models.CharField(max_length=40, unique=True)
-    created_at = models.DateTimeField()
-    tenant = models.CharField(max_length=128)
-    principal = models.CharField(max_length=128)
-    key_id = models.BigIntegerField(null=True)
-    request_id = models.CharField(max_length=128)
     operation = models.CharField(max_length=32)
-    model = models.CharField(max_length=128)
     answered_by = models.CharField(max_length=128)
-    upstream_model = models.CharField(max_length=255, blank=True)
     # For operators only: owners do not see the address that answered.
     base_url = models.CharField("base URL", max_length=2048, blank=True)
-    status = models.PositiveSmallIntegerField()
-    error_status = models.PositiveSmallIntegerField(default=0)
     error = models.TextField(blank=True)
-    streamed = models.BooleanField()
     estimated = models.BooleanField(default=False)
-    prompt_tokens = models.PositiveIntegerField(null=True)
-    completion_tokens = models.PositiveIntegerField(null=True)
-    first_chunk_ms = models.PositiveIntegerField(null=True)
-    duration_ms = models.PositiveIntegerField()
     rules = models.TextField(default="[]")
     tools = models.TextField(default="[]")
     # The beginning of the last message, for lists.

@@ -7,7 +7,6 @@ from typing import Any
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_serializer
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
@@ -24,6 +23,7 @@ from webhooks_core.web.errors import BadRequestError, NotFoundError
 from webhooks_core.web.fields import (
     StrictCharField,
     StrictChoiceField,
+    StrictIntegerField,
     StrictListField,
     TimeField,
 )
@@ -74,14 +74,11 @@ class NewLinkSerializer(serializers.Serializer[Any]):
         ),
         help_text=CAPABILITIES,
     )
-    expires_in = serializers.IntegerField(
+    expires_in = StrictIntegerField(
+        links.EXPIRES_IN,
         default=links.DEFAULT_S,
         min_value=links.SHORTEST_S,
         max_value=links.LONGEST_S,
-        error_messages=dict.fromkeys(
-            ("invalid", "null", "min_value", "max_value", "max_string_length"),
-            links.EXPIRES_IN,
-        ),
         help_text="Seconds in which the link can be opened.",
     )
     actor = StrictCharField(
@@ -101,11 +98,6 @@ class NewLinkSerializer(serializers.Serializer[Any]):
         },
         help_text="`auto`: as the visitor's system has it.",
     )
-
-    def validate_expires_in(self, seconds: int) -> int:
-        if type(self.initial_data.get("expires_in", seconds)) is not int:
-            raise ValidationError(links.EXPIRES_IN)
-        return seconds
 
 
 @extend_schema_serializer(

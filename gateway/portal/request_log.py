@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 
 from gateway.chat.models import LoggedRequest
 from gateway.chat.request_log import store
@@ -15,7 +15,7 @@ from gateway.portal.usage import TenantPage
 from gateway.rights import REQUESTS
 from webhooks_core.owners import payloads
 from webhooks_core.pages.owners import Capability
-from webhooks_core.pages.searches import HOURS, Chip
+from webhooks_core.pages.searches import HOURS, chips, query_of
 from webhooks_core.web.owner_views import position
 
 PAGE_SIZE = 25
@@ -56,7 +56,6 @@ class Requests(TenantPage):
                 before=position(query.validated_data),
                 size=PAGE_SIZE,
             )
-        hours = values.get("hours", "")
         context = {
             "rows": [(row, *outcome(row)) for row in rows],
             "values": values,
@@ -66,11 +65,8 @@ class Requests(TenantPage):
                 if name != TEXT or sees_texts
             ],
             "error": error,
-            "older": _query(values, cursor=cursor) if cursor else "",
-            "hours": [
-                Chip(name, _query(values, hours=value, cursor=""), value == hours)
-                for value, name in HOURS.items()
-            ],
+            "older": query_of(values | {"cursor": cursor}) if cursor else "",
+            "hours": chips(values | {"cursor": ""}, "hours", HOURS),
         }
         return self.render("requests", context, status=400 if error else 200)
 
@@ -82,12 +78,6 @@ def _asked(values: dict[str, str]) -> dict[str, str]:
         since = datetime.now(UTC) - timedelta(hours=int(hours))
         asked["since"] = since.isoformat()
     return asked
-
-
-def _query(values: dict[str, str], **changes: str) -> str:
-    query = QueryDict(mutable=True)
-    query.update({name: value for name, value in (values | changes).items() if value})
-    return query.urlencode()
 
 
 def _first_text(errors: Any) -> str:

@@ -19,7 +19,7 @@ from gateway.rights import USAGE
 from gateway.tenant_keys import TenantKeys
 from webhooks_core.owners.charts import DAY, Chart, Period
 from webhooks_core.pages.base import OwnerView
-from webhooks_core.pages.searches import Chip
+from webhooks_core.pages.searches import chips, known
 from webhooks_core.web.owner_views import newest
 
 DAYS = {"7": "7 days", "30": "30 days", "90": "90 days"}
@@ -84,8 +84,9 @@ class Usage(TenantPage):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         tenant, now = self.caller.tenant, datetime.now(UTC)
-        days = _known(request.GET.get("days", ""), DAYS, "30")
-        by = _known(request.GET.get("by", ""), GROUPS, "model")
+        days = known(request.GET.get("days", ""), DAYS, "30")
+        by = known(request.GET.get("by", ""), GROUPS, "model")
+        parts = {"days": days, "by": by}
         period = Period(f"{days}d", DAYS[days], int(days), DAY)
         first, last = period.start(now).date(), now.date()
         rows = reports.grouped(tenant, first, last, [by]).order_by("-requests", by)
@@ -97,20 +98,10 @@ class Usage(TenantPage):
             "rows": _table(tenant, by, rows[:SHOWN_ROWS]),
             "shown_rows": SHOWN_ROWS,
             "group": GROUPS[by],
-            "days": [
-                Chip(name, f"days={value}&by={by}", value == days)
-                for value, name in DAYS.items()
-            ],
-            "groups": [
-                Chip(name, f"days={days}&by={value}", value == by)
-                for value, name in GROUPS.items()
-            ],
+            "days": chips(parts, "days", DAYS),
+            "groups": chips(parts, "by", GROUPS),
         }
         return self.render("usage", context)
-
-
-def _known(value: str, names: Mapping[str, str], default: str) -> str:
-    return value if value in names else default
 
 
 def _charts(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
@@ -55,6 +56,24 @@ class Chip(NamedTuple):
     is_chosen: bool
 
 
+def known(value: str, names: Mapping[str, str], default: str) -> str:
+    """Return a value that has a name; the default for any other."""
+    return value if value in names else default
+
+
+def query_of(parts: Mapping[str, str]) -> str:
+    """Return the query with the parts that are not empty."""
+    return urlencode({name: value for name, value in parts.items() if value})
+
+
+def chips(parts: Mapping[str, str], part: str, names: Mapping[str, str]) -> list[Chip]:
+    """Return a choice for each value of a part of a query."""
+    return [
+        Chip(name, query_of({**parts, part: value}), value == parts.get(part, ""))
+        for value, name in names.items()
+    ]
+
+
 class Row(NamedTuple):
     found: Found
     tone: str
@@ -68,9 +87,9 @@ class Search:
     def __init__(self, query: QueryDict, endpoints: Sequence[Endpoint]) -> None:
         self.event_id = query.get("event_id", "").strip()[:64]
         default = "all" if self.event_id else DEFAULT_STATE
-        self.state = _known(query.get("status", ""), STATES, default)
-        self.hours = _known(query.get("hours", ""), HOURS, "")
-        self.answer = _known(query.get("answer", ""), ANSWERS, "")
+        self.state = known(query.get("status", ""), STATES, default)
+        self.hours = known(query.get("hours", ""), HOURS, "")
+        self.answer = known(query.get("answer", ""), ANSWERS, "")
         self.event_type = query.get("type", "")
         self.cursor = query.get("cursor", "")
         by_id = {each.public_id: each for each in endpoints}
@@ -90,29 +109,17 @@ class Search:
             status_class=StatusClass(self.answer) if self.answer else None,
         )
 
-    def query(self, **changes: str) -> str:
-        """Return the query of this search with some parts changed; never with the cursor."""
-        parts = {
+    @property
+    def parts(self) -> dict[str, str]:
+        """The parts of its query but the cursor."""
+        return {
             "status": self.state,
             "hours": self.hours,
             "answer": self.answer,
             "type": self.event_type,
             "endpoint": self.endpoint.public_id if self.endpoint else "",
             "event_id": self.event_id,
-        } | changes
-        query = QueryDict(mutable=True)
-        query.update({name: value for name, value in parts.items() if value})
-        return query.urlencode()
-
-    def chips(self, part: str, names: dict[str, str], chosen: str) -> list[Chip]:
-        return [
-            Chip(name, self.query(**{part: value}), value == chosen)
-            for value, name in names.items()
-        ]
-
-
-def _known(value: str, names: dict[str, str], default: str) -> str:
-    return value if value in names else default
+        }
 
 
 class Deliveries(OwnerView):
@@ -135,16 +142,17 @@ class Deliveries(OwnerView):
             )
         except ValueError:  # the cursor of an old link
             page = delivery_search.search(shown, wanted, size=PAGE_SIZE)
+        parts = search.parts
         context = {
             "search": search,
             "rows": [_row(found) for found in page.items],
-            "older": search.query(cursor=page.cursor) if page.cursor else "",
+            "older": query_of(parts | {"cursor": page.cursor}) if page.cursor else "",
             "is_first": not search.cursor,
             "endpoints": endpoints,
             "types": [each.name for each in offered(self.owner.profile)],
-            "states": search.chips("status", STATES, search.state),
-            "hours": search.chips("hours", HOURS, search.hours),
-            "answers": search.chips("answer", ANSWERS, search.answer),
+            "states": chips(parts, "status", STATES),
+            "hours": chips(parts, "hours", HOURS),
+            "answers": chips(parts, "answer", ANSWERS),
         }
         return self.render("deliveries", context)
 

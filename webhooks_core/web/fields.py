@@ -110,6 +110,19 @@ class CountField(_NamedField, serializers.IntegerField):
         return number if self.maximum is None else min(number, self.maximum)
 
 
+class StrictIntegerField(serializers.IntegerField):
+    """An integer of JSON within bounds; each fault has the same text."""
+
+    def __init__(self, text: str, **options: Any) -> None:
+        kinds = ("invalid", "null", "min_value", "max_value")
+        super().__init__(error_messages=dict.fromkeys(kinds, text), **options)
+
+    def to_internal_value(self, data: Any) -> int:
+        if type(data) is not int:  # not a text or true
+            self.fail("invalid")
+        return data
+
+
 class TimeField(serializers.DateTimeField):
     """A time as `2026-11-21T03:20:00.000000Z`, in responses only."""
 

@@ -24,6 +24,7 @@ from webhooks_core.web.fields import (
     StrictBooleanField,
     StrictCharField,
     StrictChoiceField,
+    StrictIntegerField,
     StrictListField,
 )
 from webhooks_core.web.owner_examples import TIME
@@ -244,21 +245,13 @@ class ReplayRequestSerializer(PeriodFields):
 
 @extend_schema_serializer(examples=[request_example({"overlap_s": 0})])
 class RotationRequestSerializer(serializers.Serializer[Any]):
-    overlap_s = serializers.IntegerField(
+    overlap_s = StrictIntegerField(
+        "overlap_s must be an integer from 0 to 604800.",
         required=False,
         min_value=0,
         max_value=604_800,
-        error_messages=dict.fromkeys(
-            ("invalid", "null", "min_value", "max_value", "max_string_length"),
-            "overlap_s must be an integer from 0 to 604800.",
-        ),
         help_text="For how long the old secret signs too, in seconds.",
     )
-
-    def validate_overlap_s(self, seconds: int) -> int:
-        if type(self.initial_data["overlap_s"]) is not int:
-            raise ValidationError("overlap_s must be an integer from 0 to 604800.")
-        return seconds
 
 
 class HeadersField(serializers.DictField):

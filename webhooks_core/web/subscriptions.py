@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -14,7 +14,6 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
-from rest_framework.throttling import BaseThrottle
 
 from webhooks_core import endpoints, profiles, publishing
 from webhooks_core.endpoints import Created, QuotaExceededError
@@ -161,7 +160,6 @@ class SubscriptionViewSet(ProductViewSet):
     """The subscriptions of a caller. A product says who that is, and how they are shown."""
 
     lookup_field = "public_id"
-    throttles: Mapping[str, Callable[[], BaseThrottle]]  # by action
     # By action; without an entry, `serializer_class`.
     request_serializers: Mapping[str, type[BaseSerializer[Any]]] = {}
     response_serializers: Mapping[str, type[BaseSerializer[Any]]]
@@ -172,10 +170,6 @@ class SubscriptionViewSet(ProductViewSet):
     @abstractmethod
     def subscriptions(self) -> SubscriptionService:
         """Return the use cases for the caller."""
-
-    def get_throttles(self) -> list[BaseThrottle]:
-        throttle = self.throttles.get(self.action)
-        return [throttle()] if throttle else []
 
     def get_serializer_class(self) -> type[BaseSerializer[Any]]:
         return (

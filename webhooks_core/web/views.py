@@ -13,6 +13,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
+from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
@@ -116,6 +117,11 @@ class ProductViewSet(ProductAPIView, GenericViewSet[Any]):
     """Routes actions to use cases. A product's `get_object` raises its own 404."""
 
     pagination_class: type[ItemsPagination] | None = ItemsPagination
+    throttles: Mapping[str, Callable[[], BaseThrottle]] = {}  # by action
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        throttle = self.throttles.get(self.action)
+        return [throttle()] if throttle else []
 
     def get_valid_serializer(
         self, instance: Any = None, **options: Any

@@ -12,9 +12,10 @@ from functools import partial
 import structlog
 
 from gateway.chat.caching.slots import Slot, slot_of
-from gateway.chat.caching.stores import Store, StoreUnavailableError
+from gateway.chat.caching.stores import Store
 from gateway.chat.core import off_loop
 from gateway.chat.core.context import CLIENT_GONE, SUCCESS, ChatContext
+from gateway.chat.metering.budget_stores import StoreUnavailableError
 from gateway.chat.operations.base import Operation
 
 READ_S = 1.0

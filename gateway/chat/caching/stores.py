@@ -19,15 +19,12 @@ from redis.exceptions import RedisError
 
 from gateway.chat.cache_models import CachedAnswer
 from gateway.chat.caching.slots import Slot
+from gateway.chat.metering.budget_stores import StoreUnavailableError
 from gateway.chat.metering.limits import redis_client
 from webhooks_core.web.thread_pool import InThread
 
 NAME = "signpost:answer:"
 REMOVED = 500
-
-
-class StoreUnavailableError(Exception):
-    """The store did not answer; its text is the name of the reason."""
 
 
 class Store(Protocol):

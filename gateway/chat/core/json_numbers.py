@@ -84,6 +84,15 @@ def read(raw: bytes) -> Any:
         return loads_any(raw)
 
 
+def is_json(text: str) -> bool:
+    """Return True if a text is JSON, of whatever numbers and halves of surrogate pairs."""
+    try:
+        read(text.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return False
+    return True
+
+
 def _loads_exactly(raw: bytes) -> Any:
     try:
         return json.loads(

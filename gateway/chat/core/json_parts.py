@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.chat.core.errors import InvalidValueError
@@ -24,6 +24,18 @@ def member(value: Any, *names: str) -> Any:
     for name in names:
         value = mapping(value).get(name)
     return value
+
+
+def parts_in(*values: Any) -> Iterator[dict[str, Any]]:
+    """Yield the objects of messages, items or tools, and those in their contents at every depth."""
+    left = [*values]
+    while left:
+        item = left.pop()
+        if isinstance(item, list):
+            left += item
+        elif isinstance(item, dict):
+            yield item
+            left += (item.get("content"), item.get("output"))
 
 
 def object_in(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import ChatError, InvalidRequestError, InvalidValueError
+from gateway.chat.core.json_parts import member
 
 # OpenAI takes at most 300,000 tokens of a request for embeddings, each of them a value.
 # With as many names that differ, orjson lets no other thread run for about 0.1 s.
@@ -42,8 +43,7 @@ class ModelRequest:
     @property
     def wants_usage(self) -> bool:
         """True if the client wants the chunk that holds the usage."""
-        options = self.body.get("stream_options")
-        return isinstance(options, dict) and options.get("include_usage") is True
+        return member(self.body, "stream_options", "include_usage") is True
 
     @property
     def choices(self) -> int:

@@ -35,7 +35,7 @@ from gateway.chat.metering.budget_reports import Reached, report
 from gateway.chat.metering.budget_sharing import Sharing
 from gateway.chat.metering.budget_stores import Store
 from gateway.chat.metering.usage import NANO_PER_TOKEN, CompletedRequest
-from gateway.chat.metering.windows import end_of, start_of
+from gateway.chat.metering.windows import end_of, next_start, start_of
 from gateway.chat.models import ModelPrice
 from gateway.configuration.shapes import COST, EMBEDDING, TOKENS, BudgetEntry
 from gateway.identity import Caller
@@ -61,7 +61,7 @@ class BudgetExceededError(OverBudgetError):
     """A request that does not fit into a budget any more in this window."""
 
     def __init__(self, budget: BudgetEntry, subject: str, now: datetime) -> None:
-        resets_at = end_of(budget.window, start_of(budget.window, now))
+        resets_at = next_start(budget.window, now)
         whose = f" for {subject}" if subject else ""
         super().__init__(
             f"The budget {budget.name!r} allows {budget.allowance}{whose}. "

@@ -15,7 +15,7 @@ from django.db.models.functions import Cast, Coalesce, TruncDate
 
 from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.metering import budget_definitions
-from gateway.chat.metering.windows import end_of, start_of
+from gateway.chat.metering.windows import next_start, start_of
 from gateway.chat.models import UsageDay, UsageRecord
 from gateway.configuration.shapes import COST, BudgetEntry
 from gateway.models import GatewayKey
@@ -154,7 +154,7 @@ def uses(
     for counter in counters:
         used[counter.budget].append((counter.subject, counter.amount))
     return [
-        BudgetUse(entry, subject, amount, resets_at(entry, now))
+        BudgetUse(entry, subject, amount, next_start(entry.window, now))
         for entry in entries
         for subject, amount in used[entry.name]
     ]
@@ -182,11 +182,6 @@ def counters_by_share(now: datetime) -> dict[str, dict[int, int]]:
             if share <= row["reported"]:
                 counts[row["budget"]][share] += row["count"]
     return counts
-
-
-def resets_at(budget: BudgetEntry, now: datetime) -> datetime:
-    """Return when the current window of a budget ends."""
-    return end_of(budget.window, start_of(budget.window, now))
 
 
 def shown(budget: BudgetEntry, amount: int) -> int | str:

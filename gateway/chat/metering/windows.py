@@ -25,6 +25,11 @@ def _start_of(window: str, minute: int) -> datetime:
     return at.replace(day=1) if window == "month" else at
 
 
+def next_start(window: str, at: datetime) -> datetime:
+    """Return when the window of a time ends, and the next one begins."""
+    return end_of(window, start_of(window, at))
+
+
 def end_of(window: str, start: datetime) -> datetime:
     """Return when the window that begins at a time ends."""
     if window == "month":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
+from drf_spectacular.drainage import set_override
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -13,7 +14,13 @@ from gateway.chat.request_log.answers import ANSWERS
 from gateway.chat.request_log.store import LogFilter
 from gateway.serializers import TIME, response_example
 from webhooks_core.web.fields import CountField, StrictCharField, TimeField
-from webhooks_core.web.json_schema import array_of, described, object_of
+from webhooks_core.web.json_schema import (
+    AND_OTHERS,
+    STRING,
+    array_of,
+    described,
+    object_of,
+)
 from webhooks_core.web.owner_requests import (
     CursorQuery,
     PeriodFields,
@@ -64,26 +71,18 @@ class RequestsQuery(CursorQuery, PeriodFields):
         return LogFilter(**{name: query[name] for name in names if name in query})
 
 
-@extend_schema_field(
-    described("The names of the rules that fired.", array_of({"type": "string"}))
-)
-class NamesField(serializers.Field[Any, Any, Any, Any]):
-    """A list of texts that is stored as JSON."""
+class StoredJSONField(serializers.Field[Any, Any, Any, Any]):
+    """JSON that is stored as text, and its shape."""
+
+    def __init__(self, text: str, shape: dict[str, Any]) -> None:
+        super().__init__()
+        set_override(self, "field", described(text, shape))
 
     def to_representation(self, value: str) -> Any:
         return orjson.Fragment(value)
 
 
-@extend_schema_field(
-    described(
-        "The body as it was sent, without tools, cut.",
-        {"type": "object", "additionalProperties": {}},
-    )
-)
-class PromptField(NamesField):
-    """A JSON object that is stored as text."""
-
-
+NAMES = array_of(STRING)
 CALL = object_of(
     id=described("The upstream's id of the call."),
     name=described("The tool."),
@@ -96,18 +95,6 @@ CHOICE = object_of(
     tool_calls=described("The calls of tools.", array_of(CALL)),
     finish_reason=described("Why it ended, in the words of the client's API."),
 )
-
-
-@extend_schema_field(described("One for each choice.", array_of(CHOICE)))
-class AnswerField(NamesField):
-    """Choices that are stored as JSON."""
-
-
-@extend_schema_field(
-    described("The names of the tools that it offers.", array_of({"type": "string"}))
-)
-class ToolsField(NamesField):
-    """Names that are stored as JSON."""
 
 
 ITEM: dict[str, Any] = {
@@ -185,7 +172,7 @@ class LoggedRequestSerializer(serializers.Serializer[Any]):
     )
     duration_ms = serializers.IntegerField(help_text="Until the end.")
     excerpt = serializers.CharField(help_text="The beginning of the last message.")
-    rules = NamesField()
+    rules = StoredJSONField("The names of the rules that fired.", NAMES)
     truncated = serializers.BooleanField(
         help_text="True: the prompt or the answer is cut."
     )
@@ -193,9 +180,11 @@ class LoggedRequestSerializer(serializers.Serializer[Any]):
 
 @extend_schema_serializer(examples=[response_example(DETAILS)])
 class LoggedRequestDetailsSerializer(LoggedRequestSerializer):
-    tools = ToolsField()
-    prompt = PromptField()
-    answer = AnswerField()
+    tools = StoredJSONField("The names of the tools that it offers.", NAMES)
+    prompt = StoredJSONField(
+        "The body as it was sent, without tools, cut.", {"type": "object"} | AND_OTHERS
+    )
+    answer = StoredJSONField("One for each choice.", array_of(CHOICE))
     error = serializers.CharField(help_text="What the client got of a failure.")
 
 

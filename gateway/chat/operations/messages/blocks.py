@@ -51,16 +51,8 @@ class Block:
         if len(self.arguments) > self._checked:
             self._checked = len(self.arguments)
             may_be = self.arguments[-1].rstrip().endswith("}")
-            self._is_whole = may_be and _is_object("".join(self.arguments))
+            self._is_whole = may_be and json_numbers.is_json("".join(self.arguments))
         return self._is_whole
-
-
-def _is_object(text: str) -> bool:
-    try:
-        json_numbers.read(text.encode("utf-8", "surrogatepass"))
-    except ValueError:
-        return False
-    return True
 
 
 class Blocks:

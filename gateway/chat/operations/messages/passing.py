@@ -201,8 +201,7 @@ class PassedStream(MessageEvents):
     def _end(self, event: Mapping[str, Any]) -> None:
         self._counts.add(event.get("usage"))
         self.usage = Usage.reported(self._counts.as_openai())
-        delta = event.get("delta")
-        if isinstance(delta, dict) and delta.get("stop_reason"):
+        if member(event, "delta", "stop_reason"):
             self._has_finished = True
 
     def end(self) -> bytes:

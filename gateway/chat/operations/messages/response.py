@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.chat.core import answers
 from gateway.chat.core.chunks import first_choice
+from gateway.chat.core.json_parts import objects
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.operations.carried import CALL, DETAILS
 from gateway.chat.operations.messages.call_ids import CallIds
@@ -101,8 +102,8 @@ def _thinking(said: Mapping[str, Any], ids: CallIds) -> Iterator[Block]:
     """Yield the blocks of thinking that carry a signature, else the text that an upstream sent."""
     blocks = said.get("thinking_blocks")
     if isinstance(blocks, list) and blocks:
-        for block in blocks:
-            if isinstance(block, dict) and block.get("type") in THINKING:
+        for block in objects(blocks):
+            if block.get("type") in THINKING:
                 yield {name: v for name, v in block.items() if name != "index"}
         return
     text, name = answers.thought_in(said)

@@ -8,6 +8,7 @@ from typing import Any
 from gateway.chat.core import json_numbers
 from gateway.chat.core.answers import THOUGHTS
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.core.json_parts import member, parts_in
 from gateway.chat.operations.carried import merge
 from gateway.chat.operations.messages import tools
 from gateway.chat.operations.messages.call_ids import CallIds
@@ -178,8 +179,7 @@ def _unknown_source(where: str, source: Any) -> Exception:
 def _document(block: Mapping[str, Any]) -> list[Part]:
     known = (*WITHOUT_EFFECT, "source", "title", "context", "citations")
     refuse_others(block, known, "document")
-    citations = block.get("citations")
-    if isinstance(citations, dict) and citations.get("enabled"):
+    if member(block, "citations", "enabled"):
         raise UnsupportedRequestError("citations")
     title = block.get("title") if isinstance(block.get("title"), str) else None
     about = [block.get(name) for name in ("title", "context")]
@@ -281,12 +281,5 @@ def _call(block: Mapping[str, Any], ids: CallIds) -> dict[str, Any]:
 
 def marked(body: Mapping[str, Any]) -> int:
     """Return how many blocks have a `cache_control`; the API takes four."""
-    number, left = 0, [body.get(name) for name in ("system", "tools", "messages")]
-    while left:
-        item = left.pop()
-        if isinstance(item, list):
-            left += item
-        elif isinstance(item, dict):
-            number += not is_empty(item.get("cache_control"))
-            left.append(item.get("content"))
-    return number
+    parts = parts_in(*(body.get(name) for name in ("system", "tools", "messages")))
+    return sum(not is_empty(part.get("cache_control")) for part in parts)

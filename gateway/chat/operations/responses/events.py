@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import orjson
-
 from gateway.chat.core import answers, chunks, json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
 from gateway.chat.core.json_parts import objects
@@ -313,7 +311,7 @@ class ResponseEvents(Transformer):
     def _start_call(self, index: int, given: Mapping[str, Any]) -> None:
         self._end_reasoning()
         self._end_message()
-        if self._last_call is not None and _is_json(self._last_call.text):
+        if self._last_call is not None and json_numbers.is_json(self._last_call.text):
             self._end_call(self._last_call)  # so that its tool can run
         tool, place = self._tools.tool(given.get("name", "")), len(self._output)
         key = self._skeleton.item_id("ctc" if tool.is_custom else "fc", place)
@@ -347,7 +345,9 @@ class ResponseEvents(Transformer):
         if not call.texts:
             self._continue_call(call, result.NO_ARGUMENTS)
         call.is_done = True
-        is_cut = self._finish_reason in result.INCOMPLETE and not _is_json(call.text)
+        is_cut = self._finish_reason in result.INCOMPLETE and not json_numbers.is_json(
+            call.text
+        )
         status = "incomplete" if is_cut else "completed"
         item = result.call_item(call.key, call.call_id, call.tool, call.text, status)
         if call.tool.is_custom:
@@ -375,11 +375,3 @@ def _add(fields: dict[str, Any], name: str, value: Any) -> None:
 
 def _joined(parts: list[Any]) -> Any:
     return "".join(parts) if all(isinstance(part, str) for part in parts) else parts
-
-
-def _is_json(text: str) -> bool:
-    try:
-        orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return False
-    return True

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.chat.caching import answers as module
-from gateway.chat.caching.stores import StoreUnavailableError
+from gateway.chat.metering.budget_stores import StoreUnavailableError
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.policies.rules import Policies

@@ -19,10 +19,10 @@ from gateway.chat.caching.slots import Slot
 from gateway.chat.caching.stores import (
     DatabaseStore,
     RedisStore,
-    StoreUnavailableError,
     forget_answers,
     store,
 )
+from gateway.chat.metering.budget_stores import StoreUnavailableError
 from gateway.chat.metering.limits import redis_client
 from gateway.chat.metering.usage import prune
 from gateway.configuration.shapes import CacheSettings
