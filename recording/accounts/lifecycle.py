@@ -6,11 +6,12 @@ without calling this package. `QuerySet.update` sends no signal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
+from django.db.models.deletion import CASCADE, get_candidate_relations_to_delete
 from django.db.models.signals import (  # noqa: TID251 - see above
     post_save,
     pre_delete,
@@ -42,8 +43,22 @@ def connect_signals() -> None:
 def _on_delete(*, instance: AbstractUser, **_: Any) -> None:
     # In the transaction of the deletion. The lock waits for calls that create something.
     list(get_user_model().objects.select_for_update().filter(pk=instance.pk))
+    _delete_later_rows(instance)
     for profile in (EVENTS_PROFILE, PROFILE):
         end_owner(profile=profile, owner=owner_id(instance))
+
+
+def _delete_later_rows(account: AbstractUser) -> None:
+    """Delete what was created for an account since Django collected the rows to delete.
+
+    Such a row would refer to an account that is gone, and the deletion would fail at its end.
+    """
+    options: Any = account._meta  # noqa: SLF001 - public by use
+    relations: Iterable[Any] = get_candidate_relations_to_delete(options)
+    for relation in relations:
+        if relation.on_delete is CASCADE:
+            rows = relation.related_model.objects.filter
+            rows(**{relation.field.name: account}).delete()
 
 
 def _on_save(

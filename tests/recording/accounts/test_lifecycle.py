@@ -11,6 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
+from django.db.models.deletion import Collector
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
@@ -21,8 +22,10 @@ from recording.models import PersonalToken, Recording
 from recording.webhooks import SUMMARY_COMPLETED
 from tests.factories import UserFactory
 from tests.receiver import receiver
+from tests.recording.accounts.browsers import logged_in
 from tests.recording.conftest import URL, error_of
 from tests.recording.factories import RefreshTokenFactory
+from tests.recording.oauth.flows import App
 from tests.running import until
 from tests.threads import started
 from tests.webhooks_core.engine import dispatch, running_dispatcher
@@ -86,6 +89,25 @@ def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
         dispatch()
         assert len(server.requests) == request_count + 2  # the stranger's
     assert not Endpoint.objects.exclude(owner=stranger.owner).exists()
+
+
+@committing
+def test_what_is_created_while_an_account_is_deleted_goes_with_it(api, monkeypatch):
+    app = App.registered(logged_in(api.user))
+    refresh_token, delete = app.tokens()["refresh_token"], Collector.delete
+
+    def create_first(collector: Collector) -> Any:
+        if User in collector.data:  # its rows are collected, and not locked yet
+            assert app.refresh(refresh_token).status_code == 200
+            raw = orjson.dumps({"audio_id": "aud_1"})
+            importing.import_recording(account=api.user, raw=raw)
+        return delete(collector)
+
+    monkeypatch.setattr(Collector, "delete", create_first)
+    User.objects.get(pk=api.user.pk).delete()
+    tasks.remove_ended_owners()
+    tables = (User, AccessToken, RefreshToken, Recording, Event)
+    assert not any(model.objects.exists() for model in tables)
 
 
 @committing
