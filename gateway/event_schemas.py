@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jsonschema_rs
 import orjson
 
 from gateway.chat.core import json_numbers
 from webhooks_core.profiles import EventType
 from webhooks_core.web.faults import path_of
+
+if TYPE_CHECKING:
+    import jsonschema_rs
 
 MAX_FAULTS, MAX_FAULT = 20, 200
 # By name, with the type that it was compiled from.
@@ -24,6 +26,8 @@ def compiled(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
     A pattern costs in proportion to the text, so it has no look-around and no back-reference. A
     reference leads into the schema itself: nothing is fetched.
     """
+    import jsonschema_rs  # a tenth of a process's start, and most need no schema
+
     try:
         return jsonschema_rs.validator_for(
             dict(schema),

@@ -37,9 +37,13 @@ LONGEST_TERM = 64  # characters; a key of PostgreSQL's index has less than 2,700
 
 
 def _marks() -> str:
-    r"""Return the marks of all scripts, which are part of words, but not of \w in Python."""
-    characters = map(chr, range(0x10000))
-    return "".join(each for each in characters if unicodedata.category(each)[0] == "M")
+    r"""Return the ranges of all scripts' marks, which are part of words, but not of \w in Python.
+
+    A set of ranges is compiled in a tenth of the time.
+    """
+    kinds = "".join(unicodedata.category(chr(code))[0] for code in range(0x10000))
+    runs = re.finditer("M+", kinds)
+    return "".join(f"{chr(run.start())}-{chr(run.end() - 1)}" for run in runs)
 
 
 MARKS = _marks()
