@@ -32,6 +32,8 @@ from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import EventType, PingEvent, WebhookProfile
 from webhooks_core.worker import notify
 
+gc.disable()  # from here on `garbage` looks for it, where a file ends
+
 # A proxy of the environment cannot reach loopback, where all servers of the tests are. Programs that
 # the tests start get this environment.
 for _name in [name for name in os.environ if name.lower().endswith("_proxy")]:
@@ -133,7 +135,6 @@ def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
 def pytest_collection_finish() -> None:
     """Collect garbage only where a file ends, and never what the collection of tests made."""
     gc.freeze()
-    gc.disable()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -8,6 +8,7 @@ A test names the rules that it proves: `@pytest.mark.spec("recording", "create r
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -21,6 +22,7 @@ SLOW = "pytest.mark.slow"
 # All tests in these folders and files are slow: `make test` does not even import them.
 SLOW_FOLDERS = frozenset({"browser", "e2e", "faults"})
 SLOW_FILE = "test_generated_calls.py"
+SLOW_MODULE = re.compile(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.slow\b", re.MULTILINE)
 HEAD = """\
 # Rules of the specifications and their tests
 
@@ -42,7 +44,9 @@ def rules(document: str) -> Iterator[tuple[str, str]]:
 
 def is_slow(path: Path) -> bool:
     """Return True for a folder or file whose tests are all slow."""
-    return path.name in {*SLOW_FOLDERS, SLOW_FILE} or path.parent.name in SLOW_FOLDERS
+    if path.name in {*SLOW_FOLDERS, SLOW_FILE} or path.parent.name in SLOW_FOLDERS:
+        return True
+    return path.suffix == ".py" and bool(SLOW_MODULE.search(path.read_text()))
 
 
 @cache
@@ -55,18 +59,13 @@ def marked(*, slow: bool = True) -> Tests:
     for file in sorted(TESTS.rglob("test_*.py")):
         if "mark.spec(" not in (text := file.read_text()):
             continue
-        tree = ast.parse(text)
-        if not slow and (is_slow(file) or _has_slow_mark(tree)):
+        if not slow and is_slow(file):
             continue
+        tree = ast.parse(text)
         path = file.relative_to(TESTS.parent).as_posix()
         for name, document, rule in _marks(tree, slow=slow):
             tests[document, rule].append(f"{path}::{name}" if name else path)
     return tests
-
-
-def _has_slow_mark(tree: ast.Module) -> bool:
-    marks = [mark for node in tree.body for mark in _module_marks(node)]
-    return SLOW in map(ast.unparse, marks)
 
 
 def _marks(tree: ast.Module, *, slow: bool) -> Iterator[tuple[str, str, str]]:

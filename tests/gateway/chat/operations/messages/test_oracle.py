@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from functools import cache
+from typing import Any, get_origin
 
 import pytest
 from anthropic import types as anthropic_types
@@ -35,27 +36,28 @@ SEEDS = pytest.mark.parametrize(
     ids=["some", "more"],
 )
 STRICT = ConfigDict(extra="forbid")
-# In a list, since a type of its own takes no configuration.
-OPENAI_MESSAGES = TypeAdapter(
-    list[openai_types.ChatCompletionMessageParam], config=STRICT
-)
-OPENAI_PARTS = TypeAdapter(
-    list[openai_types.ChatCompletionContentPartParam], config=STRICT
-)
-OPENAI_REQUEST = TypeAdapter(
-    completion_create_params.CompletionCreateParamsNonStreaming
-)
-ANTHROPIC_TURNS = TypeAdapter(list[anthropic_types.MessageParam], config=STRICT)
-ANTHROPIC_BLOCKS = TypeAdapter(list[anthropic_types.ContentBlockParam], config=STRICT)
-ANTHROPIC_REQUEST = TypeAdapter(message_create_params.MessageCreateParamsNonStreaming)
-EVENT: TypeAdapter[Any] = TypeAdapter(anthropic_types.RawMessageStreamEvent)
+OPENAI_MESSAGES = list[openai_types.ChatCompletionMessageParam]
+OPENAI_PARTS = list[openai_types.ChatCompletionContentPartParam]
+OPENAI_REQUEST = completion_create_params.CompletionCreateParamsNonStreaming
+ANTHROPIC_TURNS = list[anthropic_types.MessageParam]
+ANTHROPIC_BLOCKS = list[anthropic_types.ContentBlockParam]
+ANTHROPIC_REQUEST = message_create_params.MessageCreateParamsNonStreaming
+EVENT: Any = anthropic_types.RawMessageStreamEvent
 # What no library of OpenAI's knows, and servers with thinking send and take.
 OWN = ("reasoning", "reasoning_content")
 
 
-def whole(adapter: TypeAdapter[Any], value: Any) -> None:
+@cache
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return what checks values of a type; made when needed, since each takes half a second."""
+    # A type of its own takes no configuration.
+    config = STRICT if get_origin(kind) is list else None
+    return TypeAdapter(kind, config=config)
+
+
+def whole(kind: Any, value: Any) -> None:
     """Check a value, and what pydantic would check only when it is iterated."""
-    for field in _each(adapter.validate_python(value)):
+    for field in _each(adapter(kind).validate_python(value)):
         if not isinstance(field, str | dict | list | None) and isinstance(
             field, Iterable
         ):
@@ -73,7 +75,7 @@ def _each(value: Any) -> Iterable[Any]:
 def test_requests_of_anthropics_shape_become_openais(seeds):
     for seed in seeds:
         body = Maker(seed).anthropic_request()
-        ANTHROPIC_TURNS.validate_python(body["messages"])
+        adapter(ANTHROPIC_TURNS).validate_python(body["messages"])
         whole(ANTHROPIC_REQUEST, {**body, "stream": False})
         if (marked := turns.marked(body)) > request.MAX_MARKED:
             continue
@@ -134,7 +136,7 @@ def _accumulated(body: bytes) -> anthropic_types.Message:
     kinds: list[str] = []
     for each in body.decode().split("\n\n")[:-1]:
         name, data = each.split("\n")
-        event = EVENT.validate_json(data.removeprefix("data: "), strict=True)
+        event = adapter(EVENT).validate_json(data.removeprefix("data: "), strict=True)
         assert name == f"event: {event.type}"
         kinds.append(event.type)
         if event.type == "content_block_start":
@@ -185,7 +187,7 @@ def test_openais_requests_become_anthropics(seeds):
         body = {"messages": conversation, "max_tokens": 100}
         sent = messages.translate(body, model="claude", stream=False)
         whole(ANTHROPIC_REQUEST, sent)
-        ANTHROPIC_TURNS.validate_python(sent["messages"])
+        adapter(ANTHROPIC_TURNS).validate_python(sent["messages"])
         calls: list[str] = []
         for turn in sent["messages"]:
             whole(ANTHROPIC_BLOCKS, turn["content"])

@@ -22,7 +22,7 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-from tests.gateway.chat.operations.messages.test_oracle import EVENT
+from tests.gateway.chat.operations.messages.test_oracle import EVENT, adapter
 from tests.gateway.chat.upstreams.anthropic_events import MESSAGE
 
 
@@ -167,7 +167,7 @@ def content_of(stream: bytes) -> list[dict[str, Any]]:
     """Return the blocks of a stream as the API's own client builds them."""
     snapshot, buffers = None, dict[Any, Any]()
     for each in named_events_of(stream):
-        value = EVENT.validate_python(each)
+        value = adapter(EVENT).validate_python(each)
         snapshot = accumulate_event(
             event=value, current_snapshot=snapshot, json_bufs=buffers
         )
