@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from argparse import Action
 from collections.abc import Iterable
@@ -50,8 +49,6 @@ class CommandLine(ManagementUtility):
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
         command = super().fetch_command(subcommand)
-        gc.freeze()  # what is imported stays; processes that are forked share it
-        gc.enable()
         create_parser = partial(command.create_parser, formatter_class=HelpFormatter)
         command.create_parser = create_parser  # type: ignore[method-assign]
         if type(command).__module__.partition(".")[0] in OWN:
