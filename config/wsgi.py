@@ -9,19 +9,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.conf import settings
+from django.core.handlers.wsgi import WSGIHandler
 from django.core.wsgi import get_wsgi_application
 from django.utils.http import parse_header_parameters
+
+from config import statements
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 django = get_wsgi_application()
 
 # Every web process imports this module, and no worker and no command does.
-from config import statements  # noqa: E402 - needs configured settings
-from config.serving.api_handler import API_PATHS, APIHandler  # noqa: E402
-
-api = APIHandler()
-
 statements.limit(settings.WEB_STATEMENT_TIMEOUT_S)
 
 # `charset*=latin-1''…`: these two headers have no such parameters, and on an unknown character
@@ -29,6 +27,40 @@ statements.limit(settings.WEB_STATEMENT_TIMEOUT_S)
 EXTENDED_PARAMETER = re.compile(r"\*\s*=")
 PARSED_HEADERS = ("CONTENT_TYPE", "HTTP_ACCEPT")
 PROBE = b"name=%FF&"
+
+API_PATHS = ("/graphql", "/mcp", "/v1/")
+FOR_PAGES = frozenset(
+    {
+        "whitenoise.middleware.WhiteNoiseMiddleware",
+        "django.contrib.sessions.middleware.SessionMiddleware",
+        "recording.accounts.web_sessions.SessionUseMiddleware",
+        "config.middleware.PageMiddleware",
+        "django.middleware.csrf.CsrfViewMiddleware",
+        "django.contrib.auth.middleware.AuthenticationMiddleware",
+        "django.contrib.messages.middleware.MessageMiddleware",
+        "allauth.account.middleware.AccountMiddleware",
+        "axes.middleware.AxesMiddleware",
+    }
+)
+
+
+class APIHandler(WSGIHandler):
+    """Django's handler for the addresses of APIs, without the middleware that only pages need.
+
+    An API reads no cookie, so it has no session, no user of a session and no form to protect.
+    """
+
+    def load_middleware(self, is_async: bool = False) -> None:
+        """Load the middleware of the settings but that of pages (docs/adr/0072)."""
+        configured = settings.MIDDLEWARE
+        settings.MIDDLEWARE = [name for name in configured if name not in FOR_PAGES]
+        try:
+            super().load_middleware(is_async=is_async)
+        finally:
+            settings.MIDDLEWARE = configured
+
+
+api = APIHandler()
 
 
 def application(

@@ -41,21 +41,21 @@ def compiled(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
         raise ValueError(f"is no JSON Schema: {text[:MAX_FAULT]}") from error
 
 
-def faults(event_type: EventType, data: Any, *, path: str = "data") -> list[str]:
+def faults(event_type: EventType, data: Any) -> list[str]:
     """Return how data differs from the schema of its type: each fault with its place."""
-    return sorted(_faults(event_type, data, path))
+    return sorted(_faults(event_type, data))
 
 
-def first_fault(event_type: EventType, data: Any, *, path: str = "data") -> str:
+def first_fault(event_type: EventType, data: Any) -> str:
     """Return one difference between data and the schema of its type; "" if it fits."""
-    return next(_faults(event_type, data, path), "")
+    return next(_faults(event_type, data), "")
 
 
-def _faults(event_type: EventType, data: Any, path: str) -> Iterator[str]:
+def _faults(event_type: EventType, data: Any) -> Iterator[str]:
     for error in _errors(event_type, data):
         step = path_of(tuple(error.instance_path))
         dot = "." if step and not step.startswith("[") else ""
-        yield f"{path}{dot}{step}: {error.message}"[:MAX_FAULT]
+        yield f"data{dot}{step}: {error.message}"[:MAX_FAULT]
 
 
 def _errors(event_type: EventType, data: Any) -> list[jsonschema_rs.ValidationError]:

@@ -11,7 +11,7 @@ import pytest
 from tests.faults.rigged import ANSWERED, BEFORE_CLAIM, WRITING
 from tests.faults.site import DatabaseAwayError
 from tests.running import until
-from webhooks_core.worker.watchdog import FAILED_STARTS
+from webhooks_core.worker.cluster import FAILED_STARTS
 
 EVENTS = 30
 # `FAULTS_REDIS_AWAY_S=60 pytest tests/faults` takes Redis away for the minute of the record.

@@ -1,4 +1,4 @@
-"""A command that changes one endpoint, or all of an owner."""
+"""Commands about endpoints: one, all of an owner, or all."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import QuerySet
 
-from webhooks_core.management import owners
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Endpoint
+from webhooks_core.owners.names import named
+
+
+def narrowed(endpoints: QuerySet[Endpoint], owner: str | None) -> QuerySet[Endpoint]:
+    """Return the endpoints of an owner; without one, all. Raises CommandError if it has none."""
+    if owner is None:
+        return endpoints
+    if not Endpoint.objects.filter(named(owner)).exists():
+        raise CommandError(f"{owner!r} has no endpoint")
+    return endpoints.filter(named(owner))
 
 
 class EndpointCommand(BaseCommand):
@@ -38,9 +48,7 @@ class EndpointCommand(BaseCommand):
             rows = rows.filter(public_id=endpoint)
             if not rows.exists():
                 raise CommandError(f"there is no endpoint {endpoint}")
-        changed = [
-            row.public_id for row in owners.narrowed(rows, owner) if self.apply(row)
-        ]
+        changed = [row.public_id for row in narrowed(rows, owner) if self.apply(row)]
         plural = "" if len(changed) == 1 else "s"
         text = "\n".join([f"{len(changed)} endpoint{plural} {self.done}", *changed])
         self.stdout.write(format_output({self.done: changed}, text, as_json=json))

@@ -66,7 +66,7 @@ class DeliveryDetails:
         return row_of(self.delivery)
 
 
-def details_of(delivery: Delivery, *, now: datetime | None = None) -> DeliveryDetails:
+def details_of(delivery: Delivery) -> DeliveryDetails:
     """Return what an owner may see of a delivery, read with its event and endpoint."""
     attempts = list(delivery.attempt_set.order_by("number"))
     is_hidden = may_be_internal(delivery.endpoint)
@@ -85,7 +85,7 @@ def details_of(delivery: Delivery, *, now: datetime | None = None) -> DeliveryDe
     return DeliveryDetails(
         delivery=delivery,
         resent=replays.resent([delivery]).get(delivery.pk),
-        waits=why.waits(delivery, now or timezone.now()),
+        waits=why.waits(delivery, timezone.now()),
         payload=bytes(delivery.event.body).decode(errors="replace"),
         attempts=shown,
         sensitive=list(masked),

@@ -23,7 +23,6 @@ from webhooks_core.owners import cursors, replays
 from webhooks_core.owners.id_ranges import created_between
 from webhooks_core.owners.replays import Resent
 
-MAX_PAGE = 100
 # Of a rarer type, the events are read first; of a more frequent one, the deliveries.
 RARE = 1_000
 SEARCHED = 3_000

@@ -12,7 +12,6 @@ from webhooks_core.models import Delivery, Event, SkippedEvent
 from webhooks_core.models.lookups import among
 from webhooks_core.owners import cursors, id_ranges
 
-MAX_PAGE = 100
 MAX_FATES = 10_000  # of a page
 
 

@@ -42,16 +42,15 @@ class Why:
     next_attempt_at: datetime | None = None
 
 
-def explain(endpoint: Endpoint, event_id: str, *, now: datetime | None = None) -> Why:
+def explain(endpoint: Endpoint, event_id: str) -> Why:
     """Say why an event did or did not reach an endpoint of the same owner."""
-    return explain_all([endpoint], event_id, now=now)[endpoint.pk]
+    return explain_all([endpoint], event_id)[endpoint.pk]
 
 
 def explain_all(
     endpoints: Sequence[Endpoint],
     event_id: str,
     *,
-    now: datetime | None = None,
     with_values: bool = True,
 ) -> dict[int, Why]:
     """As explain() for endpoints of one owner, by their keys and a constant number of queries.
@@ -60,7 +59,7 @@ def explain_all(
     """
     if not endpoints:
         return {}
-    now = now or timezone.now()
+    now = timezone.now()
     if (event := _event(endpoints[0], event_id)) is None:
         gone = _gone(endpoints[0], event_id, now)
         return {endpoint.pk: gone for endpoint in endpoints}

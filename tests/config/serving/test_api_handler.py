@@ -14,7 +14,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils.module_loading import import_string
 
 from config import wsgi
-from config.serving.api_handler import API_PATHS, FOR_PAGES
+from config.wsgi import API_PATHS, FOR_PAGES
 from recording.accounts import personal_tokens
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from django_q.management.commands.qcluster import Command as StockCommand
 
 from webhooks_core.management.argument_types import seconds
 from webhooks_core.worker import processes
-from webhooks_core.worker.watchdog import ClusterFailedError, Watchdog
+from webhooks_core.worker.cluster import ClusterFailedError, Watchdog
 
 # Longer than SQLite waits for a lock, shorter than half a minute.
 UNRESPONSIVE_AFTER_S = 25

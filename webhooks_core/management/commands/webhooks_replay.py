@@ -14,8 +14,8 @@ from django.db.models import Count, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime, parse_duration
 
-from webhooks_core.management import owners
 from webhooks_core.management.argument_types import number_between
+from webhooks_core.management.endpoint_command import narrowed
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.lookups import among
@@ -145,7 +145,7 @@ def _chosen(since: datetime, options: Mapping[str, Any]) -> list[Endpoint]:
             raise CommandError(f"there is no endpoint {options['endpoint']}")
         return [endpoint]
     rows = failures.endpoints_of(since)
-    return list(owners.narrowed(rows, options["owner"]).order_by("pk"))
+    return list(narrowed(rows, options["owner"]).order_by("pk"))
 
 
 def _count_errors(failed: Iterable[QuerySet[Delivery]]) -> dict[str, int]:

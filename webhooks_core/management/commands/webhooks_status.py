@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db.models import F, Q
 
-from webhooks_core.management import owners
+from webhooks_core.management.endpoint_command import narrowed
 from webhooks_core.management.output import add_json_argument, write_list
 from webhooks_core.management.printable import printable
 from webhooks_core.models import Endpoint
@@ -45,9 +45,7 @@ class Command(BaseCommand):
             condition = (
                 FAILING[0].condition | FAILING[1].condition | FAILING[2].condition
             )
-        rows = owners.narrowed(
-            Endpoint.objects.filter(condition, deleted_at=None), owner
-        )
+        rows = narrowed(Endpoint.objects.filter(condition, deleted_at=None), owner)
         # Those that fail come first, and of these the longest.
         ordered = rows.defer("custom_headers").order_by(
             F("failing_since").asc(nulls_last=True), "-status", "pk"
