@@ -66,51 +66,25 @@ def test_the_example_of_the_guide_becomes_what_the_guide_shows(convert, load):
 # ── Models ──────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    ("params", "expected"),
-    [
-        (
-            {"model": "gpt-4o"},
-            ("openai", "openai", "https://api.openai.com/v1", "gpt-4o"),
-        ),
-        (
-            {"model": "azure/mine", "api_base": "https://x.openai.azure.com/"},
-            ("openai", "azure", "https://x.openai.azure.com", "mine"),
-        ),
-        (
-            {"model": "azure/mine", "api_base": "https://x.example/openai/v1/"},
-            ("openai", "azure-v1", "https://x.example/openai/v1", "mine"),
-        ),
-        (
-            {"model": "claude-3-opus-20240229"},
-            (
-                *("anthropic", "openai", "https://api.anthropic.com"),
-                "claude-3-opus-20240229",
-            ),
-        ),
-        (
-            {"model": "ollama/llama3", "api_base": "http://10.0.0.5:11434"},
-            ("openai", "ollama", "http://10.0.0.5:11434/v1", "llama3"),
-        ),
-        (
-            {"model": "hosted_vllm/a/b", "api_base": "http://10.0.0.5:8000/v1"},
-            ("openai", "vllm", "http://10.0.0.5:8000/v1", "a/b"),
-        ),
-        (
-            {"model": "x", "custom_llm_provider": "groq"},
-            ("openai", "groq", "https://api.groq.com/openai/v1", "x"),
-        ),
-        (
-            {"model": "openai/x", "api_base": "os.environ/BASE"},
-            ("openai", "openai", ANYTHING, "x"),
-        ),
-    ],
-)
-def test_a_provider_becomes_a_kind_of_server(convert, params, expected):
-    imported, _ = convert(config({"model_name": "large", "litellm_params": params}))
+KINDS = [
+    ("gpt-4o", {}, "openai openai https://api.openai.com/v1 gpt-4o"),
+    ("azure/mine", {"api_base": "https://x.openai.azure.com/"}, "openai azure https://x.openai.azure.com mine"),
+    ("azure/mine", {"api_base": "https://x.example/openai/v1/"}, "openai azure-v1 https://x.example/openai/v1 mine"),
+    ("claude-3-opus-20240229", {}, "anthropic openai https://api.anthropic.com claude-3-opus-20240229"),
+    ("ollama/llama3", {"api_base": "http://10.0.0.5:11434"}, "openai ollama http://10.0.0.5:11434/v1 llama3"),
+    ("hosted_vllm/a/b", {"api_base": "http://10.0.0.5:8000/v1"}, "openai vllm http://10.0.0.5:8000/v1 a/b"),
+    ("x", {"custom_llm_provider": "groq"}, "openai groq https://api.groq.com/openai/v1 x"),
+    ("openai/x", {"api_base": "os.environ/BASE"}, f"openai openai {ANYTHING} x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "params", "expected"), KINDS)
+def test_a_provider_becomes_a_kind_of_server(convert, model, params, expected):
+    imported, _ = convert(config(deployment(model, **params)))
     [entry] = imported.models
     [target] = entry.targets
-    assert (entry.upstream, entry.server, target.base_url, target.model) == expected
+    kind = (entry.upstream, entry.server, target.base_url, target.model)
+    assert " ".join(kind) == expected
 
 
 def test_every_provider_is_one_that_the_gateway_has(convert):

@@ -302,10 +302,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
             for name, kind in (("auto", "auto"), ("none", "none"), ("required", "any"))
         ),
         (
-            {
-                "tools": [TOOL],
-                "tool_choice": {"type": "function", "function": {"name": "tide"}},
-            },
+            {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "tide"}}},
             {"tool_choice": {"type": "tool", "name": "tide"}},
         ),
         ({"tool_choice": "auto"}, NOTHING),
@@ -325,10 +322,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
     "response_format": [
         ({"response_format": {"type": "text"}}, NOTHING),
         (schema(name="x", strict=True, schema=SCHEMA), form(SCHEMA)),
-        (
-            schema(name="x", description="Tides", schema=SCHEMA),
-            form({"description": "Tides", **SCHEMA}),
-        ),
+        (schema(name="x", description="Tides", schema=SCHEMA), form({"description": "Tides", **SCHEMA})),
         ({"response_format": {"type": "json_object"}}, "response_format json_object"),
         (schema(schema=SCHEMA, example={"a": 1}), "json_schema: example"),
     ],
