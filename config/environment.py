@@ -206,21 +206,10 @@ def ca_file(value: str) -> str:
     return value
 
 
-PARSERS: dict[str, Callable[..., Any]] = {
-    "origin": origin,
-    "http_url": http_url,
-    "words": words,
-    "hosts": hosts,
-    "origins": origins,
-    "fernet_keys": fernet_keys,
-    "networks": networks,
-    "database": database,
-    "redis_url": redis_url,
-    "rate": rate,
-    "expanded": expanded,
-    "metrics_token": metrics_token,
-    "ca_file": ca_file,
-}
+PARSERS: tuple[Callable[..., Any], ...] = (
+    *(origin, http_url, words, hosts, origins, fernet_keys, networks, database),
+    *(redis_url, rate, expanded, metrics_token, ca_file),
+)
 
 
 class Environment(FileAwareEnv):
@@ -229,8 +218,8 @@ class Environment(FileAwareEnv):
     def __init__(self) -> None:
         super().__init__(eager=False, strip_whitespace=True)
         self._faults: dict[str, str] = {}
-        for name, parser in PARSERS.items():
-            self.add_parser(name, parser)
+        for parser in PARSERS:
+            self.add_parser(parser.__name__, parser)
 
     def integer(
         self, name: str, default: int, *, least: int = 0, most: int = MOST

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from django.conf import settings
-from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -42,7 +42,12 @@ from webhooks_core.web.fields import (
 )
 from webhooks_core.web.json_schema import STRING, object_of
 from webhooks_core.web.json_values import is_longer
-from webhooks_core.web.owner_examples import DETAILS
+from webhooks_core.web.owner_examples import (
+    DETAILS,
+    TIME,
+    request_example,
+    response_example,
+)
 from webhooks_core.web.owner_serializers import DetailsSerializer
 from webhooks_core.web.pages import ItemsPagination, PageQuery, read_query
 
@@ -52,7 +57,6 @@ TITLE_ERROR = f"title must have at most {MAX_TITLE} characters, and no NUL."
 MAX_METADATA_DEPTH = 32
 
 EVENT_ID = "evt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
-TIME = "2026-11-21T03:20:00.000000Z"
 SUBSCRIPTION: dict[str, Any] = {
     "id": "whsub_0d1k3v5m7p9r1t3v5n7q9s0u2g",
     "url": "https://hooks.example.com/gateway",
@@ -71,18 +75,6 @@ STATUSES: Mapping[int, Literal["attempting", "delivered", "failed"]] = {
     Delivery.Status.DELIVERED: "delivered",
     Delivery.Status.FAILED: "failed",
 }
-
-
-def request_example(value: Any) -> OpenApiExample:
-    """Return the example of a request for the OpenAPI document."""
-    return OpenApiExample("request", value, request_only=True)
-
-
-def response_example(value: Any) -> OpenApiExample:
-    """Return the example of a response for the OpenAPI document."""
-    return OpenApiExample(
-        "response", value, response_only=True, status_codes=["200", "201", "202"]
-    )
 
 
 class ErrorSerializer(serializers.Serializer[Any]):

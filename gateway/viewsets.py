@@ -48,8 +48,6 @@ from gateway.serializers import (
     ListQuery,
     SubscriptionCreatedSerializer,
     SubscriptionSerializer,
-    request_example,
-    response_example,
 )
 from gateway.subscriptions import Subscriptions
 from gateway.throttles import (
@@ -66,6 +64,7 @@ from webhooks_core.web import owner_requests as requests
 from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.errors import ConflictError
 from webhooks_core.web.json_schema import BOOLEAN, described, object_of
+from webhooks_core.web.owner_examples import request_example, response_example
 from webhooks_core.web.owner_views import (
     CONFLICTING,
     OwnerViewSet,

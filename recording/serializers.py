@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.utils import (
-    OpenApiExample,
     extend_schema_serializer,
     inline_serializer,
 )
@@ -24,12 +23,16 @@ from webhooks_core.web.fields import (
     StrictListField,
     TimeField,
 )
-from webhooks_core.web.owner_examples import DETAILS
+from webhooks_core.web.owner_examples import (
+    DETAILS,
+    TIME,
+    request_example,
+    response_example,
+)
 from webhooks_core.web.owner_serializers import DetailsSerializer
 
 ENDPOINT_ID = "ep_0d1k3v5m7p9r1t3v5n7q9s0u2g"
 EVENT_ID = "evt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
-TIME = "2026-11-21T03:20:00.000000Z"
 REQUEST: dict[str, Any] = {
     "url": "https://hooks.example.com/recording",
     "events": [SUMMARY_COMPLETED],
@@ -52,11 +55,6 @@ EVENT: dict[str, Any] = {
 }
 
 UNKNOWN_TYPE = f"{{field}}: unknown event type; known are {', '.join(EVENT_TYPES)}."
-
-
-def response(value: Any) -> OpenApiExample:
-    """Return the example of a response for the OpenAPI document."""
-    return OpenApiExample("response", value, response_only=True)
 
 
 class ErrorDetailSerializer(serializers.Serializer[Any]):
@@ -89,8 +87,8 @@ class UpdatedAtField(TimeField):
 
 @extend_schema_serializer(
     examples=[
-        OpenApiExample("request", REQUEST, request_only=True),
-        response(SUBSCRIPTION),
+        request_example(REQUEST),
+        response_example(SUBSCRIPTION),
     ]
 )
 class SubscriptionSerializer(serializers.Serializer[Any]):
@@ -129,7 +127,7 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
         return attrs
 
 
-@extend_schema_serializer(examples=[response({"item": SUBSCRIPTION})])
+@extend_schema_serializer(examples=[response_example({"item": SUBSCRIPTION})])
 class SubscriptionItemSerializer(serializers.Serializer[Any]):
     item = SubscriptionSerializer(
         source="*", help_text="The subscription after the change."
@@ -138,7 +136,7 @@ class SubscriptionItemSerializer(serializers.Serializer[Any]):
 
 @extend_schema_serializer(
     examples=[
-        response(
+        response_example(
             {
                 "endpoint_id": ENDPOINT_ID,
                 "secret": "whsec_<base64 of 32 bytes>",
@@ -180,7 +178,7 @@ STATES = {
 }
 
 
-@extend_schema_serializer(examples=[response(DELIVERY)])
+@extend_schema_serializer(examples=[response_example(DELIVERY)])
 class DeliverySerializer(serializers.Serializer[Any]):
     id = serializers.CharField(source="public_id", help_text="The same in retries.")
     endpoint_id = serializers.CharField(help_text="The subscription it is for.")
@@ -202,7 +200,9 @@ class DeliverySerializer(serializers.Serializer[Any]):
         return iso(row["delivered_at"]) if row["delivered_at"] else ""
 
 
-@extend_schema_serializer(examples=[response({**DETAILS, "delivery": DELIVERY})])
+@extend_schema_serializer(
+    examples=[response_example({**DETAILS, "delivery": DELIVERY})]
+)
 class DeliveryDetailsSerializer(DetailsSerializer):
     delivery = DeliverySerializer(source="row", help_text="As in the list.")
 

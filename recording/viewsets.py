@@ -34,7 +34,6 @@ from recording.serializers import (
     SubscriptionCreatedSerializer,
     SubscriptionItemSerializer,
     SubscriptionSerializer,
-    response,
 )
 from recording.subscriptions import Subscriptions, recent_events
 from recording.throttles import AccountThrottle
@@ -42,6 +41,7 @@ from recording.webhooks import PROFILE
 from webhooks_core.endpoints import Created
 from webhooks_core.web import owner_requests as requests
 from webhooks_core.web import owner_serializers as shapes
+from webhooks_core.web.owner_examples import response_example
 from webhooks_core.web.owner_views import (
     CONFLICTING,
     OwnerViewSet,
@@ -90,7 +90,7 @@ class RecordingViewSet(ProductViewSet):
                 "Deleted", {"ok": BooleanField(help_text="Always true.")}
             )
         },
-        examples=[response({"ok": True})],
+        examples=[response_example({"ok": True})],
     ),
     test=extend_schema(
         summary="Queue a signed webhook.ping for this subscription alone",
@@ -102,13 +102,13 @@ class RecordingViewSet(ProductViewSet):
                 "queued": BooleanField(help_text="Always true: it is stored."),
             },
         ),
-        examples=[response({"event_id": EVENT_ID, "queued": True})],
+        examples=[response_example({"event_id": EVENT_ID, "queued": True})],
     ),
     deliveries=extend_schema(
         summary="List what was sent to a subscription, newest first",
         parameters=[PageQuery, requests.search_query(STATES)],
         responses={200: shapes.delivery_list("RecordingDelivery")},
-        examples=[response({"items": [DELIVERY]})],
+        examples=[response_example({"items": [DELIVERY]})],
     ),
     delivery=extend_schema(responses=DeliveryDetailsSerializer),
 )
@@ -181,7 +181,7 @@ class EventViewSet(RecordingViewSet):
         summary="Show recent events of a type, or a synthetic one when there are none",
         parameters=[SampleQuery],
         responses=EVENTS,
-        examples=[response(EVENT)],
+        examples=[response_example(EVENT)],
     )
     @action(detail=False)
     def samples(self, request: Request) -> HttpResponse:

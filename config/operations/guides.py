@@ -93,9 +93,7 @@ def read(path: str) -> Guide:
     )
     _name_headings(tokens)
     for token in _all(tokens):
-        token.attrs.pop(
-            "style", None
-        )  # of a table's cell: the page's policy has no room
+        token.attrs.pop("style", None)  # of a cell: the page's policy has no room
         for attribute in ("href", "src"):
             if target := token.attrGet(attribute):
                 token.attrSet(attribute, _address(path, str(target)))

@@ -72,9 +72,8 @@ def configure(*, level: int, as_json: bool) -> None:
                 "django.request": {"level": "ERROR"},  # RequestLogMiddleware logs 4xx
                 "django-q": {"level": "WARNING"},
                 "axes": {"level": "WARNING"},  # it logs user names
-                "mcp": {
-                    "level": "WARNING"
-                },  # it logs every request, and texts of clients
+                # It logs every request, and texts of clients.
+                "mcp": {"level": "WARNING"},
                 **{name: {"level": "WARNING"} for name in NEVER_BELOW_WARNING},
                 # Why a client's metadata document was refused.
                 "oauth2_provider.cimd": {"level": max(level, logging.INFO)},

@@ -58,18 +58,10 @@ class Budget(models.Model):
 
     def entry(self) -> BudgetEntry:
         """Return the row as an entry of the configuration. Raises EntryError."""
-        return configuration.budget(
-            {
-                "name": self.name,
-                "counts": self.counts,
-                "window": self.window,
-                "limit": float(self.limit),
-                "per": self.per,
-                "tenants": self.tenants,
-                "principals": self.principals,
-                "models": self.only_models,
-            }
-        )
+        same = ("name", "counts", "window", "per", "tenants", "principals")
+        values = {name: getattr(self, name) for name in same}
+        others = {"limit": float(self.limit), "models": self.only_models}
+        return configuration.budget(values | others)
 
 
 class BudgetCounter(models.Model):

@@ -9,15 +9,13 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 from typing import TypeVar
 from urllib.parse import quote
 
 import structlog
 
-from gateway.chat.capabilities import require
-from gateway.chat.core import failures, off_loop
+from gateway.chat.core import failures
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import (
     ChatError,
@@ -116,7 +114,7 @@ class FallbackCaller:
             failure = error
         while (fallback := _next(requested, left, failure)) is not None:
             try:
-                await _check(context, operation, fallback)
+                await operation.check(fallback, context.request)
                 log.warning(
                     "fallback called",
                     request_id=context.request_id,
@@ -222,19 +220,6 @@ def _next(
         names = requested.context_fallbacks
     name = next((name for name in names if name in left), None)
     return None if name is None else left.pop(name)
-
-
-async def _check(
-    context: ChatContext, operation: Operation, fallback: ModelEntry
-) -> None:
-    """Raise an error of UNABLE if an endpoint cannot serve a request."""
-    kind, request, needs = (
-        operation.inference_type,
-        context.request,
-        operation.capabilities,
-    )
-    check = partial(require, fallback, kind, request, needs)
-    await off_loop.run(check, size=request.size)
 
 
 def _pause_s(failure: UpstreamServiceError, retry: int) -> float | None:

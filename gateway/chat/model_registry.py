@@ -15,7 +15,7 @@ from django.db import Error
 from gateway import configuration
 from gateway.chat.models import ModelEndpoint, ModelTarget
 from gateway.configuration import EntryError
-from gateway.configuration.rules import REFERENCE, as_key
+from gateway.configuration.rules import as_key, resolve
 from gateway.configuration.shapes import (
     ADAPTIVE,
     Allow,
@@ -78,12 +78,10 @@ def entry(row: ModelEndpoint) -> ModelEntry:
 
 
 def _options(row: ModelEndpoint) -> dict[str, Any]:
+    if not row.options:
+        return {}
     try:
-        return (
-            configuration.model_options(row.name, row.upstream, row.options)
-            if row.options
-            else {}
-        )
+        return configuration.model_options(row.name, row.upstream, row.options)
     except EntryError as error:
         raise KeyMissingError(f"{row.name}: {error}") from error
 
@@ -105,17 +103,11 @@ def _target(row: ModelEndpoint, target: ModelTarget) -> Target:
 def _key(row: ModelEndpoint, target: ModelTarget) -> str:
     try:
         text = str(target.api_key.decrypt()).strip()
+        return as_key(resolve(text, os.environ)) if text else ""
     except SecretUnreadableError as error:
         raise KeyMissingError(f"{row.name}: its key cannot be decrypted") from error
-    if not text:
-        return ""
-    reference = REFERENCE.fullmatch(text)
-    if reference is not None and not os.environ.get(reference[1]):
-        raise KeyMissingError(f"{row.name}: {reference[1]} is not set")
-    try:
-        return as_key(text if reference is None else os.environ[reference[1]])
     except ValueError as error:
-        raise KeyMissingError(f"{row.name}: its key {error}") from error
+        raise KeyMissingError(f"{row.name}: its key: {error}") from error
 
 
 @dataclass(slots=True)

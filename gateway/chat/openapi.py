@@ -12,7 +12,6 @@ from gateway.chat import openapi_shapes as shapes
 from gateway.chat.caching.openapi import cacheable
 from gateway.chat.core.errors import EndpointNotFoundError
 from gateway.chat.serializers import UsageQuery
-from gateway.serializers import response_example
 from webhooks_core.web.json_schema import (
     INTEGER,
     add_operations,
@@ -24,6 +23,7 @@ from webhooks_core.web.json_schema import (
     parameter,
     ref,
 )
+from webhooks_core.web.owner_examples import response_example
 
 TAGS = ["Gateway chat"]
 DAY = {"type": "string", "format": "date"}

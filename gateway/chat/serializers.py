@@ -13,6 +13,14 @@ from webhooks_core.web.fields import StrictCharField
 
 DEFAULT_DAYS = 30
 LONGEST_DAYS = 366
+# The parameters that leave out all other usage.
+ONLY = {
+    "principal": "Only what it sent.",
+    "model": "Only this model endpoint.",
+    "key": "Only this number of a gateway key; empty: identity headers.",
+    "session": "Only this session of Claude Code.",
+    "agent": "Only this agent of a session.",
+}
 
 
 class DayField(serializers.DateField):
@@ -39,30 +47,17 @@ class UsageQuery(serializers.Serializer[Any]):
         allow_blank=True,
         help_text="Of day, principal, model, key, session, agent.",
     )
-    principal = StrictCharField(
-        required=False, allow_blank=True, help_text="Only what it sent."
-    )
-    model = StrictCharField(
-        required=False, allow_blank=True, help_text="Only this model endpoint."
-    )
-    key = StrictCharField(
-        required=False,
-        allow_blank=True,
-        help_text="Only this number of a gateway key; empty: identity headers.",
-    )
-    session = StrictCharField(
-        required=False, allow_blank=True, help_text="Only this session of Claude Code."
-    )
-    agent = StrictCharField(
-        required=False, allow_blank=True, help_text="Only this agent of a session."
-    )
 
     def get_fields(self) -> dict[str, Any]:
+        only = {
+            name: StrictCharField(required=False, allow_blank=True, help_text=text)
+            for name, text in ONLY.items()
+        }
         # Python has no attribute of this name.
         first = DayField(
             required=False, help_text="First day (UTC); 30 days by default."
         )
-        return {**super().get_fields(), "from": first}
+        return {**super().get_fields(), **only, "from": first}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         last = attrs.get("to", datetime.now(UTC).date())
@@ -71,10 +66,9 @@ class UsageQuery(serializers.Serializer[Any]):
             raise ValidationError(
                 f"from, to: must be 1 to {LONGEST_DAYS} days, the first not after the last."
             )
-        names = ("principal", "model", *DETAILS)
-        only = {name: attrs[name] for name in names if name in attrs}
+        only = {name: attrs[name] for name in ONLY if name in attrs}
         if any("\x00" in value for value in only.values()):
-            raise ValidationError(f"{', '.join(names)}: must not hold a NUL.")
+            raise ValidationError(f"{', '.join(ONLY)}: must not hold a NUL.")
         group_by = _groups(attrs.get("group_by", ",".join(GROUPS)))
         return {"first": first, "last": last, "group_by": group_by, "only": only}
 

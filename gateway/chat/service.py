@@ -15,7 +15,6 @@ from gateway.authentication import (
 )
 from gateway.chat.caching.answers import AnswerCache, replayed
 from gateway.chat.caching.slots import HEADER as CACHE_HEADER
-from gateway.chat.capabilities import require
 from gateway.chat.core import off_loop
 from gateway.chat.core.context import CLIENT_GONE, SUCCESS, ChatContext
 from gateway.chat.core.errors import (
@@ -195,11 +194,10 @@ class Service:
         try:
             endpoint = await self._endpoint(model_request.model, caller)
         except EndpointNotFoundError:
-            action, model = operation.action, model_request.model
             self.recorder.deny(
                 caller=caller,
-                action=action,
-                model=model,
+                action=operation.action,
+                model=model_request.model,
                 request_id=request.request_id,
                 traceparent=request.headers.get("traceparent"),
             )
@@ -272,10 +270,8 @@ class Service:
             self.limits.leave(context.caller)
             raise
         try:
-            kind, wanted = operation.inference_type, context.request
-            needs = operation.capabilities
-            check = partial(require, context.endpoint, kind, wanted, needs)
-            await off_loop.run(check, size=wanted.size)
+            wanted = context.request
+            await operation.check(context.endpoint, wanted)
             if context.checks is not None:
                 apply = partial(context.checks.request, wanted)
                 context.request = await off_loop.run(apply, size=wanted.size)
@@ -351,9 +347,8 @@ class Service:
     def _log(self, context: ChatContext, completed: CompletedRequest) -> None:
         try:
             self.recorder.log(context.log.ended(completed, context.failure))
-        except (
-            Exception
-        ):  # a function of an operator may fail while it masks the answer
+        except Exception:
+            # A function of an operator may fail while it masks the answer.
             log.exception("request not logged", request_id=context.request_id)
 
     def _note_rules(self, context: ChatContext, checks: Checks) -> None:

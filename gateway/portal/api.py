@@ -14,7 +14,6 @@ from rest_framework.throttling import BaseThrottle
 from gateway.models import PortalLink
 from gateway.portal import links
 from gateway.rights import WEBHOOKS
-from gateway.serializers import TIME, request_example, response_example
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.web import owner_requests as requests
@@ -27,6 +26,7 @@ from webhooks_core.web.fields import (
     StrictListField,
     TimeField,
 )
+from webhooks_core.web.owner_examples import TIME, request_example, response_example
 from webhooks_core.web.owner_views import newest, page_of
 from webhooks_core.web.pages import read_query
 

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import OpenApiExample
+
 TIME = "2026-11-21T03:20:00.000000Z"
 SAMPLE_ID = "0d1k3v5m9a2c4e6g8i0k2m4o6q"
 LATER = "2026-11-21T04:20:00.000000Z"
+
+
+def request_example(value: Any) -> OpenApiExample:
+    """Return the example of a request for the OpenAPI document."""
+    return OpenApiExample("request", value, request_only=True)
+
+
+def response_example(value: Any) -> OpenApiExample:
+    """Return the example of a response for the OpenAPI document."""
+    return OpenApiExample(
+        "response", value, response_only=True, status_codes=["200", "201", "202"]
+    )
+
 
 DETAILS: dict[str, Any] = {
     "trigger": "event",

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.utils import timezone
 from drf_spectacular.utils import (
-    OpenApiExample,
     extend_schema_field,
     extend_schema_serializer,
 )
@@ -27,7 +26,7 @@ from webhooks_core.web.fields import (
     StrictIntegerField,
     StrictListField,
 )
-from webhooks_core.web.owner_examples import TIME
+from webhooks_core.web.owner_examples import TIME, request_example
 from webhooks_core.web.pages import ManyField
 
 MAX_TYPES = 50
@@ -36,11 +35,6 @@ RFC3339 = re.compile(
 )
 YEARS = range(1970, 9000)
 Json = dict[str, Any]
-
-
-def request_example(value: Any) -> OpenApiExample:
-    """Return the example of a request for the OpenAPI document."""
-    return OpenApiExample("request", value, request_only=True)
 
 
 @extend_schema_field({"type": "string", "format": "date-time"})

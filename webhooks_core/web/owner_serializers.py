@@ -6,7 +6,6 @@ from typing import Any
 
 from django.utils import timezone
 from drf_spectacular.utils import (
-    OpenApiExample,
     extend_schema_field,
     extend_schema_serializer,
     inline_serializer,
@@ -32,6 +31,7 @@ from webhooks_core.web.owner_examples import (
     SAMPLE_ID,
     STORED_EVENT,
     TIME,
+    response_example,
 )
 
 REPLAY_STATUSES = ReplayJob.Status.values
@@ -40,10 +40,7 @@ ENDPOINT_STATES = [state.word for state in Health if state != Health.DELETED]
 
 def example(**fields: Any) -> Any:
     """Return a decorator that gives a response its example in the OpenAPI document."""
-    shown = OpenApiExample(
-        "response", fields, response_only=True, status_codes=["200", "202"]
-    )
-    return extend_schema_serializer(examples=[shown])
+    return extend_schema_serializer(examples=[response_example(fields)])
 
 
 class NextTimeField(TimeField):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 
-from gateway.chat.capabilities import CAPABILITIES, Need
+from gateway.chat.capabilities import CAPABILITIES, Need, require
+from gateway.chat.core import off_loop
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import UnsupportedRequestError
+from gateway.chat.core.model_request import ModelRequest
 from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.upstreams.base import Job, Upstream
+from gateway.configuration.shapes import ModelEntry
 
 
 class Operation:
@@ -24,6 +28,12 @@ class Operation:
     keeps_raw: ClassVar[bool] = False
     passed_headers: ClassVar[str] = ""
     capabilities: ClassVar[Mapping[str, Need]] = CAPABILITIES
+
+    async def check(self, endpoint: ModelEntry, request: ModelRequest) -> None:
+        """Raise as require() does for a request that an endpoint cannot serve."""
+        kind, needs = self.inference_type, self.capabilities
+        work = partial(require, endpoint, kind, request, needs)
+        await off_loop.run(work, size=request.size)
 
     async def complete(
         self, upstream: Upstream, job: Job, context: ChatContext

@@ -95,7 +95,13 @@ class StreamGuard:
 
     def feed(self, payloads: list[bytes]) -> list[bytes]:
         """Return what can be sent. Raises PolicyDeniedError, UpstreamServiceError."""
-        return [event for payload in payloads for event in self._pass(payload)]
+        events: list[bytes] = []
+        for payload in payloads:
+            if payload == DONE:
+                events += [*self._flush(), payload]
+            else:
+                events += self._pass(payload)
+        return events
 
     def end(self) -> list[bytes]:
         """Return what is held, when the stream has ended. Raises PolicyDeniedError."""
@@ -160,10 +166,6 @@ class ChunkGuard(StreamGuard):
         self._calls: set[Channel] = set()
 
     def _pass(self, payload: bytes) -> Iterator[bytes]:
-        if payload == DONE:
-            yield from self._flush()
-            yield payload
-            return
         value = chunks.parse(payload)
         choices = value.get("choices")
         if not isinstance(choices, list):
@@ -230,10 +232,6 @@ class ResponseGuard(StreamGuard):
     """Events of a response that passes as it is."""
 
     def _pass(self, payload: bytes) -> Iterator[bytes]:
-        if payload == DONE:
-            yield from self._flush()
-            yield payload
-            return
         event = chunks.parse(payload)
         kind, text = event.get("type"), event.get("delta")
         if isinstance(kind, str) and kind.endswith(".delta") and isinstance(text, str):

@@ -11,8 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.chat.core import json_numbers
-from gateway.chat.core.answers import CallNumbers, calls_in, said_in
-from gateway.chat.core.json_parts import mapping, objects
+from gateway.chat.core.answers import (
+    CallNumbers,
+    calls_in,
+    function_of,
+    said_in,
+    texts_of,
+    thought_in,
+)
+from gateway.chat.core.json_parts import objects
 from gateway.chat.core.sse import data_of
 from gateway.chat.request_log.shortened import BEHIND_CUT
 
@@ -135,22 +142,19 @@ class ChatAnswer(Answer):
                 known.finish_reason = str(reason)[:64]
 
     def _add_part(self, choice: Choice, part: Mapping[str, Any]) -> None:
-        content = part.get("content")
-        self._put(choice.text, content)
-        for piece in objects(content):
-            self._put(choice.text, piece.get("text"))
-        reasoning = part.get("reasoning_content") or part.get("reasoning")
-        self._put(choice.reasoning, reasoning)
+        for text in texts_of(part.get("content")):
+            self._put(choice.text, text)
+        self._put(choice.reasoning, thought_in(part)[0])
         self._put(choice.refusal, part.get("refusal"))
         for call in calls_in(part):
             self._add_call(choice, call)
 
     def _add_call(self, choice: Choice, part: Mapping[str, Any]) -> None:
         number = choice.numbers.number_of(part)
-        call, function = self._call(choice, number), mapping(part.get("function"))
+        call, (name, arguments) = self._call(choice, number), function_of(part)
         call.key = call.key or _name(part.get("id"))
-        call.name = call.name or _name(function.get("name"))
-        self._put(call.arguments, function.get("arguments"))
+        call.name = call.name or _name(name)
+        self._put(call.arguments, arguments)
 
 
 class MessageAnswer(Answer):

@@ -12,7 +12,6 @@ from rest_framework.exceptions import ValidationError
 
 from gateway.chat.request_log.answers import ANSWERS
 from gateway.chat.request_log.store import LogFilter
-from gateway.serializers import TIME, response_example
 from webhooks_core.web.fields import CountField, StrictCharField, TimeField
 from webhooks_core.web.json_schema import (
     AND_OTHERS,
@@ -21,6 +20,7 @@ from webhooks_core.web.json_schema import (
     described,
     object_of,
 )
+from webhooks_core.web.owner_examples import TIME, response_example
 from webhooks_core.web.owner_requests import (
     CursorQuery,
     PeriodFields,

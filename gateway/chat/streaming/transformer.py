@@ -18,6 +18,8 @@ class Transformer:
     """
 
     START: ClassVar[bytes] = b""  # what stands before each event
+    # Whether `[DONE]` completes an answer; without, one that lacks its reason to end was cut off.
+    DONE_COMPLETES: ClassVar[bool] = True
 
     usage: Usage | None = None
     characters = 0
@@ -66,7 +68,7 @@ class Transformer:
     @property
     def is_complete(self) -> bool:
         """True if a stream that ends now is complete."""
-        return self.is_done or self.has_finished
+        return (self.is_done and self.DONE_COMPLETES) or self.has_finished
 
     def flush(self) -> bytes:
         """Return the events that are ready to be sent, framed."""

@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import orjson
 
+from gateway.chat.core.answers import texts_of
 from gateway.chat.core.errors import UnsupportedRequestError
 from gateway.chat.core.json_parts import objects
 from gateway.chat.core.sse import DONE
@@ -98,8 +99,5 @@ def _texts(body: Any) -> Iterator[str]:
     """Yield the text of each message of OpenAI's shape."""
     for message in objects(body.get("messages")):
         content = message.get("content")
-        if isinstance(content, str):
-            yield content
-        elif isinstance(content, list):
-            texts = (part.get("text") for part in objects(content))
-            yield "".join(text for text in texts if isinstance(text, str))
+        if isinstance(content, str | list):
+            yield "".join(texts_of(content))

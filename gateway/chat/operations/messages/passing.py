@@ -21,9 +21,9 @@ from gateway.chat.core.model_request import dump
 from gateway.chat.core.sse import BlockReader, data_of
 from gateway.chat.core.usage_tokens import Usage, text_length
 from gateway.chat.operations.carried import PREFIX
-from gateway.chat.operations.messages.stream import MessageEvents
 from gateway.chat.operations.messages.turns import OWN_PREFIX
 from gateway.chat.streaming.opened import OpenedStream
+from gateway.chat.streaming.transformer import Transformer
 from gateway.chat.upstreams import http
 from gateway.chat.upstreams.anthropic import Anthropic
 from gateway.chat.upstreams.anthropic_usage import MessageUsage
@@ -151,8 +151,10 @@ async def _events(
             yield blocks
 
 
-class PassedStream(MessageEvents):
+class PassedStream(Transformer):
     """A Transformer that changes the model's name in the first event, and nothing else."""
+
+    DONE_COMPLETES = False
 
     def __init__(self, model: str) -> None:
         super().__init__()

@@ -19,17 +19,10 @@ from gateway.chat.streaming.transformer import EVENT_END, Transformer
 TEXT_MARK = b'"text":"'
 
 
-class MessageEvents(Transformer):
-    """The events of a stream in Anthropic's shape."""
-
-    @property
-    def is_complete(self) -> bool:
-        """A message without a reason why it stopped was cut off, `[DONE]` or not."""
-        return self.has_finished
-
-
-class MessageStream(MessageEvents):
+class MessageStream(Transformer):
     """A Transformer. The reason why the message stopped waits for the usage, as the API has it."""
+
+    DONE_COMPLETES = False
 
     def __init__(self, *, model: str, prompt_tokens: int, ids: CallIds) -> None:
         super().__init__()

@@ -19,6 +19,7 @@ from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.responses import result
 from gateway.chat.operations.responses.open_items import (
     OpenCall,
+    OpenItem,
     OpenMessage,
     OpenReasoning,
 )
@@ -153,6 +154,10 @@ class ResponseEvents(Transformer):
         data = json_numbers.dumps(value)
         self._ready.append(b"event: " + kind.encode() + b"\ndata: " + data)
 
+    def _emit_in(self, item: OpenItem, kind: str, **fields: Any) -> None:
+        """Emit an event of an item that is not done."""
+        self._emit(kind, item_id=item.key, output_index=item.place, **fields)
+
     def _begin(self) -> None:
         if self._number == 0 and self._is_stream:
             response = self._skeleton.response("in_progress", [])
@@ -189,14 +194,8 @@ class ResponseEvents(Transformer):
             self._summary("response.reasoning_summary_text.delta", delta=text)
 
     def _summary(self, kind: str, **fields: Any) -> None:
-        if self._reasoning is not None:
-            self._emit(
-                kind,
-                item_id=self._reasoning.key,
-                output_index=self._reasoning.place,
-                summary_index=0,
-                **fields,
-            )
+        if (item := self._reasoning) is not None:
+            self._emit_in(item, kind, summary_index=0, **fields)
 
     def _end_reasoning(self) -> None:
         item = self._reasoning
@@ -238,13 +237,7 @@ class ResponseEvents(Transformer):
 
     def _part(self, kind: str, **fields: Any) -> None:
         if (item := self._message) is not None:
-            self._emit(
-                kind,
-                item_id=item.key,
-                output_index=item.place,
-                content_index=len(item.parts),
-                **fields,
-            )
+            self._emit_in(item, kind, content_index=len(item.parts), **fields)
 
     def _cite(self, annotations: list[Item]) -> None:
         item = self._message
@@ -332,12 +325,9 @@ class ResponseEvents(Transformer):
                 return
             call.texts.append(arguments)
             if not call.tool.is_custom:  # the text of another is known at its end
-                self._of_call(
+                self._emit_in(
                     call, "response.function_call_arguments.delta", delta=arguments
                 )
-
-    def _of_call(self, call: OpenCall, kind: str, **fields: Any) -> None:
-        self._emit(kind, item_id=call.key, output_index=call.place, **fields)
 
     def _end_call(self, call: OpenCall) -> None:
         if call.is_done:
@@ -352,10 +342,10 @@ class ResponseEvents(Transformer):
         item = result.call_item(call.key, call.call_id, call.tool, call.text, status)
         if call.tool.is_custom:
             text = item["input"]
-            self._of_call(call, "response.custom_tool_call_input.delta", delta=text)
-            self._of_call(call, "response.custom_tool_call_input.done", input=text)
+            self._emit_in(call, "response.custom_tool_call_input.delta", delta=text)
+            self._emit_in(call, "response.custom_tool_call_input.done", input=text)
         else:
-            self._of_call(
+            self._emit_in(
                 call,
                 "response.function_call_arguments.done",
                 name=call.tool.name,

@@ -48,6 +48,8 @@ def own_items(items: Iterable[Any]) -> Iterator[Any]:
 class PassedEvents(Transformer):
     """A Transformer of the events of a response, as gateway.chat.streaming describes it."""
 
+    DONE_COMPLETES = False
+
     def __init__(self, model: str) -> None:
         super().__init__()
         self._model = model
@@ -86,10 +88,6 @@ class PassedEvents(Transformer):
         # An event is one line; JSON has line breaks only between its parts.
         data = payload.replace(b"\n", b" ")
         self._ready.append(b"event: " + kind.encode() + b"\ndata: " + data)
-
-    @property
-    def is_complete(self) -> bool:
-        return self.has_finished
 
     def failed(self, error: Mapping[str, Any]) -> bytes:
         """Return the event that ends a response that has failed."""
