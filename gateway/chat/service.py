@@ -273,14 +273,14 @@ class Service:
             wanted = context.request
             await operation.check(context.endpoint, wanted)
             if context.checks is not None:
-                apply = partial(context.checks.request, wanted)
-                context.request = await off_loop.run(apply, size=wanted.size)
+                apply = context.checks.request
+                context.request = await off_loop.run(apply, wanted, size=wanted.size)
             if is_stream:
                 return await self._stream(context, operation)
             completion = await self._complete(context, operation)
             if context.log is not None:
-                read = partial(context.log.answer.read, completion)
-                await off_loop.run(read, size=len(completion))
+                read = context.log.answer.read
+                await off_loop.run(read, completion, size=len(completion))
             self._end(context, SUCCESS)
             return ChatResponse.json(SUCCESS, completion, context.headers())
         except asyncio.CancelledError:

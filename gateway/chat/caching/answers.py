@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from functools import partial
 
 import structlog
 
@@ -39,8 +38,8 @@ class AnswerCache:
 
     async def find(self, context: ChatContext, operation: Operation) -> Slot | None:
         """Return the slot of a request, with its answer if one is kept."""
-        find_slot = partial(slot_of, context, operation)
-        slot = await off_loop.run(find_slot, size=context.request.size)
+        size = context.request.size
+        slot = await off_loop.run(slot_of, context, operation, size=size)
         if slot is None or self.clock() < self._paused_until:
             return slot
         try:

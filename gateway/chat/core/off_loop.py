@@ -6,11 +6,12 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple
 
 from webhooks_core.web.thread_pool import ThreadPool
 
 T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
 
 # Up to this size a switch of threads costs more than the work.
 LARGE_BYTES = 256 * 1024
@@ -26,16 +27,22 @@ def _pool() -> ThreadPool:
 os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-async def run(function: Callable[[], T], *, size: int) -> T:
-    """Return what a function does with so many bytes.
+async def run(
+    function: Callable[[*Arguments], T], *arguments: *Arguments, size: int
+) -> T:
+    """Return what a function does with arguments of so many bytes.
 
     A cancellation waits for its end, and skips it before its begin. So whatever counts the
     body's bytes until the request ends counts them long enough.
     """
     if size <= LARGE_BYTES:
-        return function()
+        return function(*arguments)
     is_wanted = True
-    work = asyncio.ensure_future(_pool().run(lambda: function() if is_wanted else None))
+
+    def wanted() -> T | None:
+        return function(*arguments) if is_wanted else None
+
+    work = asyncio.ensure_future(_pool().run(wanted))
     try:
         result = await asyncio.shield(work)
     except asyncio.CancelledError:

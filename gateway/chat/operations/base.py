@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import ClassVar
 
 from gateway.chat.capabilities import CAPABILITIES, Need, require
@@ -32,8 +31,7 @@ class Operation:
     async def check(self, endpoint: ModelEntry, request: ModelRequest) -> None:
         """Raise as require() does for a request that an endpoint cannot serve."""
         kind, needs = self.inference_type, self.capabilities
-        work = partial(require, endpoint, kind, request, needs)
-        await off_loop.run(work, size=request.size)
+        await off_loop.run(require, endpoint, kind, request, needs, size=request.size)
 
     async def complete(
         self, upstream: Upstream, job: Job, context: ChatContext

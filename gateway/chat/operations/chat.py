@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from gateway.chat.core import chunks, failures, json_numbers, off_loop
@@ -52,8 +51,7 @@ CHAT, EMBEDDINGS = ChatCompletions(), Embeddings()
 
 
 async def _renamed(context: ChatContext, body: bytes, list_key: str) -> bytes:
-    rename = partial(renamed, context, body, list_key)
-    return await off_loop.run(rename, size=len(body))
+    return await off_loop.run(renamed, context, body, list_key, size=len(body))
 
 
 def renamed(context: ChatContext, body: bytes, list_key: str) -> bytes:

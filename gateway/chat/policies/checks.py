@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import structlog
@@ -212,15 +213,20 @@ def with_marks(text: str, spans: Iterable[Span], name: str) -> str:
     return "".join([*parts, text[behind:]])
 
 
-def changed(value: Any, change: Callable[[str], str]) -> Any:
-    """Return JSON whose texts have been changed; the same object if none was."""
+def changed(value: Any, change: Callable[[str], str], *, is_data: bool = False) -> Any:
+    """Return JSON whose texts have been changed; the same object if none was.
+
+    Within data every member is a text, whatever its name.
+    """
     match value:
         case str():
             return change(value)
         case list():
-            items = [changed(item, change) for item in value]
+            items = [changed(item, change, is_data=is_data) for item in value]
             same = all(a is b for a, b in zip(items, value, strict=True))
             return value if same else items
+        case dict() if is_data:
+            return _changed_items(value, partial(changed, change=change, is_data=True))
         case dict() if value.get("type") not in NO_TEXT_TYPES:
             return _changed_members(value, change)
     return value
@@ -245,19 +251,8 @@ def _changed_members(
 def _changed_member(name: str, item: Any, change: Callable[[str], str]) -> Any:
     if not isinstance(item, dict) or name not in DATA | SCHEMAS:
         return changed(item, change)
-    within = _changed_data if name in DATA else changed
-    return _changed_items(item, lambda value: within(value, change))
-
-
-def _changed_data(value: Any, change: Callable[[str], str]) -> Any:
-    """Return JSON each text of which has been changed; the same object if none was."""
-    if isinstance(value, dict):
-        return _changed_items(value, lambda item: _changed_data(item, change))
-    if isinstance(value, list):
-        items = dict(enumerate(value))
-        new = _changed_items(items, lambda item: _changed_data(item, change))
-        return value if new is items else [*new.values()]
-    return change(value) if isinstance(value, str) else value
+    within = partial(changed, change=change, is_data=name in DATA)
+    return _changed_items(item, within)
 
 
 def _changed_items(values: dict[Any, Any], change: Callable[[Any], Any]) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from gateway.chat.core import off_loop
@@ -66,8 +65,8 @@ class LogEntry:
             return None
         body, size = context.request.body, context.request.size
         room = Room(max_characters, redact[0])
-        cut = partial(shortened, _without_tools(body), room)
-        prompt = await off_loop.run(cut, size=min(size, max_characters))
+        given, size = _without_tools(body), min(size, max_characters)
+        prompt = await off_loop.run(shortened, given, room, size=size)
         return cls(
             operation,
             context.request.model,

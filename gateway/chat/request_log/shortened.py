@@ -43,10 +43,9 @@ class Room:
         """Return a text, or its beginning and a mark that says how much is left out."""
         left = self.left if most is None else min(most, self.left)
         omitted = max(0, len(text) - left - BEHIND_CUT)
+        text = text[: left + BEHIND_CUT]
         if self.redact is not None:
-            text = self.redact(text[: left + BEHIND_CUT])
-        else:
-            text = text[: left + BEHIND_CUT]
+            text = self.redact(text)
         omitted += max(0, len(text) - left)
         self.left -= min(len(text), left)
         if not omitted:

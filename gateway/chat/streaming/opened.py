@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from functools import partial
 
 from gateway.chat.core import off_loop
 from gateway.chat.core.context import ChatContext
@@ -64,8 +63,8 @@ class OpenedStream:
 
     async def feed(self, payloads: list[bytes]) -> None:
         """Transform events. Raises as Transformer.feed() does, and PolicyDeniedError."""
-        feed = partial(self._feed, payloads)
-        await off_loop.run(feed, size=off_loop.size_of(payloads))
+        size = off_loop.size_of(payloads)
+        await off_loop.run(self._feed, payloads, size=size)
 
     def _feed(self, payloads: list[bytes]) -> None:
         if self.guard is not None:

@@ -59,8 +59,7 @@ class Anthropic:
         call = partial(_call, stream=False)
         async with http.post(self._client, job, call) as response:
             body = await http.read_body(response)
-        translate = partial(completion, body)
-        return await off_loop.run(translate, size=len(body))
+        return await off_loop.run(completion, body, size=len(body))
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
         posting = http.post(self._client, job, partial(_call, stream=True))
@@ -69,9 +68,9 @@ class Anthropic:
         async with posting as response:
             async for payloads in http.events(response):
                 ready: list[bytes] = []
-                translate = partial(translation.feed, payloads, ready)
+                size = off_loop.size_of(payloads)
                 try:
-                    await off_loop.run(translate, size=off_loop.size_of(payloads))
+                    await off_loop.run(translation.feed, payloads, ready, size=size)
                 except ChatError:
                     yield ready
                     raise

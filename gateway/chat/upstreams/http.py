@@ -149,7 +149,7 @@ async def post(
     """
     response = None
     try:
-        call = await off_loop.run(partial(prepare, job), size=job.request.size)
+        call = await off_loop.run(prepare, job, size=job.request.size)
         response = await _send(client, job, call)
         del job, call, prepare  # a stream may last, and a prompt be long
         if response.status != 200:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from gateway.chat.core import chunks, failures, json_numbers, model_name, off_loop
@@ -40,8 +39,7 @@ TEXT = b'"text":"'
 async def complete(upstream: Anthropic, job: Job, context: ChatContext) -> bytes:
     """Return a message, and note its usage."""
     body = await _post(upstream, job, context, PATH)
-    check = partial(_checked, context, body)
-    return await off_loop.run(check, size=len(body))
+    return await off_loop.run(_checked, context, body, size=len(body))
 
 
 async def count(upstream: Anthropic, job: Job, context: ChatContext) -> bytes:
@@ -61,7 +59,7 @@ async def _own(job: Job) -> Job:
     raw = job.request.raw
     if not any(mark in raw for mark in OTHERS_MARKS):
         return job
-    return await off_loop.run(partial(_without_others, job), size=len(raw))
+    return await off_loop.run(_without_others, job, size=len(raw))
 
 
 def _without_others(job: Job) -> Job:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,8 +31,7 @@ async def complete(upstream: Upstream, job: Job, context: ChatContext) -> bytes:
     context.response_headers = {"request-id": context.request_id}
     translated, ids = await _translated(job)
     body = await upstream.complete(translated)
-    write = partial(_message, context, body, ids)
-    return await off_loop.run(write, size=len(body))
+    return await off_loop.run(_message, context, body, ids, size=len(body))
 
 
 def _message(context: ChatContext, body: bytes, ids: CallIds) -> bytes:
@@ -53,8 +51,8 @@ async def open_stream(
     """Return a stream of events."""
     context.response_headers = {"request-id": context.request_id}
     translated, ids = await _translated(job)
-    length = partial(prompt_length, job.request.body)
-    tokens = estimate(await off_loop.run(length, size=job.request.size))
+    body, size = job.request.body, job.request.size
+    tokens = estimate(await off_loop.run(prompt_length, body, size=size))
     stream = MessageStream(model=context.request.model, prompt_tokens=tokens, ids=ids)
     return OpenedStream(stream, upstream.stream(translated))
 
@@ -64,8 +62,7 @@ async def _translated(job: Job) -> tuple[Job, CallIds]:
 
     Raises as request.translate() does.
     """
-    translate = partial(_body, job)
-    body, ids = await off_loop.run(translate, size=job.request.size)
+    body, ids = await off_loop.run(_body, job, size=job.request.size)
     return replace(job, request=replace(job.request, body=body, raw=b"")), ids
 
 

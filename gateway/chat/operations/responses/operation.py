@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeGuard
 
 from gateway.chat.capabilities import CAPABILITIES
@@ -40,12 +39,10 @@ class Responses(Operation):
     ) -> bytes:
         if _is_passed(upstream, job):
             body = await upstream.respond(_own(job))
-            rename = partial(renamed, context, body, "output")
-            return await off_loop.run(rename, size=len(body))
+            return await off_loop.run(renamed, context, body, "output", size=len(body))
         chat = await _translated(job)
         body = await upstream.complete(_with_body(job, chat))
-        answer = partial(_response, context, body, chat)
-        return await off_loop.run(answer, size=len(body))
+        return await off_loop.run(_response, context, body, chat, size=len(body))
 
     async def open(
         self, upstream: Upstream, job: Job, context: ChatContext
@@ -85,8 +82,8 @@ def _own(job: Job) -> Job:
 
 
 async def _translated(job: Job) -> ChatRequest:
-    work = partial(translate, job.request.body, job.entry)
-    return await off_loop.run(work, size=job.request.size)
+    request = job.request
+    return await off_loop.run(translate, request.body, job.entry, size=request.size)
 
 
 def _with_body(job: Job, chat: ChatRequest) -> Job:

@@ -5,7 +5,7 @@ Nothing is stored between requests, so what needs a memory is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,8 +69,8 @@ def translate(body: Mapping[str, Any], entry: ModelEntry) -> ChatRequest:
     chat = {
         **{name: body[name] for name in body if name not in left_out},
         "messages": items.messages(body, carrier),
-        **dict(_with_tools(body, known, choice)),
-        **dict(_options(body, wants_logprobs=LOGPROBS in include)),
+        **_with_tools(body, known, choice),
+        **_options(body, wants_logprobs=LOGPROBS in include),
     }
     return ChatRequest(chat, known, carrier)
 
@@ -91,36 +91,31 @@ def _refuse_stateful(body: Mapping[str, Any], entry: ModelEntry) -> None:
         raise UnsupportedRequestError(", ".join(refused).replace("True", "true"))
 
 
-def _with_tools(
-    body: Mapping[str, Any], known: Tools, choice: Any
-) -> Iterator[tuple[str, Any]]:
+def _with_tools(body: Mapping[str, Any], known: Tools, choice: Any) -> dict[str, Any]:
     if not body.get("tools") and choice not in (None, "auto", "none"):
         raise InvalidValueError("tool_choice: there are no tools.")
     if not known.functions:
-        return
-    yield "tools", known.functions
-    if choice is not None:
-        yield "tool_choice", choice
-    if body.get("parallel_tool_calls") is not None:
-        yield "parallel_tool_calls", body["parallel_tool_calls"]
+        return {}
+    others = {
+        "tool_choice": choice,
+        "parallel_tool_calls": body.get("parallel_tool_calls"),
+    }
+    given = {name: value for name, value in others.items() if value is not None}
+    return {"tools": known.functions, **given}
 
 
-def _options(
-    body: Mapping[str, Any], *, wants_logprobs: bool
-) -> Iterator[tuple[str, Any]]:
+def _options(body: Mapping[str, Any], *, wants_logprobs: bool) -> dict[str, Any]:
     reasoning, text = object_in(body, "reasoning"), object_in(body, "text")
-    if body.get("max_output_tokens") is not None:
-        yield "max_completion_tokens", body["max_output_tokens"]
-    if reasoning.get("effort") is not None:
-        yield "reasoning_effort", reasoning["effort"]
-    if text.get("verbosity") is not None:
-        yield "verbosity", text["verbosity"]
-    if (response_format := _format(text.get("format"))) is not None:
-        yield "response_format", response_format
-    if body.get("top_logprobs"):
-        yield "top_logprobs", body["top_logprobs"]
-    if wants_logprobs or body.get("top_logprobs"):
-        yield "logprobs", True
+    top_logprobs = body.get("top_logprobs") or None
+    options = {
+        "max_completion_tokens": body.get("max_output_tokens"),
+        "reasoning_effort": reasoning.get("effort"),
+        "verbosity": text.get("verbosity"),
+        "response_format": _format(text.get("format")),
+        "top_logprobs": top_logprobs,
+        "logprobs": True if wants_logprobs or top_logprobs else None,
+    }
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _format(value: Any) -> dict[str, Any] | None:
