@@ -260,7 +260,6 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False
 FORMAT_MODULE_PATH = "config.formats"
-USE_TZ = True
 
 TEMPLATES = [
     {
@@ -352,7 +351,6 @@ EMAIL_BACKEND = "django.core.mail.backends.{}.EmailBackend".format(
 # ── Security ────────────────────────────────────────────────────────────────────────
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
-SESSION_COOKIE_HTTPONLY = True
 SESSION_ENGINE = "recording.accounts.web_sessions"
 # A browser accepts this prefix only from this host, over https, for the whole site. So no sibling
 # domain can set such a cookie.
@@ -367,7 +365,6 @@ SECURE_PROXY_SSL_HEADER = (
 )
 # Not no-referrer: browsers would send `Origin: null`, and Django would refuse forms over https.
 SECURE_REFERRER_POLICY = "same-origin"
-X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
 
