@@ -7,7 +7,7 @@ from typing import Any
 
 from webhooks_core import publishing
 from webhooks_core.dispatch.retry import RetryPolicy
-from webhooks_core.network.url_policy import UrlPolicy, own_listener
+from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import (
     EventType,
     SigningContext,
@@ -65,10 +65,7 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         headers=headers,
         retry=RetryPolicy(delays=(60, 300, 900, 3600), jitter=0.1),
         timeout_s=5,
-        url_policy=UrlPolicy(
-            local_schemes=frozenset({"http"} if local else ()),
-            own=own_listener(base_url),
-        ),
+        url_policy=UrlPolicy.public_https(base_url, local=local),
         quota=20,
         endpoint_prefix="ep_",
         disable_after=20,

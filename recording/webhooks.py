@@ -7,7 +7,7 @@ from typing import Any
 
 from recording.accounts import owners
 from webhooks_core.dispatch.retry import RetryPolicy
-from webhooks_core.network.url_policy import UrlPolicy, own_listener
+from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import (
     EventType,
     Notice,
@@ -156,12 +156,7 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         headers=headers,
         retry=RetryPolicy(delays=(60, 300, 900, 900, 900), jitter=0.1),
         timeout_s=5,
-        # Public https, and http to loopback on a developer's machine.
-        url_policy=UrlPolicy(
-            schemes=frozenset({"https"}),
-            local_schemes=frozenset({"http"} if local else ()),
-            own=own_listener(base_url),
-        ),
+        url_policy=UrlPolicy.public_https(base_url, local=local),
         quota=5,
         endpoint_prefix="ep_",
         event_prefix="evt_",

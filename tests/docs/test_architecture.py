@@ -30,3 +30,14 @@ def test_the_tests_of_a_package_are_in_the_folder_of_its_name():
         if "node_modules" not in file.parts
     }
     assert [str(folder) for folder in folders if not (ROOT / folder).is_dir()] == []
+
+
+def test_no_file_is_longer_than_400_lines():
+    files = [
+        file
+        for package in (*PACKAGES, "benchmarks", "tests")
+        for file in (ROOT / package).rglob("*.py")
+        if not {"node_modules", "migrations"} & {*file.parts}
+    ]
+    lengths = {str(file): file.read_text("utf-8").count("\n") for file in files}
+    assert {name: count for name, count in lengths.items() if count > 400} == {}

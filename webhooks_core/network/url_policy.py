@@ -77,6 +77,12 @@ class UrlPolicy:
     own: frozenset[tuple[str, int]] = frozenset()
     max_length: int = 2048
 
+    @classmethod
+    def public_https(cls, base_url: str, *, local: bool) -> UrlPolicy:
+        """Return the policy of a service at `base_url`: public https, and locally http to loopback."""
+        schemes = frozenset({"http"} if local else ())
+        return cls(local_schemes=schemes, own=own_listener(base_url))
+
     @lru_cache(maxsize=4096)  # noqa: B019 - a policy lives as long as the process
     def allowed_networks(
         self, url: str, *, networks: tuple[IPNetwork, ...] = ()

@@ -47,12 +47,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--fd", type=integer_between(0), action="append", help=SUPPRESS
         )
-        parser.add_argument(
-            "--exit-with-parent",
-            type=int,
-            metavar="PID",
-            help="exit when this parent process exits",
-        )
+        processes.add_parent_argument(parser)
 
     def handle(
         self,
@@ -63,8 +58,7 @@ class Command(BaseCommand):
         exit_with_parent: int | None,
         **options: Any,
     ) -> None:
-        if exit_with_parent is not None:
-            processes.exit_with_parent(exit_with_parent)
+        processes.exit_with_parent(exit_with_parent)
         settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
         if options["processes"] > 1:
             self._serve_together(host, port, options["processes"], options["own_port"])

@@ -17,7 +17,7 @@ from recording.webhooks import (
 )
 from webhooks_core import profiles
 from webhooks_core.dispatch.retry import RetryPolicy
-from webhooks_core.network.url_policy import UrlPolicy, own_listener
+from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import EventType, WebhookProfile
 from webhooks_core.web.json_schema import AND_OTHERS, described, object_of
 
@@ -52,11 +52,7 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         # 410: this delivery is not wanted; 413: it is too large. Neither ends the subscription.
         final_statuses=frozenset({410, 413}),
         timeout_s=5,
-        url_policy=UrlPolicy(
-            schemes=frozenset({"https"}),
-            local_schemes=frozenset({"http"} if local else ()),
-            own=own_listener(base_url),
-        ),
+        url_policy=UrlPolicy.public_https(base_url, local=local),
         quota=option("MCP_EVENTS_SUBSCRIPTIONS"),
         endpoint_prefix="mcpe_",
         event_prefix="msg_",

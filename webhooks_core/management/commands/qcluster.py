@@ -34,12 +34,7 @@ class Command(StockCommand):  # type: ignore[misc]
             help="restart the processes if a worker was free for this time and not even a "
             "heartbeat got through (default: %(default)s)",
         )
-        parser.add_argument(
-            "--exit-with-parent",
-            type=int,
-            metavar="PID",
-            help="exit when this parent process exits",
-        )
+        processes.add_parent_argument(parser)
 
     def handle(
         self,
@@ -50,8 +45,7 @@ class Command(StockCommand):  # type: ignore[misc]
         exit_with_parent: int | None,
         **options: Any,
     ) -> None:
-        if exit_with_parent is not None:
-            processes.exit_with_parent(exit_with_parent)
+        processes.exit_with_parent(exit_with_parent)
         if cluster_name:
             os.environ["Q_CLUSTER_NAME"] = cluster_name
         # Another project may lack these settings.
