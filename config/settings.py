@@ -327,7 +327,11 @@ CACHES = {
         "OPTIONS": REDIS_TIMEOUTS,
     }
     if REDIS_URL
-    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    else {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        # With Django's 300, senders of some hundred names make it forget who has sent too much.
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    }
 }
 
 Q_CLUSTER = third_party.Q_CLUSTER | {

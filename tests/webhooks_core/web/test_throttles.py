@@ -10,6 +10,7 @@ from django.core.cache import cache
 from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
 
+from catalog import rates as catalog_rates
 from gateway.identity import Caller
 from gateway.throttles import CreateThrottle
 from recording.oauth.errors import TooManyRequestsError
@@ -77,6 +78,17 @@ def test_simultaneous_creations_all_count(rf, settings):
     request.user = Caller("acme", "ada", 1)
     simultaneously(lambda: CreateThrottle().count(request, APIView()))
     assert not CreateThrottle().allow_request(request, APIView())
+
+
+def test_many_names_in_the_cache_reset_no_rate(rf, settings):
+    settings.OAUTH_RATES = {"login": f"{LIMIT}/minute"}
+    request = rf.post("/accounts/login")
+    for _ in range(LIMIT):
+        check(request, "login")
+    for name in range(1000):
+        catalog_rates.count("token", str(name), "9/minute")
+    with pytest.raises(TooManyRequestsError):
+        check(request, "login")
 
 
 def test_a_lock_whose_holder_died_stops_nobody_for_long(rf, settings, monkeypatch):
