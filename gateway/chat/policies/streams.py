@@ -172,7 +172,8 @@ class ChunkGuard(StreamGuard):
             yield payload
             return
         head = {n: v for n, v in value.items() if n not in ("choices", "usage")}
-        if any(map(_is_end, choices)) and _has_texts(choices):
+        ends = any(member(choice, "finish_reason") for choice in choices)
+        if ends and _has_texts(choices):
             # Calls begin before their texts, and end behind them.
             said = _each(choices, finish_reason=None)
             ended = _each(choices, delta={}, logprobs=None)
@@ -277,10 +278,6 @@ def _message_writer(
 
 def _named(event: Mapping[str, Any]) -> bytes:
     return b"event: " + str(event["type"]).encode() + b"\ndata: " + chunks.dump(event)
-
-
-def _is_end(choice: Any) -> bool:
-    return bool(member(choice, "finish_reason"))
 
 
 def _says_more(choice: Any) -> bool:

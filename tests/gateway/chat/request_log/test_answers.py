@@ -131,6 +131,20 @@ def test_a_whole_answer_and_a_stream_read_the_same(shape: str):
     assert whole.value() == streamed.value() == [EXPECTED]
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"reasoning": "Hm."},
+        {"reasoning_details": [{"type": "reasoning.text", "text": "Hm."}]},
+        {"content": [{"type": "thinking", "thinking": [{"text": "Hm."}]}]},
+    ],
+)
+def test_reasoning_is_kept_wherever_a_server_puts_it(part):
+    answer = ANSWERS["chat.completions"](1000)
+    answer.read(json.dumps(chat(part, "delta")).encode())
+    assert answer.value()[0]["reasoning"] == "Hm."
+
+
 @pytest.mark.parametrize("place", [{"index": 0}, {}])
 def test_calls_that_share_an_index_are_told_apart(place: dict[str, int]):
     """Gemini gives each call of a stream the same index, others give none."""
