@@ -30,6 +30,7 @@ SECONDS = [MinValueValidator(0.01)]
 # What the API's vendor charges for tokens that its cache keeps for an hour.
 HOUR_WRITE_FACTOR = 2
 OPTIONAL = {"null": True, "blank": True}
+NO_TEXT: Any = {"blank": True, "default": "", "db_default": ""}
 
 
 def check_supports(value: Any) -> None:
@@ -69,9 +70,7 @@ class ModelEndpoint(models.Model):
     )
     thinking = models.CharField(
         max_length=16,
-        blank=True,
-        default="",
-        db_default="",
+        **NO_TEXT,
         choices=[("" if name == ADAPTIVE else name, name) for name in THINKING],
         help_text=(
             "Of Anthropic's models: when a request asks for it, also unasked, "
@@ -85,9 +84,7 @@ class ModelEndpoint(models.Model):
     )
     options = models.TextField(
         "more keys",
-        blank=True,
-        default="",
-        db_default="",
+        **NO_TEXT,
         help_text=(
             f"As YAML, as in the configuration file: {', '.join(OPTIONS)}. It is shown "
             "again: write ${NAME} for a secret."
@@ -261,13 +258,11 @@ class UsageRecord(OneRequest):
     """
 
     # What Claude Code says of itself: its session, and the agent in it and that agent's parent.
-    session = models.CharField(max_length=128, blank=True, default="", db_default="")
-    agent = models.CharField(max_length=128, blank=True, default="", db_default="")
-    parent_agent = models.CharField(
-        max_length=128, blank=True, default="", db_default=""
-    )
+    session = models.CharField(max_length=128, **NO_TEXT)
+    agent = models.CharField(max_length=128, **NO_TEXT)
+    parent_agent = models.CharField(max_length=128, **NO_TEXT)
     # What the end of a stream lacked: `no finish reason`, or nothing.
-    ending = models.CharField(max_length=32, blank=True, default="", db_default="")
+    ending = models.CharField(max_length=32, **NO_TEXT)
     cached_tokens = models.PositiveIntegerField(null=True)
     cache_write_tokens = models.PositiveIntegerField(null=True)
     reasoning_tokens = models.PositiveIntegerField(null=True)

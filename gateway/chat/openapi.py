@@ -13,6 +13,7 @@ from gateway.chat.caching.openapi import cacheable
 from gateway.chat.core.errors import EndpointNotFoundError
 from gateway.chat.serializers import UsageQuery
 from webhooks_core.web.json_schema import (
+    DATE_TIME,
     INTEGER,
     add_operations,
     array_of,
@@ -66,10 +67,7 @@ USAGE = object_of(
                 counts=described("`requests`, `tokens` or `cost`."),
                 window=described("`minute`, `hour`, `day`, `week` or `month`, in UTC."),
                 **dict.fromkeys(("limit", "used", "left"), AMOUNT),
-                resets_at=described(
-                    "When the window starts again.",
-                    {"type": "string", "format": "date-time"},
-                ),
+                resets_at=described("When the window starts again.", DATE_TIME),
             )
         ),
     ),
