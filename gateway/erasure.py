@@ -13,11 +13,7 @@ from gateway.chat.cache_models import CachedAnswer
 from gateway.chat.caching.stores import forget_answers
 from gateway.chat.metering import budget_stores
 from gateway.chat.metering.budget_counters import CounterKey
-from gateway.chat.models import (
-    LoggedRequest,
-    UsageDay,
-    UsageRecord,
-)
+from gateway.chat.models import LoggedRequest, UsageDay, UsageRecord
 from gateway.models import (
     Document,
     GatewayKey,

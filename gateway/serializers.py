@@ -22,12 +22,7 @@ from gateway.fields import (
     SecretField,
     UrlField,
 )
-from gateway.ingest import (
-    CONTENT_TYPES,
-    MAX_METADATA_BYTES,
-    METADATA_TOO_LARGE,
-    PLAIN,
-)
+from gateway.ingest import CONTENT_TYPES, MAX_METADATA_BYTES, METADATA_TOO_LARGE, PLAIN
 from gateway.webhooks import INGEST_COMPLETED
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint

@@ -16,13 +16,7 @@ from gateway import configuration
 from gateway.chat.models import ModelEndpoint, ModelTarget
 from gateway.configuration import EntryError
 from gateway.configuration.rules import as_key, resolve
-from gateway.configuration.shapes import (
-    ADAPTIVE,
-    Allow,
-    ModelEntry,
-    Target,
-    Timeouts,
-)
+from gateway.configuration.shapes import ADAPTIVE, Allow, ModelEntry, Target, Timeouts
 from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.web.thread_pool import InThread
 

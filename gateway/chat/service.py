@@ -8,11 +8,7 @@ from functools import partial
 
 import structlog
 
-from gateway.authentication import (
-    authenticate,
-    authenticate_cached,
-    require_scope,
-)
+from gateway.authentication import authenticate, authenticate_cached, require_scope
 from gateway.chat.caching.answers import AnswerCache, replayed
 from gateway.chat.caching.slots import HEADER as CACHE_HEADER
 from gateway.chat.core import off_loop

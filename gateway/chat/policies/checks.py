@@ -10,11 +10,7 @@ from typing import Any
 import structlog
 
 from gateway.chat.core import chunks, json_numbers
-from gateway.chat.core.errors import (
-    ChatError,
-    InvalidRequestError,
-    InvalidValueError,
-)
+from gateway.chat.core.errors import ChatError, InvalidRequestError, InvalidValueError
 from gateway.chat.core.model_request import ModelRequest, dump
 from gateway.chat.core.tool_names import tool_names
 from gateway.chat.core.usage_tokens import NO_TEXT_TYPES, NOT_TEXT

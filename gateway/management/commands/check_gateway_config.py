@@ -10,11 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from gateway import configuration
 from gateway.chat.metering.price_list import unpriced
-from webhooks_core.management.output import (
-    add_json_argument,
-    counted,
-    format_output,
-)
+from webhooks_core.management.output import add_json_argument, counted, format_output
 
 UNPRICED = (
     "\nA budget limits the cost of models that the public list has no price of: {}."
