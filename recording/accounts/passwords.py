@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +15,6 @@ from django.contrib.auth.forms import (
     PasswordResetForm,
     SetPasswordForm,
 )
-from django.core.cache import cache
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
@@ -22,7 +22,7 @@ from django_q.tasks import async_task
 
 from recording.accounts import security_log, web_sessions
 from recording.accounts.locks import locked_account
-from recording.models import PersonalToken
+from recording.models import PersonalToken, SecurityEvent
 from recording.oauth import grants
 
 RESET_PAUSE_S = 60
@@ -110,12 +110,33 @@ class ResetRequestForm(PasswordResetForm):
         )
 
 
+class ResetEmailForm(PasswordResetForm):
+    """Sends a link to the accounts of an address, to each at most once a minute."""
+
+    def get_users(self, email: str) -> Iterator[Any]:
+        return filter(_is_due, super().get_users(email))
+
+
+def _is_due(account: Any) -> bool:
+    """Return True, and record it, if an account may get a link now.
+
+    The log counts for all workers; without a Redis each has a cache of its own.
+    """
+    now = timezone.now()
+    pause = now - timedelta(seconds=RESET_PAUSE_S), now
+    sent = SecurityEvent.objects.filter(
+        account=account.pk, kind=security_log.Kind.RESET_SENT, at__range=pause
+    )
+    with locked_account(account.pk) as current:
+        is_due = current is not None and not sent.exists()
+        if is_due:
+            security_log.record(security_log.Kind.RESET_SENT, account)
+    return is_due
+
+
 def send_reset(email: str) -> None:
-    """Send a link to the accounts of this address, at most once a minute."""
-    digest = hashlib.sha256(email.casefold().encode()).hexdigest()
-    if not cache.add(f"password-reset:{digest}", 1, RESET_PAUSE_S):
-        return
-    form, site = PasswordResetForm({"email": email}), urlsplit(settings.BASE_URL)
+    """Look for the accounts of an address and send them a link; a task."""
+    form, site = ResetEmailForm({"email": email}), urlsplit(settings.BASE_URL)
     if form.is_valid():
         form.save(
             domain_override=site.netloc,

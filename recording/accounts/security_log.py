@@ -25,6 +25,7 @@ Kind = SecurityEventKind
 COUNTED = {
     Kind.LOGIN_FAILED,
     Kind.LOCKED,
+    Kind.RESET_SENT,
     Kind.REFRESHED,
     Kind.TOKEN_REUSED,
     Kind.CODE_REPLAYED,

@@ -193,6 +193,7 @@ class Migration(migrations.Migration):
                             ("login_failed", "Wrong password or code"),
                             ("locked", "Logins were locked after too many failures"),
                             ("sessions_ended", "Sessions were ended"),
+                            ("reset_sent", "A link for a new password was sent"),
                             ("password_changed", "The password was changed"),
                             ("app_added", "An authenticator app was added"),
                             ("app_removed", "An authenticator app was removed"),

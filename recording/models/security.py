@@ -19,6 +19,7 @@ class SecurityEventKind(models.TextChoices):
     LOGIN_FAILED = "login_failed", "Wrong password or code"
     LOCKED = "locked", "Logins were locked after too many failures"
     SESSIONS_ENDED = "sessions_ended", "Sessions were ended"
+    RESET_SENT = "reset_sent", "A link for a new password was sent"
     PASSWORD_CHANGED = "password_changed", "The password was changed"
     APP_ADDED = "app_added", "An authenticator app was added"
     APP_REMOVED = "app_removed", "An authenticator app was removed"
