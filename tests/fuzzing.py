@@ -45,7 +45,7 @@ BESIDE_THE_POINT = [
 ]
 
 bounded = settings(
-    max_examples=EXAMPLES or 25,
+    max_examples=EXAMPLES or 12,
     derandomize=not EXAMPLES,
     database=None,
     deadline=None,

@@ -144,10 +144,11 @@ def until(
     holds: Callable[[], object], claim: str, *, seconds: float = PATIENCE_S
 ) -> None:
     """Wait until something holds; fail with the claim when it never does."""
-    end = time.monotonic() + seconds
+    end, pause_s = time.monotonic() + seconds, 0.02
     while not holds():
         assert time.monotonic() < end, f"waited in vain for: {claim}"
-        time.sleep(0.05)
+        time.sleep(pause_s)
+        pause_s = min(1.3 * pause_s, 0.25)  # a look at all processes costs them time
 
 
 def family(mark: str) -> list[int]:

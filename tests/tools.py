@@ -92,17 +92,17 @@ def output_of(command: Sequence[str | Path], **options: Any) -> str:
     return str(done.stdout)
 
 
-def pip(*arguments: str, cwd: Path, python: str = sys.executable) -> None:
+def pip(*arguments: str, cwd: Path) -> None:
     """Run pip; skip the running test where there is none, or where it reaches no index."""
     done = subprocess.run(
-        [python, "-m", "pip", *arguments],
+        [sys.executable, "-m", "pip", *arguments],
         cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
     )
     if "No module named pip" in done.stderr:
-        pytest.skip(f"not installed: pip ({python} -m ensurepip)")
+        pytest.skip(f"not installed: pip ({sys.executable} -m ensurepip)")
     if done.returncode and "after connection broken by" in done.stderr:
         pytest.skip("pip reaches no package index: no network, or one behind a proxy")
     assert done.returncode == 0, (arguments, done.stdout[-2000:], done.stderr[-3000:])

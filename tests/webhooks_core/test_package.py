@@ -61,13 +61,22 @@ class Project:
     def __init__(self, folder: Path, wheel: Path) -> None:
         self.folder = folder
         self.scripts = folder / "env" / "bin"
-        self.run(sys.executable, "-m", "venv", "env")
+        self.run(sys.executable, "-m", "venv", "--without-pip", "env")
         constraints = folder / "constraints.txt"
         locked = (ROOT / "requirements/production.lock").read_text()
         pins = re.findall(r"^([\w.-]+)\S*?(==[\w.]+)", locked, re.MULTILINE)
         constraints.write_text("\n".join(map("".join, pins)))
-        arguments = ("install", "-q", str(wheel), "-c", "constraints.txt")
-        pip(*arguments, cwd=folder, python=str(self.scripts / "python"))
+        python = str(self.scripts / "python")
+        # What is imported is compiled then, a small part of it all.
+        arguments = (
+            "install",
+            "-q",
+            "--no-compile",
+            str(wheel),
+            "-c",
+            "constraints.txt",
+        )
+        pip("--python", python, *arguments, cwd=folder)
 
     def run(self, *command: str) -> str:
         """Run a command in the folder; return its standard output."""
