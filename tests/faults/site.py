@@ -119,7 +119,9 @@ class Site:
             self._shown = 0
             self._cluster = self._stack.enter_context(
                 running(
-                    *rig, *(command or ("qcluster",)), environment=self._environment
+                    *rig,
+                    *(command or ("qcluster", "--skip-checks")),
+                    environment=self._environment,
                 )
             )
         return self._cluster

@@ -31,7 +31,7 @@ def settings_for_search(settings, use_profile) -> Any:
 def search() -> settings:
     long = settings.get_current_profile_name() == "long"
     return settings(
-        max_examples=1000 if long else 25,
+        max_examples=1000 if long else 16,
         stateful_step_count=60 if long else 25,
         deadline=None,
         # To shrink what was found takes minutes: the long search does it.

@@ -61,6 +61,7 @@ def start(variables: dict[str, str]) -> Iterator[Callable[..., Running]]:
                 running(
                     "manage.py",
                     "qcluster",
+                    "--skip-checks",
                     *options,
                     environment=environment(**variables, WORKERS=str(workers)),
                 )

@@ -29,10 +29,10 @@ from gateway.chat.operations.messages.stream import MessageStream
 from gateway.chat.upstreams import anthropic, messages
 from tests.gateway.chat.operations.messages.conversations import Maker
 
-# 500 conversations each way; most of them only where there is time.
+# 250 conversations each way; most of them only where there is time.
 SEEDS = pytest.mark.parametrize(
     "seeds",
-    [range(40), pytest.param(range(40, 500), marks=pytest.mark.slow)],
+    [range(40), pytest.param(range(40, 250), marks=pytest.mark.slow)],
     ids=["some", "more"],
 )
 STRICT = ConfigDict(extra="forbid")
