@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar, TypeVarTuple
 
 from webhooks_core.web.thread_pool import ThreadPool
@@ -37,12 +37,12 @@ async def run(
     """
     if size <= LARGE_BYTES:
         return function(*arguments)
+    return await _run(partial(function, *arguments))
+
+
+async def _run(function: Callable[[], T]) -> T:
     is_wanted = True
-
-    def wanted() -> T | None:
-        return function(*arguments) if is_wanted else None
-
-    work = asyncio.ensure_future(_pool().run(wanted))
+    work = asyncio.ensure_future(_pool().run(lambda: function() if is_wanted else None))
     try:
         result = await asyncio.shield(work)
     except asyncio.CancelledError:
