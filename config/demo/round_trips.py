@@ -131,11 +131,8 @@ def _expect_record(instance: Instance, path: str, field: str) -> None:
         time.sleep(POLL_S)
     record = items[0]
     status = f"{record['status']} ({STATUSES.get(record['status'], 'failed')})"
-    instance.show(status=status, attempts=record["attempts"])
-    if record["last_error"]:
-        instance.show(last_error=record["last_error"])
-    if record["delivered_at"]:
-        instance.show(at=record["delivered_at"])
+    names = ("attempts", "last_error", "delivered_at")
+    instance.show(status=status, **{n: record[n] for n in names if record[n]})
 
 
 def _chat(instance: Instance) -> None:
