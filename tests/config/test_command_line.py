@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.core.management import get_commands
 from django.core.management.base import DjangoHelpFormatter
 from django.utils import timezone
@@ -20,26 +18,15 @@ from gateway.models import GatewayKey, PortalLink
 from recording.models import PersonalToken
 from tests.docs.test_command_answers import ours
 from tests.docs.test_commands import options
+from tests.e2e.starting import outcomes
 from tests.factories import UserFactory
 from tests.hostile import CONTROLS, is_printable
+from tests.running import environment
 from webhooks_core import endpoints
 from webhooks_core.management.output import format_output, write_list
 from webhooks_core.models import Event
 
 COMMON = DjangoHelpFormatter.show_last | {"-v"}
-
-
-def refusal(command: str, *arguments: str) -> str:
-    """Run a command with wrong arguments; return what it writes to standard error."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", command, *arguments],
-        cwd=settings.BASE_DIR,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    return done.stderr
 
 
 def words(text: str) -> set[str]:
@@ -79,21 +66,21 @@ def test_help_lists_own_options_first_and_the_others_apart(command, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "fault"),
-    [
-        ("--bogus --delivery dlv_1", "unrecognized arguments: --bogus"),
-        ("", "one of the arguments --delivery --endpoint --failed is required"),
-        ("--endpoint ep_1 --per-second many", "argument --per-second: 'many' is not"),
-    ],
-)
-def test_manage_py_shows_the_usage_of_the_command_alone(arguments, fault):
-    output = refusal("webhooks_replay", *arguments.split())
-    assert f"manage.py webhooks_replay: error: {fault}" in output
-    assert words(usage_of(output)) == {
-        *("-h", "--delivery", "--endpoint", "--failed", "--owner", "--since"),
-        *("--per-second", "--dry-run", "--json"),
+def test_manage_py_shows_the_usage_of_the_command_alone():
+    faults = {
+        "--bogus --delivery dlv_1": "unrecognized arguments: --bogus",
+        "": "one of the arguments --delivery --endpoint --failed is required",
+        "--endpoint ep_1 --per-second many": "argument --per-second: 'many' is not",
     }
+    commands = (("webhooks_replay", *arguments.split()) for arguments in faults)
+    refused = outcomes(*commands, environment=environment())
+    for (status, output), fault in zip(refused, faults.values(), strict=True):
+        assert status == 2
+        assert f"manage.py webhooks_replay: error: {fault}" in output
+        assert words(usage_of(output)) == {
+            *("-h", "--delivery", "--endpoint", "--failed", "--owner", "--since"),
+            *("--per-second", "--dry-run", "--json"),
+        }
 
 
 @pytest.mark.parametrize("hostile", CONTROLS)

@@ -85,8 +85,10 @@ def test_a_local_instance_names_both_addresses_that_others_could_reach():
 
 
 @pytest.mark.slow
-def test_production_starts_when_every_variable_is_set():
-    done = start(**PRODUCTION)
+def test_production_starts_when_every_variable_is_set_or_names_a_file(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text(PRODUCTION["SECRET_KEY"] + "\n")
+    done = start(**(PRODUCTION | {"SECRET_KEY": None, "SECRET_KEY_FILE": str(secret)}))
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -225,14 +227,6 @@ def test_a_command_ends_with_every_fault_at_once_and_no_traceback():
     assert "DEBUG:" in done.stderr
     assert "WORKERS:" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_a_secret_may_come_from_a_file(tmp_path):
-    secret = tmp_path / "secret"
-    secret.write_text(PRODUCTION["SECRET_KEY"] + "\n")
-    done = start(**(PRODUCTION | {"SECRET_KEY": None, "SECRET_KEY_FILE": str(secret)}))
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_options_of_the_database_url_precede_our_own():

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
-from django.conf import settings
 from django.core.management import call_command
 from django.db import (
     DataError,
@@ -20,19 +17,10 @@ from django.db import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from config.operations import service_errors
+from tests.e2e.starting import outcomes
+from tests.running import environment
 
 MIGRATE = "has `manage.py migrate` been run?"
-
-
-def manage(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "manage.py", *arguments],
-        env=os.environ | variables,
-        cwd=settings.BASE_DIR,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_an_unusable_database_is_named_with_the_first_line_of_the_reason():
@@ -93,18 +81,14 @@ def test_a_password_is_never_shown(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_command_on_a_missing_database_fails_with_one_line(tmp_path):
+def test_a_command_on_a_missing_database_fails_with_one_line_or_the_traceback(tmp_path):
     file = tmp_path / "absent" / "x.sqlite3"
-    done = manage("prune_gateway", DATABASE_URL=f"sqlite:///{file}", REDIS_URL="")
+    variables = environment(DATABASE_URL=f"sqlite:///{file}")
+    commands = ("prune_gateway",), ("prune_gateway", "--traceback")
+    short, long = outcomes(*commands, environment=variables)
     reason = "unable to open database file"
     message = f"signpost: the database {file} is not usable: {reason}\n"
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
-
-
-@pytest.mark.slow
-def test_the_option_traceback_shows_the_traceback(tmp_path):
-    url = f"sqlite:///{tmp_path / 'empty.sqlite3'}"
-    done = manage("prune_gateway", "--traceback", DATABASE_URL=url, REDIS_URL="")
-    assert done.returncode == 1
-    assert done.stderr.startswith("Traceback")
-    assert "no such table" in done.stderr
+    assert short == (1, message)
+    assert long.status == 1
+    assert long.output.startswith("Traceback")
+    assert reason in long.output
