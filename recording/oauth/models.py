@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import connection, models, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce
 from django.http.request import validate_host
@@ -44,6 +44,18 @@ class ApplicationQuerySet(models.QuerySet["Application"]):
         if "\x00" in client_id:  # PostgreSQL refuses it as text
             return None
         return self.filter(client_id=client_id).first()
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Delete applications that no code or token comes to meanwhile (`is_kept`).
+
+        Such a row would refer to an application that is gone, and the deletion would fail.
+        """
+        with transaction.atomic():
+            list(self.order_by("pk").select_for_update().values_list("pk"))
+            return super().delete()
+
+    delete.alters_data = True  # type: ignore[attr-defined] # as Django's own
+    delete.queryset_only = True  # type: ignore[attr-defined]
 
     def self_registered(self) -> ApplicationQuerySet:
         return self.exclude(registration_source=Application.RegistrationSource.MANUAL)
@@ -140,6 +152,26 @@ class Application(AbstractApplication):
             return False
         registered = self.redirect_uris.split()
         return any(redirects.is_same(address, uri) for address in registered)
+
+    def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
+        with transaction.atomic():
+            list(Application.objects.select_for_update().filter(pk=self.pk))
+            deleted: tuple[int, dict[str, int]] = super().delete(*args, **options)
+            return deleted
+
+    def is_kept(self) -> bool:
+        """Keep it from being deleted until the transaction ends; False if it is gone.
+
+        The lock is that of a foreign key, which Django's would take at the commit: too late.
+        """
+        rows = Application.objects.filter(pk=self.pk)
+        if connection.vendor != "postgresql":
+            return rows.exists()  # one writer at a time
+        table = connection.ops.quote_name(self._meta.db_table)
+        statement = f"SELECT 1 FROM {table} WHERE id = %s FOR KEY SHARE"  # noqa: S608 - a name of ours
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [self.pk])
+            return cursor.fetchone() is not None
 
     @property
     def document_host(self) -> str:

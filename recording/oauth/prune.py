@@ -51,8 +51,8 @@ def prune() -> dict[str, int]:
 
 
 def _delete(rows: Any) -> int:
-    total, model = 0, rows.model
+    total = 0
     while keys := list(rows.values_list("pk", flat=True)[:BATCH]):
-        model.objects.filter(pk__in=keys).delete()
+        rows.filter(pk__in=keys).delete()  # but for those that were used meanwhile
         total += len(keys)
     return total

@@ -17,7 +17,7 @@ from recording.accounts import security_log
 from recording.accounts.locks import locked_account
 from recording.accounts.security_log import Kind
 from recording.oauth import clients, grants, resources
-from recording.oauth.errors import InvalidTargetError
+from recording.oauth.errors import InvalidRequestError, InvalidTargetError
 from recording.oauth.models import Grant
 from webhooks_core.models import bearer
 
@@ -53,17 +53,20 @@ class Validator(OAuth2Validator):
         self, client_id: str, code: dict[str, str], request: Any
     ) -> None:
         lifetime = timedelta(seconds=oauth2_settings.AUTHORIZATION_CODE_EXPIRE_SECONDS)
-        Grant.objects.create(
-            application=request.client,
-            user=request.user,
-            code=bearer.digest(code["code"]),
-            expires=timezone.now() + lifetime,
-            redirect_uri=request.redirect_uri,
-            scope=" ".join(request.scopes),
-            code_challenge=request.code_challenge,
-            code_challenge_method=request.code_challenge_method,
-            resource=list(request.resource),
-        )
+        with locked_account(request.user.pk) as user:
+            if user is None or not request.client.is_kept():
+                raise InvalidRequestError("The account or the application is gone.")
+            Grant.objects.create(
+                application=request.client,
+                user=user,
+                code=bearer.digest(code["code"]),
+                expires=timezone.now() + lifetime,
+                redirect_uri=request.redirect_uri,
+                scope=" ".join(request.scopes),
+                code_challenge=request.code_challenge,
+                code_challenge_method=request.code_challenge_method,
+                resource=list(request.resource),
+            )
 
     # The code grant.
 
@@ -133,7 +136,8 @@ class Validator(OAuth2Validator):
         request.resource = _resources(request)
         consume = _consume_code if _is_code(request) else _consume_refresh_token
         with locked_account(request.user.pk) as user:
-            family = consume(request) if user and user.is_active else None
+            is_open = user and user.is_active and request.client.is_kept()
+            family = consume(request) if is_open else None
             if family:
                 _store_pair(token, request, user=user, family=family)
                 request.client.note_use()
