@@ -88,8 +88,10 @@ def pytest_terminal_summary(
         )
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let logins and clients cost nothing: slow hashes took a tenth of the suite's time."""
+    if config.option.markexpr != "not slow":
+        config.pluginmanager.import_plugin("schemathesis.pytest.plugin")
     fast = "django.contrib.auth.hashers.MD5PasswordHasher"
     settings.PASSWORD_HASHERS = [fast, *settings.PASSWORD_HASHERS]
     # Each test client would list all static files: a third of the time of a test with one request.
