@@ -37,6 +37,8 @@ LIMITS = ("max_in_flight", "rate_per_second", "in_order")
 # Each of them signs every request: servers refuse a header of more than some kilobytes.
 MAX_SECRETS = 10
 NOT_HANGING = {"timeouts": 0, "hanging_since": None}
+# Of one endpoint, while others come and go in its place.
+INSERTIONS = 3
 
 
 class QuotaExceededError(Exception):
@@ -101,18 +103,22 @@ def _insert(
     endpoint: Endpoint, secret: str, by: Actor, *, unless: QuerySet[Endpoint]
 ) -> bool:
     """Insert an endpoint with its secret and queue; return False if `unless` has a row."""
-    try:
-        with transaction.atomic():
-            endpoint.save(force_insert=True)
-            EndpointSecret.objects.create(endpoint=endpoint, value=secret)
-            EndpointQueue.objects.create(endpoint=endpoint)
-            changes.record(
-                endpoint.pk, Action.CREATED, by=by, details={"url": endpoint.url}
-            )
-    except IntegrityError:
-        if not unless.exists():
-            raise
-        return False
+    for tries_left in reversed(range(INSERTIONS)):
+        try:
+            with transaction.atomic():
+                endpoint.save(force_insert=True)
+                EndpointSecret.objects.create(endpoint=endpoint, value=secret)
+                EndpointQueue.objects.create(endpoint=endpoint)
+                details = {"url": endpoint.url}
+                changes.record(endpoint.pk, Action.CREATED, by=by, details=details)
+        except IntegrityError:
+            if unless.exists():
+                return False
+            # Its row may have been deleted meanwhile: then there is room now.
+            if not tries_left:
+                raise
+        else:
+            break
     return True
 
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.db import IntegrityError, connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from tests.running import PATIENCE_S
@@ -48,6 +49,26 @@ def test_a_race_for_the_last_slots_is_won_as_often_as_there_are_slots(use_profil
     slots = Endpoint.objects.order_by("slot").values_list("slot", flat=True)
     assert list(slots) == [0, 1, 2, 3, 4]
     assert EndpointSecret.objects.count() == EndpointQueue.objects.count() == 5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_endpoint_is_created_where_another_came_and_went_meanwhile(monkeypatch):
+    save, exists, rivals = Endpoint.save, QuerySet.exists, []
+
+    def save_second(endpoint, **options):
+        monkeypatch.setattr(Endpoint, "save", save)
+        rivals.append(EndpointFactory.create(url=OTHER))
+        save(endpoint, **options)
+
+    def delete_first(rows):
+        monkeypatch.setattr(QuerySet, "exists", exists)
+        endpoints.delete(rivals[0])
+        return exists(rows)
+
+    monkeypatch.setattr(Endpoint, "save", save_second)
+    monkeypatch.setattr(QuerySet, "exists", delete_first)
+    created = EndpointFactory.create(url=URL)
+    assert (created.slot, rivals[0].slot) == (0, 0)
 
 
 @at_once
