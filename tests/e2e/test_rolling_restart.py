@@ -16,7 +16,7 @@ from tests.running import Running, environment, free_port, running, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 # Of each client between its requests: without one, the load takes what the processes need to start.
-PAUSE_S = 0.05
+PAUSE_S = 0.1
 IDENTITY = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
 
 

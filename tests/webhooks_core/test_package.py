@@ -145,7 +145,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel):
     assert "webhooks_core/py.typed" in held
 
 
-def test_nothing_optional_is_installed(project):
+def check_that_nothing_optional_is_installed(project):
     import_all = (
         f"import importlib.util as u; print([n for n in {OPTIONAL} if u.find_spec(n)])"
     )
@@ -156,7 +156,7 @@ def test_nothing_optional_is_installed(project):
     assert place.startswith(str(project.scripts.parent))
 
 
-def test_its_settings_and_migrations_are_complete(project):
+def check_that_its_settings_and_migrations_are_complete(project):
     project.run("python", "manage.py", "check", "--fail-level", "WARNING")
     project.run("python", "manage.py", "makemigrations", "--check", "--dry-run")
 
@@ -177,7 +177,7 @@ def deliver(project: Project, owner: str) -> tuple[str, str, str]:
     return json.dumps(request.headers), request.body.decode(), secret
 
 
-def test_the_documented_project_delivers_what_it_signed(project):
+def check_that_the_documented_project_delivers_what_it_signed(project):
     project.write("shop/webhooks.py", sample(PAGE, "python", "own-profile"))
     verify = sample("receiving-webhooks.md", "python", "verify-gateway")
     printed = project.python(verify + VERIFY_AS_GATEWAY, *deliver(project, "7"))
@@ -185,7 +185,7 @@ def test_the_documented_project_delivers_what_it_signed(project):
     project.python(ADMIN)
 
 
-def test_the_documented_project_signs_by_its_own_scheme(project):
+def check_that_the_documented_project_signs_by_its_own_scheme(project):
     profile = filled(
         sample(PAGE, "python", "own-profile"), {'="timestamped"': '="base64"'}
     )
@@ -196,8 +196,17 @@ def test_the_documented_project_signs_by_its_own_scheme(project):
     assert message == "refused: no signature fits secret, timestamp and body\n"
 
 
-def test_a_log_line_stays_out_of_the_standard_output(project):
+def check_that_a_log_line_stays_out_of_the_standard_output(project):
     program = (
         "import structlog; structlog.stdlib.get_logger('shop').warning('seen', n=1)"
     )
     assert project.python(program) == ""
+
+
+def test_the_documented_project_is_complete_and_delivers(project):
+    """One test: with several, more than one worker would make the project."""
+    check_that_nothing_optional_is_installed(project)
+    check_that_its_settings_and_migrations_are_complete(project)
+    check_that_the_documented_project_delivers_what_it_signed(project)
+    check_that_the_documented_project_signs_by_its_own_scheme(project)
+    check_that_a_log_line_stays_out_of_the_standard_output(project)
