@@ -131,7 +131,10 @@ class Dispatcher:
     def run(self, run_s: float) -> int:
         until = time.monotonic() + run_s
         try:
-            while time.monotonic() < until and not self.stop() and not self._is_lost:
+            while not self.stop() and not self._is_lost:
+                # What it was notified of at the end would wait until the successor has started.
+                if time.monotonic() >= until and not self._is_notified:
+                    break
                 if not self._retry_while_unavailable(self.work):
                     break
             self._finish(isolate_until=until + run_s)

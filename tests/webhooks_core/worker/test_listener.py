@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.db import connection, transaction
@@ -112,6 +113,24 @@ def test_a_resident_dispatcher_waits_for_its_time_and_wakes_a_successor(calls):
     assert engine.dispatch(resident=True, run_s=0.2) == 0
     assert calls == [notify.DISPATCH]
     assert not DispatcherLease.objects.exists()  # it made no attempt
+
+
+def test_a_resident_dispatcher_sends_what_ends_its_last_wait(monkeypatch, calls):
+    """Otherwise the event waits until the successor has started."""
+    now = 0.0
+
+    def wait(self: Listener) -> None:
+        nonlocal now
+        if not now:
+            publish_event()
+        now += 0.6
+
+    monkeypatch.setattr(Listener, "wait", wait)
+    monkeypatch.setattr(engine, "time", SimpleNamespace(monotonic=lambda: now))
+    with receiver(204) as target:
+        EndpointFactory.create(url=target.url)
+        assert engine.dispatch(resident=True, run_s=0.5) == 1
+    assert calls == [notify.DISPATCH]
 
 
 def test_a_stopped_dispatcher_wakes_no_other(calls):
