@@ -57,11 +57,13 @@ hypothesis.settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    any_seed = str(random.randrange(10**6))  # noqa: S311 - an order is no secret
     parser.addoption(
         "--random-order",
         type=int,
         nargs="?",
-        const=random.randrange(10**6),  # noqa: S311 - an order is no secret
+        # Workers read the command line again, and inherit the environment.
+        const=int(os.environ.setdefault("TEST_ORDER_SEED", any_seed)),
         metavar="SEED",
         help="run the files, and the tests of each file, in random order",
     )
