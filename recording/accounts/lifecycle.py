@@ -6,12 +6,12 @@ without calling this package. `QuerySet.update` sends no signal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
-from django.db.models.deletion import CASCADE, get_candidate_relations_to_delete
+from django.db.models import CASCADE
 from django.db.models.signals import (  # noqa: TID251 - see above
     post_save,
     pre_delete,
@@ -53,10 +53,9 @@ def _delete_later_rows(account: AbstractUser) -> None:
 
     Such a row would refer to an account that is gone, and the deletion would fail at its end.
     """
-    options: Any = account._meta  # noqa: SLF001 - public by use
-    relations: Iterable[Any] = get_candidate_relations_to_delete(options)
-    for relation in relations:
-        if relation.on_delete is CASCADE:
+    fields: Any = account._meta.get_fields(include_hidden=True)  # noqa: SLF001 - documented
+    for relation in fields:
+        if getattr(relation, "on_delete", None) is CASCADE:
             rows = relation.related_model.objects.filter
             rows(**{relation.field.name: account}).delete()
 

@@ -25,7 +25,7 @@ class ExactRateThrottle(SimpleRateThrottle):
 
     @contextmanager
     def alone(self, request: Any, view: Any) -> Iterator[None]:
-        """Keep others from counting for this caller; nobody waits long for it."""
+        """Let one request of this caller count at a time; the others wait at most LOCK_S."""
         if self.rate is None:
             yield
             return
