@@ -15,6 +15,7 @@ from gateway import configuration
 from gateway.configuration.shapes import Configuration, StaticSubscription
 from gateway.webhooks import PROFILE
 from webhooks_core import endpoints
+from webhooks_core.database.outages import reason
 from webhooks_core.models import Endpoint
 from webhooks_core.owners.changes import CONFIGURATION
 from webhooks_core.secrets import SecretUnreadableError
@@ -40,7 +41,7 @@ def sync_at_start() -> None:
     try:
         sync(configuration.current())
     except DatabaseError as error:
-        log.warning("static subscriptions not written", error=type(error).__name__)
+        log.warning("static subscriptions not written", error=reason(error))
 
 
 def is_synchronised(current: Configuration) -> bool:

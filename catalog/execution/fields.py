@@ -51,7 +51,10 @@ PLANNED = "is_planned"
 
 
 class UncertainCommitError(Exception):
-    """A commit that failed: the change may be stored, and the client must not repeat it."""
+    """A commit that failed: the change may be stored, and the client must not repeat it.
+
+    SQLite's is certain: it rolls back what it could not commit, such as on a full disk.
+    """
 
 
 def planned(resolver: Resolver) -> Resolver:
@@ -183,7 +186,7 @@ class Execution(ExecutionContext):
                 if not is_kept:
                     transaction.set_rollback(True)
         except Error as error:
-            if is_kept:
+            if is_kept and not hasattr(error.__cause__, "sqlite_errorcode"):
                 raise UncertainCommitError from error
             raise
         return value

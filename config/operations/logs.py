@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import logging.config
 import re
+import sqlite3
+import sys
 import time
 from collections.abc import Callable, MutableMapping
 from typing import Any
@@ -12,8 +14,10 @@ from uuid import uuid4
 
 import structlog
 from django.http import HttpRequest, HttpResponse
+from redis.exceptions import RedisError
 from structlog.contextvars import bound_contextvars
 
+from webhooks_core.database.outages import is_outage, reason
 from webhooks_core.management.printable import printable
 
 # Addresses that are secrets, whoever logs them: a redirect to https comes before any view.
@@ -35,8 +39,33 @@ def without_tokens(
     return record
 
 
+def without_traceback(
+    _: Any, __: str, record: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Replace the traceback of an outage by its message: each request meanwhile would log one.
+
+    SQLite's "SQL logic error" (1) is a fault of a statement: its traceback says of which.
+    """
+    error: Any = record.get("exc_info")
+    if error is True:
+        error = sys.exception()
+    elif isinstance(error, tuple):
+        error = error[1]
+    if not isinstance(error, RedisError):
+        code = getattr(getattr(error, "__cause__", None), "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_ERROR or not is_outage(error):
+            return record
+    return {**record, "exc_info": None, "error": reason(error)}
+
+
+def has_exception(record: logging.LogRecord) -> bool:
+    """Return False for Django's line about a 5xx without one: its request has a line already."""
+    return bool(record.exc_info)
+
+
 SHARED: list[Any] = [
     without_tokens,
+    without_traceback,
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
@@ -64,12 +93,14 @@ def configure(*, level: int, as_json: bool) -> None:
                     ],
                 }
             },
+            "filters": {"exception": {"()": lambda: has_exception}},
             "handlers": {
                 "stderr": {"class": "logging.StreamHandler", "formatter": "one"}
             },
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
-                "django.request": {"level": "ERROR"},  # RequestLogMiddleware logs 4xx
+                # RequestLogMiddleware logs every status.
+                "django.request": {"level": "ERROR", "filters": ["exception"]},
                 "django-q": {"level": "WARNING"},
                 "axes": {"level": "WARNING"},  # it logs user names
                 # It logs every request, and texts of clients.

@@ -17,6 +17,7 @@ from gateway.chat.models import ModelEndpoint, ModelTarget
 from gateway.configuration import EntryError
 from gateway.configuration.rules import as_key, resolve
 from gateway.configuration.shapes import ADAPTIVE, Allow, ModelEntry, Target, Timeouts
+from webhooks_core.database.outages import reason
 from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.web.thread_pool import InThread
 
@@ -148,7 +149,7 @@ class ModelRegistry:
             self._known = await self.in_thread(self.load)
             self._loaded_at, self._failure = self.clock(), None
         except Error as error:
-            log.warning("model endpoints not loaded", error=type(error).__name__)
+            log.warning("model endpoints not loaded", error=reason(error))
             self._failure = error
         finally:
             self._loading = None

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import sqlite3
 
 import pytest
 from django.db import OperationalError
@@ -298,6 +299,19 @@ def test_a_commit_that_fails_does_not_invite_to_repeat_the_change(send, monkeypa
     assert response.json()["data"] == {"addCategory": None}
     [error] = response.json()["errors"]
     assert error["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_commit_that_sqlite_has_rolled_back_is_an_outage(send, monkeypatch):
+    def full(_self: object):
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise OperationalError(*error.args) from error
+
+    monkeypatch.setattr(BaseDatabaseWrapper, "commit", full)
+    response = send(json.dumps({"query": f"mutation {{ {POEM} }}"}))
+    assert (response.status_code, response["Retry-After"]) == (503, "5")
+    assert response.json()["data"] is None
 
 
 def test_the_log_tells_name_duration_and_cost_but_no_values(send):

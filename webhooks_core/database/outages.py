@@ -15,3 +15,8 @@ def is_outage(error: BaseException | None) -> bool:
         sqlstate = getattr(error.__cause__, "sqlstate", None) or ""
         return sqlstate.startswith(_TRANSACTION_STATE)
     return isinstance(error, (OperationalError, InterfaceError))
+
+
+def reason(error: BaseException) -> str:
+    """Return an outage on one line of the log: its kind and its message."""
+    return ": ".join([type(error).__name__, *str(error).splitlines()[:1]])

@@ -19,7 +19,7 @@ from django.db import connection, transaction
 
 from webhooks_core.conf import RUN_S
 from webhooks_core.database.clock import clock
-from webhooks_core.database.outages import is_outage
+from webhooks_core.database.outages import is_outage, reason
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.queues import LEASE_BATCH, LeasedQueues
@@ -285,7 +285,7 @@ class Dispatcher:
             except Exception as error:
                 if not is_outage(error):
                     raise
-                log.warning("database unavailable", error=type(error).__name__)
+                log.warning("database unavailable", error=reason(error))
                 self._is_in_doubt = True
                 if time.monotonic() > until or connection.in_atomic_block:
                     return False

@@ -12,9 +12,14 @@ import zlib
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from django.db import models
+import structlog
+from django.db import Error, models
 from django.db.models import Q
 from django.utils import timezone
+
+from webhooks_core.database.outages import is_outage, reason
+
+log = structlog.stdlib.get_logger(__name__)
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_LENGTH = 30
@@ -70,13 +75,22 @@ class BearerToken(models.Model):
         return self.display_prefix
 
     def use(self, now: datetime) -> bool:
-        """Record a use, at most once an hour; return True if this call wrote it."""
+        """Record a use, at most once an hour; return True if this call wrote it.
+
+        A database that takes no writes, such as one whose disk is full, still answers reads.
+        """
         stale = now - WRITE_USE_EVERY
         if self.last_used_at is not None and self.last_used_at > stale:
             return False
         is_stale = Q(last_used_at=None) | Q(last_used_at__lte=stale)
         manager = type(self)._default_manager  # noqa: SLF001 - public by use
-        return manager.filter(is_stale, pk=self.pk).update(last_used_at=now) == 1
+        try:
+            return manager.filter(is_stale, pk=self.pk).update(last_used_at=now) == 1
+        except Error as error:
+            if not is_outage(error):
+                raise
+            log.warning("use of a token not stored", error=reason(error))
+            return False
 
 
 Row = TypeVar("Row", bound=BearerToken)

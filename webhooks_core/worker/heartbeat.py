@@ -22,6 +22,7 @@ from django_q.brokers import Broker
 from django_q.conf import Conf
 from django_q.signing import SignedPackage
 
+from webhooks_core.database.outages import reason
 from webhooks_core.worker import notify, processes, shutdown
 
 PAUSE_S = 1.0
@@ -131,7 +132,7 @@ class HeartbeatBroker:
         try:
             tasks = list(self._broker.dequeue() or [])
         except Exception as error:  # noqa: BLE001 - a broker may fail in any way
-            log.warning("broker unavailable", error=type(error).__name__)
+            log.warning("broker unavailable", error=reason(error))
             time.sleep(PAUSE_S)
             tasks = []
         if self._is_heartbeat_due():

@@ -16,6 +16,7 @@ from django_q.brokers import Broker, get_broker
 from django_q.conf import Conf
 
 from webhooks_core.database.clock import clock
+from webhooks_core.database.outages import reason
 from webhooks_core.database.statements import execute
 from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 
@@ -149,7 +150,7 @@ def enqueue(task: str) -> bool:
         async_task(task, broker=broker)
     except Exception as error:  # noqa: BLE001 - a hint may fail in any way
         _broker.cache_clear()
-        log.warning("wake-up failed", task=task, error=type(error).__name__)
+        log.warning("wake-up failed", task=task, error=reason(error))
         return False
     return True
 

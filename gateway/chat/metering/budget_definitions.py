@@ -18,6 +18,7 @@ from gateway.chat.metering.price_list import listed
 from gateway.chat.models import ModelPrice
 from gateway.configuration import EntryError
 from gateway.configuration.shapes import COST, BudgetEntry, ModelEntry
+from webhooks_core.database.outages import reason
 from webhooks_core.web.thread_pool import InThread
 
 # How long a process may not know a change in the admin.
@@ -110,7 +111,7 @@ class Definitions:
             load = partial(self.load, endpoints, self._has_prices)
             loaded = await self.in_thread(load)
         except (Error, TimeoutError, OSError) as error:
-            log.warning("budgets not loaded", error=type(error).__name__)
+            log.warning("budgets not loaded", error=reason(error))
             return
         self.budgets, self.prices, version = loaded
         self._loaded_for = version, endpoints.keys()

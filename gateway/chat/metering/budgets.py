@@ -39,6 +39,7 @@ from gateway.chat.metering.windows import end_of, next_start, start_of
 from gateway.chat.models import ModelPrice
 from gateway.configuration.shapes import COST, EMBEDDING, TOKENS, BudgetEntry
 from gateway.identity import Caller
+from webhooks_core.database.outages import reason
 
 # How often the database is used beside a quicker store that answers.
 RELIEVED_S = 5.0
@@ -355,7 +356,7 @@ class Budgets:
         try:
             await self.definitions.in_thread(partial(self.report, reached.values()))
         except (Error, TimeoutError, OSError) as error:
-            log.warning("budgets not reported yet", error=type(error).__name__)
+            log.warning("budgets not reported yet", error=reason(error))
             return
         for key in reached:
             del sharing.reached[key]

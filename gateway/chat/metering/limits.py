@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 from gateway.chat.metering.body_bytes import BodyBudget, BodyBytes
 from gateway.identity import Caller
+from webhooks_core.database.outages import reason
 from webhooks_core.web.errors import TooManyRequestsError
 
 WINDOW_S = 60
@@ -64,7 +65,7 @@ class SharedCount:
                 count, _ = await pipeline.execute()
                 return int(count)
         except (RedisError, OSError, TimeoutError) as error:
-            log.warning("requests counted locally", error=type(error).__name__)
+            log.warning("requests counted locally", error=reason(error))
             self._paused_until = self.clock() + REDIS_PAUSE_S
             return await self.local(key, window)
 

@@ -20,7 +20,7 @@ from gateway.chat.request_log.entry import EndedRequest
 from gateway.identity import Caller
 from gateway.policy import record_denial
 from gateway.trace_ids import trace_id
-from webhooks_core.database.outages import is_outage
+from webhooks_core.database.outages import is_outage, reason
 from webhooks_core.web.thread_pool import InThread
 
 # Denials become events: of these alone the last 100 ms may be lost with the process.
@@ -147,7 +147,7 @@ class UsageWriter:
             except Exception as error:  # noqa: BLE001 - no value may stop the writer
                 if is_outage(error):
                     parts.append(part)
-                    log.warning("usage not written yet", error=type(error).__name__)
+                    log.warning("usage not written yet", error=reason(error))
                     break
                 if middle := len(part) // 2:
                     parts += [part[middle:], part[:middle]]
