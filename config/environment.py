@@ -83,6 +83,13 @@ def words(value: str) -> list[str]:
     return [word for word in (part.strip() for part in value.split(",")) if word]
 
 
+def allowed_hosts(value: str) -> list[str]:
+    """Return a list that is not empty: without any host, every request would be refused."""
+    if not (names := words(value)):
+        raise EnvError("Needs at least one host.")
+    return names
+
+
 def origins(value: str) -> list[str]:
     """Return a list of origins; `*` stands for every origin."""
     return [word if word == "*" else origin(word) for word in words(value)]
@@ -207,7 +214,17 @@ def ca_file(value: str) -> str:
 
 
 PARSERS: tuple[Callable[..., Any], ...] = (
-    *(origin, http_url, words, hosts, origins, fernet_keys, networks, database),
+    *(
+        origin,
+        http_url,
+        words,
+        allowed_hosts,
+        hosts,
+        origins,
+        fernet_keys,
+        networks,
+        database,
+    ),
     *(redis_url, rate, expanded, metrics_token, ca_file),
 )
 

@@ -14,6 +14,7 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.middleware.common import CommonMiddleware
+from django.utils.cache import add_never_cache_headers
 
 from config import errors
 from webhooks_core.web.parsers import EncodedBodyError, is_encoded
@@ -21,6 +22,8 @@ from webhooks_core.web.parsers import EncodedBodyError, is_encoded
 # Load balancers probe by IP address.
 ANY_HOST = frozenset({"/healthz", "/readyz"})
 PAGE_METHODS = ("GET", "HEAD", "POST")
+# Owners' pages. No cache keeps what they answer, an error either: the next visitor may be another.
+PRIVATE = ("/accounts", "/portal", "/oauth/authorize")
 
 log = structlog.stdlib.get_logger("signpost.http")
 
@@ -45,6 +48,7 @@ class HostMiddleware(CommonMiddleware):
 class PageMiddleware:
     """Refuses methods and bodies that no page accepts: Django's admin would answer them like GET.
 
+    Keeps the owners' pages out of caches.
     Views that are exempt from CSRF checks are APIs, which refuse these themselves.
     """
 
@@ -52,7 +56,10 @@ class PageMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
+        response = self.get_response(request)
+        if request.path.startswith(PRIVATE):
+            add_never_cache_headers(response)
+        return response
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., HttpResponseBase], *_: Any

@@ -54,7 +54,7 @@ def local_secret(name: str) -> Any:
 
 SECRET_KEY = env.str("SECRET_KEY", local_secret("secret-key"))
 DEBUG = env.bool("DEBUG", False)
-ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", locally("localhost,127.0.0.1,[::1]"))
+ALLOWED_HOSTS = env.allowed_hosts("ALLOWED_HOSTS", locally("localhost,127.0.0.1,[::1]"))
 BASE_URL_GIVEN = not {"BASE_URL", "BASE_URL_FILE"}.isdisjoint(os.environ)
 BASE_URL = env.origin("BASE_URL", locally("http://127.0.0.1:8000"))
 DATABASE = env.database(

@@ -109,6 +109,7 @@ def test_production_starts_when_every_variable_is_set_or_names_a_file(tmp_path):
         ("OAUTH_CIMD_HOSTS", "https://a.test", "OAUTH_CIMD_HOSTS: Holds 'https://a"),
         ("MCP_EVENTS_TTL_S", "9" * 30, "MCP_EVENTS_TTL_S: Must be"),
         ("CATALOG_ROW_BUDGET", str(2**31), "CATALOG_ROW_BUDGET: Must be"),
+        ("ALLOWED_HOSTS", "", "ALLOWED_HOSTS: Needs at least one host."),
         ("ALLOWED_HOSTS", "localhost,0.0.0.0", "ALLOWED_HOSTS: a local instance"),
         ("DATABASE_URL", "mysql://root@localhost/x", "DATABASE_URL: Only sqlite"),
         ("DATABASE_URL", "nonsense", "DATABASE_URL: Not a sqlite"),
