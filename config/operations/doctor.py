@@ -6,6 +6,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -17,7 +18,7 @@ from django_q.models import Schedule
 
 from config.operations import health, reach
 from config.operations.reach import Finding, Level, Verdict, failed, ok, warning
-from gateway import configuration, static_subscriptions
+from webhooks_core.management.output import counted
 from webhooks_core.models import Endpoint, EngineState, reencryption
 from webhooks_core.network import proxy
 
@@ -43,11 +44,12 @@ def examine(*, include_reach: bool) -> Iterator[Finding]:
 
 def _settings() -> Iterator[Finding]:
     """Run Django's system checks, in production those for a deployment too."""
-    messages = [
-        message
-        for message in checks.run_checks(include_deployment_checks=not settings.LOCAL)
-        if not message.is_silenced()
-    ]
+    run = partial(checks.run_checks, include_deployment_checks=not settings.LOCAL)
+    try:
+        found = run(databases=["default"])
+    except DatabaseError:  # the examination of the database says so
+        found = run()
+    messages = [message for message in found if not message.is_silenced()]
     for message in messages:
         level = Level.FAILED if message.is_serious() else Level.WARNING
         text = " ".join(filter(None, (message.msg, message.hint)))
@@ -76,8 +78,8 @@ def _secrets() -> Verdict:
     """Decrypt everything that is stored encrypted: secrets, custom headers, upstream keys."""
     if unreadable := reencryption.unreadable():
         return failed(
-            f"{unreadable} secrets cannot be decrypted: add the key that they were made "
-            "with to WEBHOOK_SECRET_KEYS."
+            f"{counted(unreadable, 'secret')} cannot be decrypted: add the missing key to "
+            "WEBHOOK_SECRET_KEYS."
         )
     return ok("Every secret can be decrypted.")
 
@@ -87,20 +89,9 @@ def _endpoints() -> Verdict:
         deleted_at=None, status=Endpoint.Status.DISABLED
     ).count()
     if disabled:
-        are = "endpoint is" if disabled == 1 else "endpoints are"
-        return warning(
-            f"{disabled} {are} disabled after failing too often: see the admin."
-        )
+        endpoints = counted(disabled, "endpoint is", "endpoints are")
+        return warning(f"{endpoints} disabled after failing too often: see the admin.")
     return ok("No endpoint is disabled.")
-
-
-def _static_subscriptions() -> Verdict:
-    if not static_subscriptions.is_synchronised(configuration.current()):
-        return warning(
-            "The static subscriptions in the database are not those of GATEWAY_CONFIG: "
-            "run `manage.py sync_gateway_config`."
-        )
-    return ok("The static subscriptions are those of GATEWAY_CONFIG.")
 
 
 def _clock() -> Verdict:
@@ -172,7 +163,6 @@ EXAMINATIONS: Mapping[str, Callable[[], Verdict]] = {
     "schedule": _schedule,
     "secrets": _secrets,
     "endpoints": _endpoints,
-    "static subscriptions": _static_subscriptions,
     "clock": _clock,
     "egress": _egress,
     "disk": _disk,

@@ -25,6 +25,13 @@ def add_json_argument(parser: ArgumentParser) -> None:
     )
 
 
+class JSONCommand(BaseCommand):
+    """A command whose only option is --json."""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_json_argument(parser)
+
+
 def format_output(data: Mapping[str, Any], text: str, *, as_json: bool) -> str:
     """Return what is to be printed: the data as JSON on one line, or the text; no control character."""
     if as_json:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from gateway import retention
-from webhooks_core.management.output import add_json_argument, format_output
+from webhooks_core.management.output import JSONCommand, format_output
 
 
-class Command(BaseCommand):
+class Command(JSONCommand):
     help = __doc__
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
         # Until nothing is left: a command has no time-out.

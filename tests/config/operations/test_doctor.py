@@ -7,6 +7,8 @@ from io import StringIO
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from django_q.models import Schedule
 
 from config.operations import doctor, health
@@ -94,7 +96,7 @@ def test_secrets_that_no_key_decrypts_are_a_failure(sound, plain, settings):
     assert run()[1]["secrets"] == ["ok"]
     settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
     assert run()[1]["secrets"] == ["failed"]
-    assert "1 secrets" in message("secrets")
+    assert message("secrets").startswith("1 secret cannot be decrypted")
 
 
 def test_disabled_endpoints_are_a_warning(sound, plain):
@@ -141,3 +143,8 @@ def test_a_missing_folder_for_temporary_files_is_a_failure(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     assert run()[1]["temporary files"] == ["failed"]
     assert "--tmpfs /tmp" in message("temporary files")
+
+
+def test_the_checks_of_tables_are_findings_too(sound):
+    MigrationRecorder(connection).record_applied("webhooks_core", "0001_initial")
+    assert "signpost.E008" in message("settings")

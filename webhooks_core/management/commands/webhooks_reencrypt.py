@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from webhooks_core.management.output import (
-    add_json_argument,
+    JSONCommand,
     counted,
     format_output,
 )
 from webhooks_core.models import reencryption
 
 
-class Command(BaseCommand):
+class Command(JSONCommand):
     help = __doc__
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
         counts = reencryption.reencrypt()
@@ -29,6 +25,6 @@ class Command(BaseCommand):
         self.stdout.write(format_output(counts._asdict(), text, as_json=json))
         if counts.unreadable:
             raise CommandError(
-                f"{counts.unreadable} secrets cannot be decrypted: add the key that they were "
-                "encrypted with to WEBHOOK_SECRET_KEYS"
+                f"{counted(counts.unreadable, 'secret')} cannot be decrypted: add the missing "
+                "key to WEBHOOK_SECRET_KEYS"
             )

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from webhooks_core.management.output import (
-    add_json_argument,
+    JSONCommand,
     counted,
     format_output,
 )
 from webhooks_core.upkeep.sweep import sweep
 
 
-class Command(BaseCommand):
+class Command(JSONCommand):
     help = __doc__
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
         report = sweep()
