@@ -9,9 +9,10 @@ from typing import Any
 
 from django.db.models import Q
 
+from catalog.errors import BadUserInputError
 from catalog.execution.limits import check
 from catalog.identifiers import primary_key
-from catalog.models import EVERY_ROW, NO_ROW, NamedQuerySet
+from catalog.models import EVERY_ROW, NO_ROW, Book, NamedQuerySet
 
 Rows = NamedQuerySet[Any]
 
@@ -72,3 +73,12 @@ class Filter:
 def filtered(rows: Rows, fields: Mapping[str, Any] | None) -> Rows:
     """Return the rows that a filter keeps, or raise QueryTooComplexError."""
     return rows.filter(Filter(rows).condition(fields)) if fields else rows
+
+
+def ranked(rows: Rows, fields: Mapping[str, Any] | None) -> Rows:
+    """Annotate the relevance to the text in a filter, or raise BadUserInputError."""
+    name = "title" if rows.model is Book else "name"
+    part = (fields or {}).get(name)
+    if part is None:
+        raise BadUserInputError(f"RELEVANCE needs {name} in filter.", field="filter")
+    return rows.ranked(part)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
+from functools import reduce
+from operator import or_
 from typing import Any, Literal, Self, TypeVar
 
 from django.db import connections, models, transaction
-from django.db.models import Q
+from django.db.models import Case, Q, When
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan, GreaterThanOrEqual, LessThan
@@ -24,6 +26,7 @@ from catalog.text_checks import (
 Row = TypeVar("Row", bound=models.Model)
 Owner = Literal["author", "category"]
 
+WORD_STARTS = " -'\u2019\"("  # a word of a name begins behind one of them
 TRIGRAM = 3  # shorter terms have no trigram and need a scan
 NO_ROW = Q(pk__in=[])
 EVERY_ROW = ~NO_ROW
@@ -75,6 +78,16 @@ class NamedQuerySet(models.QuerySet[Row]):
         return Q(GreaterThanOrEqual(name, text)) & (
             Q(LessThan(name, end)) if end else EVERY_ROW
         )
+
+    def ranked(self, part: str) -> Self:
+        """Annotate `relevance` to a text, letter case ignored.
+
+        0: it is the name, 1: the name begins so, 2: a word of the name begins so, 3: otherwise.
+        """
+        words = reduce(or_, (self.containing(mark + part) for mark in WORD_STARTS))
+        ranks = [Q(name_folded=folded(part)), self.beginning(part), words]
+        cases = (When(condition, then=rank) for rank, condition in enumerate(ranks))
+        return self.annotate(relevance=Case(*cases, default=len(ranks)))
 
     def key_parameter(self, keys: Iterable[int]) -> Any:
         """Return any number of keys as one parameter."""

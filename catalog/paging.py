@@ -47,6 +47,11 @@ class Order:
     def names(self) -> list[str]:
         return [name for name, _ in self.columns]
 
+    @property
+    def has_relevance(self) -> bool:
+        """Return True if the rows need `QuerySet.ranked`."""
+        return "relevance" in self.names
+
     def reversed(self) -> Order:
         return Order(tuple((name, not descends) for name, descends in self.columns))
 
@@ -224,27 +229,26 @@ class Pages:
             return {None: list(rows.values_list(*columns)[:size])}
         own = rows.filter(**{f"{self.owner}_id": RawSQL("owners.key", ())})
         try:
-            text, parameters = by_owner(own, columns, size)
+            text, parameters = by_owner(own, columns, self.keys, size)
         except EmptyResultSet:  # a filter that no row can meet
             return {}
         found: defaultdict[Any, list[SortValues]] = defaultdict(list)
         with connections[rows.db].cursor() as cursor:
-            keys = rows.key_parameter(self.keys)
             limit = "" if most is None else f" LIMIT {most:d}"
-            cursor.execute(text + limit, [keys, *parameters])
+            cursor.execute(text + limit, parameters)
             for key, *values in cursor.fetchall():
                 found[key].append(values)
         return found
 
 
 def by_owner(
-    rows: Rows, columns: Sequence[str], size: int
+    rows: Rows, columns: Sequence[str], owners: Iterable[int], size: int
 ) -> tuple[str, Sequence[Any]]:
-    """Return the statement that reads the first rows for each owner, and its further parameters.
+    """Return the statement that reads the first rows for each owner, and its parameters.
 
-    The first parameter holds the keys of the owners. Each owner costs the index scan of its own
-    page, however many books it has.
+    Each owner costs the index scan of its own page, however many books it has.
     """
+    keys = rows.key_parameter(owners)
     read = columns if rows.is_postgresql else ["pk"]
     query = rows.values_list(*read)[:size].query
     sql, parameters = query.get_compiler(rows.db).as_sql()
@@ -253,15 +257,18 @@ def by_owner(
             "SELECT owners.key, places.* "  # noqa: S608 - SQL that the ORM compiled
             "FROM unnest(%s::bigint[]) AS owners(key) "
             f"CROSS JOIN LATERAL ({sql}) AS places"
-        ), parameters
+        ), [keys, *parameters]
+    compiler = rows.values_list(*columns).query.get_compiler(rows.db)
+    compiler.pre_sql_setup()
+    selected = [column for _, column, _ in compiler.select]
+    listed = ", ".join(text for text, _ in selected)
     meta = rows.model._meta  # noqa: SLF001 - documented by Django
-    names = (meta.pk if name == "pk" else meta.get_field(name) for name in columns)
-    listed = ", ".join(f"place.{field.column}" for field in names)
+    # In the subquery, the table's name means the table of the subquery.
     return (
-        f"SELECT owners.key, {listed} "  # noqa: S608 - the names of columns
+        f"SELECT owners.key, {listed} "  # noqa: S608 - SQL that the ORM compiled
         "FROM (SELECT value AS key FROM json_each(%s)) AS owners "
-        f"CROSS JOIN {meta.db_table} AS place ON place.{meta.pk.column} IN ({sql})"
-    ), parameters
+        f"CROSS JOIN {meta.db_table} ON {meta.db_table}.{meta.pk.column} IN ({sql})"
+    ), [*(each for _, values in selected for each in values), keys, *parameters]
 
 
 class Page:

@@ -12,7 +12,7 @@ from graphql.execution.values import get_argument_values
 
 from catalog.execution.levels import Items, Level, Run, appearances_of, keyed
 from catalog.execution.statements import Rows
-from catalog.filters import filtered
+from catalog.filters import filtered, ranked
 from catalog.models import MODELS, Owner, TypeName
 from catalog.paging import Order, Page, Pages, Window
 
@@ -163,12 +163,13 @@ class Connections:
     def pages(self, owners: Mapping[Any, int], arguments: Arguments) -> Pages:
         """Return the pages that the arguments select, or raise BadUserInputError."""
         window = dict(arguments)
-        rows = filtered(
-            MODELS[self.type_name].objects.all(), window.pop("filter", None)
-        )
+        conditions = window.pop("filter", None)
+        rows = filtered(MODELS[self.type_name].objects.all(), conditions)
         order_by, then_by = window.pop("order_by", None), window.pop("then_by", None)
         order: Order = order_by.value if order_by else Order.by()
         order = order.then(each.value for each in then_by or ())
+        if order.has_relevance:
+            rows = ranked(rows, conditions)
         return Pages(rows, Window(order, **window), self.owner, owners)
 
 

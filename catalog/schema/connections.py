@@ -15,18 +15,25 @@ from catalog.paging import DEFAULT_PAGE, LARGEST_PAGE, Order
 
 
 def order_enum(name: str, **orders: Order) -> Any:
-    """Return an enum type with both directions of each order."""
+    """Return an enum type with both directions of each order, and the relevance."""
     members = {
         f"{key}_{direction}": member
         for key, order in orders.items()
         for direction, member in (("ASC", order), ("DESC", order.reversed()))
     }
-    # graphene calls it with None for the type, otherwise with a member.
-    description = "How a list is ordered; the id decides between equals."
+    members["RELEVANCE"] = Order.by("relevance", "name_folded")
+    # graphene calls `get` with None for the type, otherwise with a member.
+    descriptions = {
+        None: "How a list is ordered; the id decides between equals.",
+        "RELEVANCE": (
+            "How well a row fits `title` or `name` in the filter: first its whole name, "
+            "then the beginning, then that of a word, then the rest. Equals by name."
+        ),
+    }
     return graphene.Enum(
         name,
         members,
-        description=lambda member: description if member is None else None,
+        description=lambda member: descriptions.get(member and member.name),
     )
 
 

@@ -131,19 +131,36 @@ MEETS: dict[str, Any] = {
 }
 
 
+def relevance(row: Any, part: str) -> int:
+    """Return how well a row fits a text: 0 is best, 3 worst."""
+    name, text = title(row).casefold(), part.casefold()
+    words = [name[n:] for n in range(1, len(name) + 1) if name[n - 1] in " -'\u2019\"("]
+    fits = [
+        name == text,
+        name.startswith(text),
+        any(word.startswith(text) for word in words),
+        True,
+    ]
+    return fits.index(True)
+
+
 class Order:
     """Columns of rows in the order in which they decide, and whether each descends."""
 
-    def __init__(self, model: Any, names: list[str]) -> None:
+    def __init__(self, model: Any, names: list[str], part: str | None = None) -> None:
+        self.part = part
         columns = {
             "ID": [],
             "NAME": ["last_name", "first_name"] if model is Author else ["name"],
             "PAGE_COUNT": ["page_count"],
             "NAME_IGNORING_CASE": ["name_folded"],
+            "RELEVANCE": ["relevance", "name_folded"],
         }
         self.parts: list[tuple[str, bool]] = []
         for name in names:
-            kind, _, way = name.rpartition("_")
+            kind, _, way = (f"{name}_ASC" if name == "RELEVANCE" else name).rpartition(
+                "_"
+            )
             seen = [column for column, _ in self.parts]
             new = [column for column in columns[kind] if column not in seen]
             self.parts += [(column, way == "DESC") for column in new]
@@ -151,9 +168,16 @@ class Order:
             if kind == "ID":
                 break
         self.parts.append(key)
+        if part is None and "relevance" in dict(self.parts):
+            raise refusal("BAD_USER_INPUT", field="filter")
 
     def place(self, row: Any) -> list[Any]:
-        return [getattr(row, column) for column, _ in self.parts]
+        return [
+            relevance(row, self.part or "")
+            if column == "relevance"
+            else getattr(row, column)
+            for column, _ in self.parts
+        ]
 
     @property
     def example(self) -> list[Any]:
@@ -191,7 +215,9 @@ def connection(model: Any) -> Any:
     def resolve(source: Any, info: Any, **arguments: Any) -> dict[str, Any]:
         first, last = arguments.get("first"), arguments.get("last")
         names = [arguments.get("orderBy") or "ID_ASC", *(arguments.get("thenBy") or [])]
-        order = Order(model, names)
+        conditions = arguments.get("filter") or {}
+        part = conditions.get("title" if model is Book else "name")
+        order = Order(model, names, part)
         bounds = [
             place_of(arguments[field], order.example, field)
             if arguments.get(field)
@@ -204,7 +230,7 @@ def connection(model: Any) -> Any:
             if value is not None and not 0 <= value <= 100:
                 raise refusal("BAD_USER_INPUT", field=field)
         every = everything(model) if source is None else books_of(source)
-        rows = [row for row in every if fulfils(row, arguments.get("filter") or {})]
+        rows = [row for row in every if fulfils(row, conditions)]
         for place, (_, descends) in reversed([*enumerate(order.parts)]):
             rows.sort(key=lambda row: order.place(row)[place], reverse=descends)
         return cut(info.context, rows, order, bounds, first, last)
