@@ -133,7 +133,7 @@ def test_a_receiver_takes_what_is_genuine_and_recent_alone(name, tmp_path):
         assert [deliver(url, headers) for headers in signed(now)] == [204, 204]
         assert [deliver(url, headers) for headers in signed(now - 600)] == [401, 401]
         assert [deliver(url, headers, b"{}") for headers in signed(now)] == [401, 401]
-        assert deliver(url, {}) == 401
+        assert deliver(url, {}) == deliver(url, {"Content-Type": "text/plain"}) == 401
     if name in PYTHON:
         connection = sqlite3.connect(inbox)
         assert connection.execute("SELECT id, body FROM inbox").fetchall() == [

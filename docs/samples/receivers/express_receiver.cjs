@@ -7,9 +7,11 @@ const app = express();
 // express.raw keeps the bytes. Its default limit is 100 kB, and deliveries can exceed 1 MiB.
 // Register this route before any app.use(express.json()).
 app.post("/hook", express.raw({ type: "application/json", limit: "4mb" }), (request, response) => {
+  // With another Content-Type there is no body, and no signature fits.
+  const body = Buffer.isBuffer(request.body) ? request.body : "";
   let event;
   try {
-    event = verify(process.env.SIGNPOST_SECRET, request.headers, request.body);
+    event = verify(process.env.SIGNPOST_SECRET, request.headers, body);
   } catch (error) {
     if (error instanceof SignatureError) return response.sendStatus(401);
     throw error;
