@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import base64
 import re
-from datetime import timedelta
 
 import pytest
 import time_machine
-from django.utils import timezone
 
 from tests.recording.conftest import OTHER_URL, URL, Api
 from webhooks_core.models import Delivery, Endpoint, Event
@@ -157,23 +155,6 @@ def test_without_another_url_a_disabled_subscription_stays_disabled(api, path, b
     subscription = changed(api, path, events=[], **body)
     assert (subscription["status"], subscription["consecutive_failures"]) == (2, 20)
     assert subscription["events"] == []
-
-
-def test_a_new_url_of_an_active_subscription_keeps_its_counter(api, path):
-    Endpoint.objects.update(consecutive_failures=7)
-    subscription = changed(api, path, url=OTHER_URL)
-    assert (subscription["status"], subscription["consecutive_failures"]) == (1, 7)
-
-
-def test_what_waited_for_a_disabled_subscription_is_due_when_it_gets_a_new_url(
-    api, path
-):
-    api.publish()
-    later = timezone.now() + timedelta(minutes=15)
-    Delivery.objects.update(next_attempt_at=later)
-    disable()
-    changed(api, path, url=OTHER_URL)
-    assert Delivery.objects.filter(next_attempt_at__lte=timezone.now()).exists()
 
 
 # ── Delete ──────────────────────────────────────────────────────────────────────────

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 import time_machine
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from tests.running import PATIENCE_S
 from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, failed
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
@@ -25,30 +22,6 @@ pytestmark = pytest.mark.usefixtures("plain")
 at_once = pytest.mark.usefixtures("commits_at_once")
 
 URL, OTHER = "http://127.0.0.1:9/hook", "http://127.0.0.1:9/other"
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.spec("recording", "Subscriptions per account: 5")
-def test_a_race_for_the_last_slots_is_won_as_often_as_there_are_slots(use_profile):
-    use_profile(quota=5)
-    together = threading.Barrier(8)
-
-    def create(_: int) -> bool:
-        together.wait(PATIENCE_S)
-        try:
-            EndpointFactory.create(url=URL)
-        except QuotaExceededError:
-            return False
-        finally:
-            connection.close()
-        return True
-
-    with ThreadPoolExecutor(8) as pool:
-        won = list(pool.map(create, range(8)))
-    assert won.count(True) == 5
-    slots = Endpoint.objects.order_by("slot").values_list("slot", flat=True)
-    assert list(slots) == [0, 1, 2, 3, 4]
-    assert EndpointSecret.objects.count() == EndpointQueue.objects.count() == 5
 
 
 @pytest.mark.django_db(transaction=True)
@@ -84,21 +57,6 @@ class TestQuota:
             == EndpointQueue.objects.count()
             == 1
         )
-
-    @pytest.mark.spec("recording", "disabled endpoints count until deleted")
-    def test_disabled_endpoints_count_and_deleted_ones_do_not(self, use_profile):
-        use_profile(quota=1)
-        target = EndpointFactory.create(url=URL)
-        Endpoint.objects.update(status=Endpoint.Status.DISABLED)
-        with pytest.raises(QuotaExceededError):
-            EndpointFactory.create(url=URL)
-        endpoints.delete(target)
-        assert EndpointFactory.create(url=URL).slot == 0
-
-    def test_each_owner_has_a_quota_of_its_own(self, use_profile):
-        use_profile(quota=1)
-        EndpointFactory.create(url=URL, owner="alice")
-        EndpointFactory.create(url=URL, owner="bob")
 
     def test_a_conflict_that_is_not_a_race_is_an_error(self):
         EndpointFactory.create(url=URL, static_key="one")
@@ -187,27 +145,6 @@ class TestRotation:
     def secrets(self, target: Endpoint, **later: float) -> list[str]:
         fresh = Endpoint.objects.get(pk=target.pk)
         return fresh.secrets(now=timezone.now() + timedelta(**later))
-
-    def test_without_overlap_the_new_secret_is_the_only_one(self):
-        target = EndpointFactory.create(url=URL)
-        new = endpoints.rotate_secret(target)
-        assert self.secrets(target) == [new]
-        assert EndpointSecret.objects.count() == 1
-
-    def test_during_the_overlap_both_sign_the_new_one_first(self):
-        target = EndpointFactory.create(url=URL)
-        [old] = self.secrets(target)
-        new = endpoints.rotate_secret(target, overlap=timedelta(hours=1))
-        assert self.secrets(target) == [new, old]
-        assert self.secrets(target, hours=1.01) == [new]
-
-    @pytest.mark.spec("gateway", "A rotation without overlap ends every older secret")
-    def test_without_overlap_an_older_secret_ends_too(self):
-        target = EndpointFactory.create(url=URL)
-        endpoints.rotate_secret(target, overlap=timedelta(hours=1))
-        third = endpoints.rotate_secret(target)
-        assert self.secrets(target) == [third]
-        assert EndpointSecret.objects.count() == 1
 
     def test_no_older_secret_outlives_the_overlap_of_the_newest(self):
         target = EndpointFactory.create(url=URL)

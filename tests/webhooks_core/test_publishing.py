@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import orjson
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.running import PATIENCE_S
+from tests.threads import at_once
 from tests.webhooks_core.engine import dispatch, only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import ids, publishing
@@ -168,19 +165,12 @@ class TestDedupeKey:
 
     def test_a_race_creates_one_event_and_fails_no_publisher(self):
         EndpointFactory.create(url=URL)
-        together = threading.Barrier(6)
 
-        def make(_: int) -> str:
-            try:
-                together.wait(PATIENCE_S)
-                with transaction.atomic():
-                    return publish_event(dedupe_key="k").public_id
-            finally:
-                connection.close()
+        @transaction.atomic
+        def make() -> str:
+            return publish_event(dedupe_key="k").public_id
 
-        with ThreadPoolExecutor(6) as pool:
-            ids = set(pool.map(make, range(6)))
-        assert len(ids) == 1
+        assert len(set(at_once(6, make))) == 1
         assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
 
     def test_another_conflict_is_raised(self, monkeypatch):

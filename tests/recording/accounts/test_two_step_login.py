@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from urllib.parse import quote
 
@@ -11,7 +9,6 @@ import pytest
 import time_machine
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.models import Authenticator
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -33,6 +30,7 @@ from tests.recording.accounts.two_step import (
     wrong_code,
 )
 from tests.recording.oauth.flows import App
+from tests.threads import at_once
 
 
 @pytest.fixture
@@ -162,17 +160,8 @@ def test_of_eight_uses_of_one_code_at_once_one_succeeds(app, ada, kind):
     code = (
         code_of(app) if kind == "app" else second_factors.renew_recovery_codes(ada)[0]
     )
-    barrier = threading.Barrier(8)
-
-    def use(_: int) -> bool:
-        barrier.wait()
-        try:
-            return second_factors.use(ada, code) is not None
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(use, range(8))) == 1
+    used = at_once(8, lambda: second_factors.use(ada, code))
+    assert sum(factor is not None for factor in used) == 1
 
 
 def test_a_recovery_code_replaces_the_app_once(app, ada):

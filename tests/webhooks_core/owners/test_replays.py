@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 import time_machine
 from django.core.management import CommandError, call_command
-from django.db import connection
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.running import PATIENCE_S
+from tests.threads import at_once
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints, publishing
@@ -306,17 +303,7 @@ def test_a_failed_delivery_tells_what_became_of_it_when_it_was_resent(failed):
 
 def test_two_resends_at_once_send_one_event_once(failed):
     first = Delivery.objects.select_related("endpoint").earliest("pk")
-    barrier = threading.Barrier(2)
-
-    def resend(_: int) -> int:
-        barrier.wait(PATIENCE_S)
-        try:
-            return replays.resend(first, by=ADA).pk
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(2) as pool:
-        sent = set(pool.map(resend, range(2)))
+    sent = set(at_once(2, lambda: replays.resend(first, by=ADA).pk))
     assert len(sent) == 1
     assert Delivery.objects.filter(event=first.event_id).count() == 2
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.core.cache import cache
@@ -16,6 +15,7 @@ from gateway.throttles import CreateThrottle
 from recording.oauth.errors import TooManyRequestsError
 from recording.oauth.throttles import check
 from recording.throttles import AccountThrottle
+from tests.threads import at_once
 from webhooks_core.web import errors, throttles
 
 LIMIT, REQUESTS = 3, 12
@@ -40,11 +40,6 @@ def slow_cache(monkeypatch):
     cache.clear()
 
 
-def simultaneously(ask):
-    with ThreadPoolExecutor(REQUESTS) as pool:
-        return [each.result() for each in [pool.submit(ask) for _ in range(REQUESTS)]]
-
-
 def test_an_address_gets_its_rate_from_simultaneous_requests(rf, settings):
     settings.OAUTH_RATES = {"token": f"{LIMIT}/hour"}
 
@@ -55,7 +50,7 @@ def test_an_address_gets_its_rate_from_simultaneous_requests(rf, settings):
             return False
         return True
 
-    assert sum(simultaneously(ask)) == LIMIT
+    assert sum(at_once(REQUESTS, ask)) == LIMIT
 
 
 def test_an_account_gets_its_rate_from_simultaneous_requests(rf, settings):
@@ -69,14 +64,14 @@ def test_an_account_gets_its_rate_from_simultaneous_requests(rf, settings):
         except errors.TooManyRequestsError:
             return False
 
-    assert sum(simultaneously(ask)) == LIMIT
+    assert sum(at_once(REQUESTS, ask)) == LIMIT
 
 
 def test_simultaneous_creations_all_count(rf, settings):
     settings.GATEWAY_RATES = {"create": f"{REQUESTS}/hour"}
     request = rf.post("/v1/webhooks/subscriptions")
     request.user = Caller("acme", "ada", 1)
-    simultaneously(lambda: CreateThrottle().count(request, APIView()))
+    at_once(REQUESTS, lambda: CreateThrottle().count(request, APIView()))
     assert not CreateThrottle().allow_request(request, APIView())
 
 
