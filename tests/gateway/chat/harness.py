@@ -138,6 +138,11 @@ class Gateway:
         self.known[name] = entry
         return entry
 
+    def change(self, **parts: Any) -> None:
+        """Replace parts of the service, which is frozen: `change(policies=…)`."""
+        for name, value in parts.items():
+            object.__setattr__(self.service, name, value)
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"

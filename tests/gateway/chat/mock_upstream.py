@@ -261,3 +261,23 @@ COMPLETION = {
     ],
     "usage": USAGE,
 }
+
+
+def greeting(*, stream: bool) -> Script:
+    """The same answer as a stream or whole."""
+    return sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+
+
+def says(*pieces: str, stream: bool) -> Script:
+    """An answer with this text: a chunk for each piece, or whole."""
+    if stream:
+        chunks = [event(chunk(piece)) for piece in pieces]
+        return sends(*chunks, event(chunk(finish="stop")), DONE)
+    return answers(completion("".join(pieces)))
+
+
+def completion(text: str, **more: Any) -> dict[str, Any]:
+    """COMPLETION with another text, and more fields of its choice."""
+    message = {"role": "assistant", "content": text}
+    choice = {"index": 0, "message": message, "finish_reason": "stop", **more}
+    return {**COMPLETION, "choices": [choice]}

@@ -40,6 +40,7 @@ from tests.gateway.chat.mock_upstream import (
     answers,
     chunk,
     event,
+    greeting,
     sends,
 )
 from tests.running import PATIENCE_S
@@ -157,7 +158,7 @@ def test_a_well_formed_request_id_is_kept_and_another_is_replaced(gateway, upstr
 @pytest.mark.spec("gateway", "usage is recorded in the background after the response")
 @STREAM_OR_NOT
 def test_usage_is_recorded(gateway, upstream, stream):
-    upstream.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    upstream.script = greeting(stream=stream)
     gateway.post(stream=stream)
     context = gateway.recorded()
     assert (context.usage.prompt_tokens, context.usage.completion_tokens) == (9, 2)

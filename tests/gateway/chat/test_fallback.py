@@ -22,11 +22,11 @@ from tests.gateway.chat.harness import (
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     STREAM,
-    WHOLE_STREAM,
     Received,
     Script,
     answers,
     event,
+    greeting,
     sends,
 )
 from tests.gateway.chat.upstreams.anthropic_events import MESSAGE, TOOL
@@ -42,10 +42,6 @@ def by_model(**scripts: Script) -> Script:
         await scripts[request.json["model"]](request)
 
     return script
-
-
-def good(*, stream: bool) -> Script:
-    return sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
 
 
 @pytest.fixture
@@ -66,7 +62,7 @@ def test_another_endpoint_answers_for_one_that_fails(
 ):
     declare("small", fallbacks=("other",))
     declare("other")
-    upstream.script = by_model(small=answers({}, 503), other=good(stream=stream))
+    upstream.script = by_model(small=answers({}, 503), other=greeting(stream=stream))
     response = gateway.post(stream=stream)
     assert response.status_code == 200
     assert response.headers[ANSWERED_BY] == "other"
@@ -83,7 +79,7 @@ def test_the_requested_endpoint_says_that_it_answered(
     gateway, upstream, declare, stream
 ):
     declare("small", fallbacks=("other",))
-    upstream.script = good(stream=stream)
+    upstream.script = greeting(stream=stream)
     assert gateway.post(stream=stream).headers[ANSWERED_BY] == "small"
     declare("small")
     assert ANSWERED_BY not in gateway.post(stream=stream).headers
@@ -142,7 +138,9 @@ def test_a_refusal_is_final_but_for_its_length(gateway, upstream, declare, strea
     upstream.script = by_model(small=refused)
     response = gateway.post(stream=stream)
     assert (response.status_code, response.json()) == (400, {"detail": "no"})
-    upstream.script = by_model(small=answers(TOO_LONG, 400), long=good(stream=stream))
+    upstream.script = by_model(
+        small=answers(TOO_LONG, 400), long=greeting(stream=stream)
+    )
     assert gateway.post(stream=stream).headers[ANSWERED_BY] == "long"
     assert called(upstream) == ["small", "small", "long"]
 
@@ -233,7 +231,7 @@ def no_pause(monkeypatch) -> None:
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
 def test_what_may_pass_is_tried_again(gateway, upstream, no_pause, stream, status):
     gateway.declare(retries=2)
-    upstream.script = failing(2, answers({}, status), good(stream=stream))
+    upstream.script = failing(2, answers({}, status), greeting(stream=stream))
     assert gateway.post(stream=stream).status_code == 200
     assert len(upstream.requests) == 3
 

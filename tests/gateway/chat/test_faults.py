@@ -31,6 +31,7 @@ from tests.gateway.chat.mock_upstream import (
     answers,
     chunk,
     event,
+    greeting,
     head,
     sends,
 )
@@ -225,7 +226,7 @@ def test_the_next_target_answers_for_one_that_fails(
     gateway, upstream, other, stream, _case, script
 ):
     upstream.script = script
-    other.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    other.script = greeting(stream=stream)
     targets = declare_both(gateway, upstream, other)
 
     assert gateway.post(stream=stream).status_code == 200

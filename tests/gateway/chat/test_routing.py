@@ -17,8 +17,8 @@ from tests.gateway.chat.harness import STREAM_OR_NOT
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     STREAM,
-    WHOLE_STREAM,
     answers,
+    greeting,
     sends,
 )
 from webhooks_core.web.errors import TooManyRequestsError
@@ -90,7 +90,7 @@ def test_with_the_balance_of_latency_the_faster_target_is_called_more_often():
 def test_the_latency_of_each_answer_is_noted(gateway, upstream, stream):
     targets = Target(upstream.url, "a"), Target(upstream.url, "b")
     entry = gateway.declare(targets=targets, balance="latency")
-    upstream.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    upstream.script = greeting(stream=stream)
     for _ in range(2):
         assert gateway.post(stream=stream).status_code == 200
     assert gateway.router._latencies(entry).keys() == set(targets)
@@ -150,7 +150,7 @@ def test_any_exception_of_one_target_is_the_failure_of_that_target(
 ):
     good = Target(upstream.url, "good")
     bad = replace(Target(upstream.url, "bad"), **broken)
-    upstream.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    upstream.script = greeting(stream=stream)
     for kind in ("openai", "anthropic"):
         entry = gateway.declare(targets=(bad,), upstream=kind)
         assert gateway.post(stream=stream).status_code == 500

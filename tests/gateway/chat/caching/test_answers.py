@@ -23,6 +23,7 @@ from tests.gateway.chat.mock_upstream import (
     STREAM,
     WHOLE_STREAM,
     answers,
+    greeting,
     sends,
 )
 
@@ -164,7 +165,7 @@ def test_a_new_rule_about_content_begins_anew_and_keeps_what_it_has_masked(
 ):
     ask()
     rule = PolicyEntry("greeting", "mask", on="answer", words=("Hello",))
-    object.__setattr__(gateway.service, "policies", Policies.of([rule]))
+    gateway.change(policies=Policies.of([rule]))
     (miss, first), (hit, second) = (ask() for _ in "12")
     assert (miss, hit) == ("miss", "hit")
     assert first.content == second.content
@@ -175,7 +176,7 @@ def test_a_new_rule_about_content_begins_anew_and_keeps_what_it_has_masked(
 def test_a_denied_request_gets_no_kept_answer(gateway, upstream, ask):
     ask()
     rule = PolicyEntry("harbour", "deny", words=("harbour",))
-    object.__setattr__(gateway.service, "policies", Policies.of([rule]))
+    gateway.change(policies=Policies.of([rule]))
     assert ask()[1].status_code == 400
 
 
@@ -226,7 +227,7 @@ def test_the_answer_of_a_fallback_is_not_kept(gateway, upstream, ask):
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_that_is_too_large_is_not_kept(gateway, upstream, ask, stream):
-    upstream.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    upstream.script = greeting(stream=stream)
     gateway.declare(cache=CacheSettings(ttl_s=60, max_bytes=40))
     assert [ask(stream=stream)[0] for _ in range(2)] == ["miss", "miss"]
     assert gateway.answers.kept == {}
@@ -257,7 +258,7 @@ def test_a_hit_costs_nothing_and_counts_as_a_request(gateway, upstream, ask):
 
 
 def replace_budgets(gateway: Any, *entries: BudgetEntry) -> None:
-    object.__setattr__(gateway.service, "budgets", Budgets(defined(*entries)))
+    gateway.change(budgets=Budgets(defined(*entries)))
 
 
 class Broken:

@@ -17,7 +17,10 @@ from tests.gateway.chat.mock_upstream import (
     DONE,
     answers,
     chunk,
+    completion,
     event,
+    greeting,
+    says,
     sends,
 )
 from tests.gateway.chat.upstreams.anthropic_events import (
@@ -35,6 +38,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/messages": {"messages": PROMPT, "max_tokens": 5},
     "/v1/responses": {"input": f"My card is {CARD}."},
 }
+LOG = RequestLogSettings(models=frozenset({"small"}))
 EVERY_PATH = pytest.mark.parametrize("path", BODIES)
 
 
@@ -45,7 +49,7 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 
 def policies(gateway: Gateway, *entries: PolicyEntry) -> None:
-    object.__setattr__(gateway.service, "policies", Policies.of(entries))
+    gateway.change(policies=Policies.of(entries))
 
 
 def post(gateway: Gateway, path: str, **fields: Any) -> Any:
@@ -78,14 +82,9 @@ def test_a_denied_request_is_400_in_the_shape_of_its_caller_and_goes_nowhere(
 def test_a_masked_request_reaches_the_upstream_without_what_was_masked(
     gateway, upstream, path, stream
 ):
-    log = RequestLogSettings(models=frozenset({"small"}))
-    object.__setattr__(gateway.service, "request_log", log)
+    gateway.change(request_log=LOG)
     policies(gateway, PolicyEntry("card", "mask", pattern="card"))
-    upstream.script = (
-        sends(event(chunk("ok")), event(chunk(finish="stop")), DONE)
-        if stream
-        else answers(COMPLETION)
-    )
+    upstream.script = greeting(stream=stream)
     assert post(gateway, path, stream=stream).status_code == 200
     sent = upstream.requests[0].json["messages"]
     assert "My card is [card]." in json.dumps(sent)
@@ -100,14 +99,7 @@ def test_a_masked_request_reaches_the_upstream_without_what_was_masked(
 @EVERY_PATH
 def test_answers_are_masked_and_denied(gateway, upstream, path, stream):
     text = f"Take {CARD}, ada@example.com"
-    completion = json.loads(json.dumps(COMPLETION))
-    completion["choices"][0]["message"]["content"] = text
-    parts = [event(chunk(piece)) for piece in (text[:9], text[9:20], text[20:])]
-    upstream.script = (
-        sends(*parts, event(chunk(finish="stop")), DONE)
-        if stream
-        else answers(completion)
-    )
+    upstream.script = says(text[:9], text[9:20], text[20:], stream=stream)
     mask = PolicyEntry("card", "mask", "answer", pattern="card")
     policies(gateway, mask)
     content = post(gateway, path, stream=stream).text
@@ -210,12 +202,9 @@ def fails(text: str) -> list[tuple[int, int]]:
 
 @STREAM_OR_NOT
 def test_own_code_that_fails_fails_the_request(gateway, upstream, stream):
-    log = RequestLogSettings(models=frozenset({"small"}))
-    object.__setattr__(gateway.service, "request_log", log)
+    gateway.change(request_log=LOG)
     text = "The harbour " + "is wide. " * 60
-    completion = json.loads(json.dumps(COMPLETION))
-    completion["choices"][0]["message"]["content"] = text
-    upstream.script = sends(event(chunk(text)), DONE) if stream else answers(completion)
+    upstream.script = says(text, stream=stream)
     policies(gateway, PolicyEntry("own", "mask", "answer", python=f"{__name__}.fails"))
     gateway.declare(retries=2, fallbacks=("other",))
     gateway.declare("other")
@@ -229,23 +218,18 @@ def test_own_code_that_fails_fails_the_request(gateway, upstream, stream):
 def test_probabilities_do_not_repeat_what_is_masked(gateway, upstream, stream):
     policies(gateway, PolicyEntry("card", "mask", "answer", pattern="card"))
     tokens = {"content": [{"token": "4111"}]}
-    value = json.loads(json.dumps(COMPLETION))
-    value["choices"][0] |= {
-        "message": {"role": "assistant", "content": CARD},
-        "logprobs": tokens,
-    }
     part = chunk(CARD)
     part["choices"][0]["logprobs"] = tokens
     streamed = sends(event(part), event(chunk(finish="stop")), DONE)
-    upstream.script = streamed if stream else answers(value)
+    whole = answers(completion(CARD, logprobs=tokens))
+    upstream.script = streamed if stream else whole
     answer = post(gateway, V1, stream=stream).text
     assert "[card]" in answer
     assert "4111" not in answer
 
 
 def test_the_log_masks_what_an_upstream_repeats_in_its_error(gateway, upstream):
-    log = RequestLogSettings(models=frozenset({"small"}))
-    object.__setattr__(gateway.service, "request_log", log)
+    gateway.change(request_log=LOG)
     policies(gateway, PolicyEntry("card", "mask", "answer", pattern="card"))
     upstream.script = answers({"error": {"message": f"I refuse {CARD}."}}, 400)
     assert post(gateway, V2).status_code == 400
@@ -299,8 +283,7 @@ def test_names_of_required_members_stay():
 @EVERY_PATH
 def test_the_tokens_of_a_denied_answer_count(gateway, upstream, path):
     policies(gateway, PolicyEntry("no cards", "deny", "answer", pattern="card"))
-    parts = (event(chunk(piece)) for piece in ("x" * 100, CARD))
-    upstream.script = sends(*parts, event(chunk(finish="stop")), DONE)
+    upstream.script = says("x" * 100, CARD, stream=True)
     assert post(gateway, path, stream=True).status_code == 400
     usage, is_estimated = gateway.recorded().counted()
     assert usage is not None
@@ -314,10 +297,7 @@ def test_a_denied_answer_is_charged_to_the_model_that_gave_it(
     policies(gateway, PolicyEntry("no cards", "deny", "answer", pattern="card"))
     gateway.declare(fallbacks=("other",))
     gateway.declare("other")
-    completion = json.loads(json.dumps(COMPLETION))
-    completion["choices"][0]["message"]["content"] = CARD
-    streamed = sends(event(chunk(CARD)), event(chunk(finish="stop")), DONE)
-    good = streamed if stream else answers(completion)
+    good = says(CARD, stream=stream)
 
     async def script(received: Any) -> None:
         is_first = len(upstream.requests) == 1

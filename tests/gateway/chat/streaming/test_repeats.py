@@ -12,10 +12,9 @@ from tests.gateway.chat.harness import STREAM_OR_NOT
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     NEVER,
-    WHOLE_STREAM,
     answers,
+    greeting,
     head,
-    sends,
 )
 from tests.running import PATIENCE_S
 
@@ -77,7 +76,7 @@ def test_a_request_on_a_connection_that_was_closed_while_idle_is_sent_again(
     close = closes(resets=resets)
 
     async def script(request: Any) -> None:
-        kept.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+        kept.script = greeting(stream=stream)
         await close(request)
 
     kept.script = script

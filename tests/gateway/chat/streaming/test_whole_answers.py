@@ -187,7 +187,7 @@ def test_rules_apply_to_a_whole_answer(gateway, upstream, path):
     text = json.dumps(CALLING).replace("Brest", "4111 1111 1111 1111")
     upstream.script = answers(text.encode())
     rule = PolicyEntry("card", "mask", "answer", pattern="card")
-    object.__setattr__(gateway.service, "policies", Policies.of([rule]))
+    gateway.change(policies=Policies.of([rule]))
     events = [event for event in gateway.stream(path=path) if event != "[DONE]"]
     parts = [c["delta"] for event in events for c in event["choices"]]
     calls = [call for part in parts for call in part.get("tool_calls", ())]

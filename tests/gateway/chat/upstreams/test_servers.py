@@ -19,10 +19,10 @@ from tests.gateway.chat.mock_upstream import (
     DONE,
     STREAM,
     USAGE,
-    WHOLE_STREAM,
     answers,
     chunk,
     event,
+    greeting,
     sends,
 )
 
@@ -90,7 +90,7 @@ def test_a_call_goes_where_the_server_expects_it(
         extra_headers=entry.extra_headers,
         extra_body=entry.extra_body,
     )
-    upstream.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    upstream.script = greeting(stream=stream)
     # What the clients of OpenAI send besides.
     sent = {"store": False, "seed": 7, "user": "u", "max_completion_tokens": 9}
     response = gateway.post(path=V1, stream=stream, **sent)

@@ -11,9 +11,8 @@ from gateway.configuration.shapes import Target
 from tests.gateway.chat.harness import MESSAGES, REQUEST_ID, STREAM_OR_NOT, V1
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
-    WHOLE_STREAM,
     answers,
-    sends,
+    greeting,
 )
 from tests.gateway.chat.upstreams.anthropic_events import MESSAGE
 from tests.loops import Loop
@@ -110,7 +109,7 @@ def test_extra_headers_are_added_and_win(ask, kind):
 @STREAM_OR_NOT
 def test_numbers_keep_their_text_beside_extra_fields(gateway, upstream, stream):
     gateway.declare(extra_body={"provider": 1}, drop_params=("seed",))
-    upstream.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    upstream.script = greeting(stream=stream)
     flag = "true" if stream else "false"
     body = f'{{"model":"small","seed":1,"top_p":1.0,"k":1e400,"stream":{flag}}}'
     assert gateway.post(body).status_code == 200
@@ -173,7 +172,7 @@ def test_an_entry_has_its_own_proxy(gateway, upstream, loops, stream):
     proxy = Proxy(loops[1], upstream.port)
     target = Target("http://models.example/v1", "there", "sk-1")
     gateway.declare(targets=(target,), proxy=proxy.url)
-    upstream.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    upstream.script = greeting(stream=stream)
     response = gateway.post(stream=stream, messages=MESSAGES)
     assert response.status_code == 200, response.text
     assert proxy.lines == ["POST http://models.example/v1/chat/completions HTTP/1.1"]

@@ -20,6 +20,7 @@ from tests.gateway.chat.mock_upstream import (
     WHOLE_STREAM,
     answers,
     event,
+    greeting,
     sends,
 )
 from tests.gateway.chat.operations.messages.test_oracle import EVENT, adapter
@@ -61,7 +62,7 @@ def test_a_completion_becomes_a_message(small, upstream, gateway):
 @STREAM_OR_NOT
 def test_no_two_messages_have_one_id(small, upstream, stream):
     """Some servers have few ids, and Claude Code merges messages with the same one."""
-    upstream.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    upstream.script = greeting(stream=stream)
     found = re.findall(
         r'"id":"(msg_[0-9a-f]+)"', "".join(small(stream=stream).text for _ in "ab")
     )

@@ -20,6 +20,8 @@ from tests.gateway.chat.mock_upstream import (
     answers,
     chunk,
     event,
+    greeting,
+    says,
     sends,
 )
 from tests.gateway.chat.operations.responses.harness import (
@@ -67,9 +69,7 @@ def test_the_client_parses_a_text_by_its_schema(client, upstream):
     class Tide(BaseModel):
         at: str
 
-    body = json.loads(json.dumps(COMPLETION))
-    body["choices"][0]["message"]["content"] = '{"at": "06:12"}'
-    upstream.script = answers(body)
+    upstream.script = says('{"at": "06:12"}', stream=False)
     response = client.responses.parse(model="small", input="x", text_format=Tide)
     assert response.output_parsed == Tide(at="06:12")
     schema = upstream.requests[0].json["response_format"]["json_schema"]
@@ -150,9 +150,8 @@ def test_an_upstream_without_the_api_answers_for_one_with_it(gateway, upstream, 
     gateway.declare("plain")
 
     async def script(request: Any) -> None:
-        good = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
         is_first = request.path == "/v1/responses"
-        await (answers({}, 503) if is_first else good)(request)
+        await (answers({}, 503) if is_first else greeting(stream=stream))(request)
 
     upstream.script = script
     response = create(gateway, stream=stream)
