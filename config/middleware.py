@@ -22,7 +22,8 @@ from webhooks_core.web.parsers import EncodedBodyError, is_encoded
 # Load balancers probe by IP address.
 ANY_HOST = frozenset({"/healthz", "/readyz"})
 PAGE_METHODS = ("GET", "HEAD", "POST")
-# Owners' pages. No cache keeps what they answer, an error either: the next visitor may be another.
+# Owners' pages. Their views say that no cache keeps what they answer; here, what is answered
+# before a view or in its place.
 PRIVATE = ("/accounts", "/portal", "/oauth/authorize")
 
 log = structlog.stdlib.get_logger("signpost.http")

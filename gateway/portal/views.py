@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.decorators import method_decorator
 from django.views import View
+from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
 from gateway.models import PortalLink
@@ -20,7 +21,7 @@ VISITOR_LENGTH = 32
 State = PortalLink.State
 
 
-@method_decorator([csrf_exempt, pages.framed], name="dispatch")
+@method_decorator([csrf_exempt, pages.framed, never_cache], name="dispatch")
 class OpenLink(View):
     """GET asks and changes nothing: programs that check links follow them. POST opens.
 

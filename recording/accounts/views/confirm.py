@@ -7,12 +7,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from recording.accounts import logins, recent_login
 from recording.accounts.passwords import ConfirmForm
 
 
+@never_cache
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @logins.limited

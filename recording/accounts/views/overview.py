@@ -6,6 +6,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from recording.accounts import devices, second_factors
@@ -17,6 +18,7 @@ from webhooks_core.models import Endpoint
 from webhooks_core.owners.endpoint_state import Health
 
 
+@never_cache
 @login_required
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:

@@ -15,6 +15,8 @@ from django.contrib.auth.views import (
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse_lazy
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
 from django.views.generic import TemplateView
 
 from recording.accounts import logins, passwords
@@ -28,6 +30,7 @@ class LimitedMixin:
         return logins.limited(post)(request, *args, **kwargs)
 
 
+@method_decorator(never_cache, name="dispatch")
 class Change(LimitedMixin, PasswordChangeView):
     """The account's own password, which ends every other session."""
 

@@ -26,6 +26,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
 
 from recording.accounts import (
     recent_login,
@@ -46,6 +48,7 @@ def passkeys_are_served() -> bool:
     return False
 
 
+@method_decorator(never_cache, name="dispatch")
 class SecondFactors(IndexView):
     """Which factors the account has, and what can be done."""
 
@@ -53,6 +56,7 @@ class SecondFactors(IndexView):
     extra_context = {"serves_passkeys": passkeys_are_served}
 
 
+@method_decorator(never_cache, name="dispatch")
 class ChangeMixin(LoginRequiredMixin):
     """Asks for a recent login; then the page of a change, which leads back to the list."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from recording.accounts import devices
@@ -17,6 +18,7 @@ PAGE = 50
 WEBHOOK_CHANGES = 10
 
 
+@never_cache
 @login_required
 @require_safe
 def security_log(request: HttpRequest) -> HttpResponse:

@@ -6,6 +6,7 @@ from csp.decorators import csp_replace
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.cache import never_cache
 from oauthlib.oauth2 import AccessDeniedError, OAuth2Error
 
 from recording.accounts import security_log
@@ -20,6 +21,7 @@ from recording.oauth.errors import (
 METHODS = ("GET", "HEAD", "POST")
 
 
+@never_cache
 def authorize(request: HttpRequest) -> HttpResponse:
     """GET and POST /oauth/authorize (RFC 6749 section 3.1).
 
