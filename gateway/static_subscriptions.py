@@ -49,7 +49,8 @@ def is_synchronised(current: Configuration) -> bool:
     wanted = {_key(entry): entry for entry in current.webhooks.subscriptions}
     known = {(row.owner, row.static_key): row for row in _static()}
     return wanted.keys() == known.keys() and not any(
-        _changed(known[key], entry) or not _signs_with(known[key], entry.secret)
+        known[key].differing(_fields(entry))
+        or not _signs_with(known[key], entry.secret)
         for key, entry in wanted.items()
     )
 
@@ -96,7 +97,7 @@ def _create(entry: StaticSubscription) -> bool:
 
 
 def _update(endpoint: Endpoint, entry: StaticSubscription) -> bool:
-    if changed := _changed(endpoint, entry):
+    if changed := endpoint.differing(_fields(entry)):
         endpoints.update(endpoint, by=CONFIGURATION, **changed)
     has_new_secret = not _signs_with(endpoint, entry.secret)
     if has_new_secret:
@@ -112,14 +113,6 @@ def _rotate(endpoint: Endpoint, entry: StaticSubscription) -> None:
             f"webhooks.subscriptions: secret of {endpoint.public_id} ({entry.tenant_id}): {error}, "
             "which its headers of Standard Webhooks need. Use whsec_ and base64."
         ) from error
-
-
-def _changed(endpoint: Endpoint, entry: StaticSubscription) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in _fields(entry).items()
-        if getattr(endpoint, name) != value
-    }
 
 
 def _fields(entry: StaticSubscription) -> dict[str, Any]:

@@ -14,12 +14,7 @@ from webhooks_core.web.throttles import ExactRateThrottle
 
 
 class CallerThrottle(ExactRateThrottle):
-    """Counts per gateway key, or per principal for header identity.
-
-    `scope` names the rate in settings.GATEWAY_RATES.
-    """
-
-    scope: str
+    """Counts per gateway key, or per principal for header identity."""
 
     def get_rate(self) -> str | None:
         return settings.GATEWAY_RATES[self.scope] or None
@@ -33,7 +28,8 @@ class CallerThrottle(ExactRateThrottle):
 class CreateThrottle(CallerThrottle):
     """Counts successful creations alone."""
 
-    scope = "create"
+    def __init__(self) -> None:
+        super().__init__("create")
 
     def throttle_success(self) -> bool:
         return True
@@ -45,29 +41,3 @@ class CreateThrottle(CallerThrottle):
             SimpleRateThrottle.allow_request(self, request, view)
             if self.rate is not None:
                 super().throttle_success()
-
-
-class CreateAttemptThrottle(CallerThrottle):
-    """Counts before a creation, where a page has no place behind it."""
-
-    scope = "create"
-
-
-class PingThrottle(CallerThrottle):
-    scope = "test"
-
-
-class IngestThrottle(CallerThrottle):
-    scope = "ingest"
-
-
-class PublishThrottle(CallerThrottle):
-    scope = "publish"
-
-
-class ResendThrottle(CallerThrottle):
-    scope = "resend"
-
-
-class ReplayThrottle(CallerThrottle):
-    scope = "replay"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, cast
 
 from drf_spectacular.utils import (
@@ -50,14 +51,7 @@ from gateway.serializers import (
     SubscriptionSerializer,
 )
 from gateway.subscriptions import Subscriptions
-from gateway.throttles import (
-    CreateThrottle,
-    IngestThrottle,
-    PingThrottle,
-    PublishThrottle,
-    ReplayThrottle,
-    ResendThrottle,
-)
+from gateway.throttles import CallerThrottle, CreateThrottle
 from gateway.webhooks import DRIFT_DETECTED, EVENT_TYPES, INGEST_COMPLETED, PROFILE
 from webhooks_core.models import Endpoint
 from webhooks_core.web import owner_requests as requests
@@ -158,9 +152,10 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
     }
     throttles = {
         "create": CreateThrottle,
-        "test": PingThrottle,
-        **dict.fromkeys(("resend", "retry_now", "cancel"), ResendThrottle),
-        "replay": ReplayThrottle,
+        **{each: partial(CallerThrottle, each) for each in ("test", "replay")},
+        **dict.fromkeys(
+            ("resend", "retry_now", "cancel"), partial(CallerThrottle, "resend")
+        ),
     }
     states = STATES
     test_status = 202
@@ -235,7 +230,7 @@ class IngestView(GatewayView):
 
     required_scope = INGEST
     parser_classes = (DocumentJSONParser, DocumentFormParser)
-    throttle_classes = (IngestThrottle,)
+    throttles = {"post": partial(CallerThrottle, "ingest")}
 
     @extend_schema(
         operation_id="gateway_ingest",
@@ -284,7 +279,7 @@ class PublishView(GatewayView):
 
     required_scope = EVENTS
     parser_classes = (EventsParser,)
-    throttle_classes = (PublishThrottle,)
+    throttles = {"post": partial(CallerThrottle, "publish")}
 
     @extend_schema(
         operation_id="gateway_publish",

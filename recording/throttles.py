@@ -29,15 +29,10 @@ DESCRIPTIONS = {
 
 
 class AccountThrottle(ExactRateThrottle):
-    """Counts per account; `scope` names the rate."""
+    """Counts per account."""
 
-    scope: str
     num_requests: int
     duration: int
-
-    def __init__(self, scope: str) -> None:
-        self.scope = scope
-        super().__init__()
 
     def get_rate(self) -> str | None:
         return settings.RECORDING_RATES.get(self.scope) or None

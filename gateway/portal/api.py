@@ -9,7 +9,6 @@ from drf_spectacular.utils import extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import BaseThrottle
 
 from gateway.models import PortalLink
 from gateway.portal import links
@@ -149,9 +148,7 @@ class PortalView(GatewayView):
 
     required_scope = WEBHOOKS
     strict_actions = ("delete",)  # no query
-
-    def get_throttles(self) -> list[BaseThrottle]:
-        return [CreateThrottle()] if self.request.method == "POST" else []
+    throttles = {"post": CreateThrottle}
 
     @extend_schema(
         operation_id="gateway_portal_links",

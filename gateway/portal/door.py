@@ -25,23 +25,11 @@ from gateway.models import PortalLink
 from gateway.portal import cookies, links, pages
 from gateway.rights import REQUESTS, UNRESTRICTED, USAGE
 from gateway.subscriptions import Subscriptions
-from gateway.throttles import (
-    CallerThrottle,
-    CreateAttemptThrottle,
-    PingThrottle,
-    ReplayThrottle,
-    ResendThrottle,
-)
+from gateway.throttles import CallerThrottle
 from webhooks_core.owners import changes
 from webhooks_core.pages.owners import Capability, Door, Owner, PageView
 from webhooks_core.web.errors import TooManyRequestsError
 
-THROTTLES: Mapping[str, type[CallerThrottle]] = {
-    "create": CreateAttemptThrottle,
-    "test": PingThrottle,
-    "resend": ResendThrottle,
-    "replay": ReplayThrottle,
-}
 SAFE = ("GET", "HEAD")
 # The tabs beside webhooks: name, address, and the scope that shows them.
 TABS = (
@@ -124,8 +112,8 @@ class PortalDoor(Door):
         return None
 
     def check_rate(self, request: HttpRequest, action: str) -> None:
-        """Count as for the principal that made the link."""
-        throttle = THROTTLES[action]()
+        """Count as for the principal that made the link; a creation before it, not behind."""
+        throttle = CallerThrottle(action)
         if not throttle.allow_request(cast("Request", request), cast("APIView", None)):
             seconds = math.ceil(throttle.wait() or 1)
             raise TooManyRequestsError(

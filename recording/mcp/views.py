@@ -11,7 +11,6 @@ from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
-from rest_framework.throttling import BaseThrottle
 
 from recording.library.search.limits import deadline
 from recording.throttles import AccountThrottle
@@ -63,8 +62,7 @@ MAX_BATCH = 10  # messages; they share a turn and the deadline of a search
 class MCPViewSet(RecordingViewSet):
     """Takes JSON-RPC messages; the body is checked as the API's are."""
 
-    def get_throttles(self) -> list[BaseThrottle]:
-        return [AccountThrottle("mcp")]
+    throttles = {"answer": partial(AccountThrottle, "mcp")}
 
     @extend_schema(
         operation_id="recording_mcp",

@@ -44,12 +44,6 @@ def _normalized(text: str) -> str:
 class AddressThrottle(ExactRateThrottle):
     """A sliding window per address; `OAUTH_RATES` gives each endpoint's rate, empty for none."""
 
-    scope: str
-
-    def __init__(self, scope: str) -> None:
-        self.scope = scope
-        super().__init__()
-
     def get_rate(self) -> str | None:
         rate: str = settings.OAUTH_RATES[self.scope]
         return rate or None

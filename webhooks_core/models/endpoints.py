@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -215,6 +215,11 @@ class Endpoint(models.Model):
 
     def __str__(self) -> str:
         return self.public_id
+
+    def differing(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those of these fields whose value is another one here."""
+        pairs = fields.items()
+        return {name: value for name, value in pairs if getattr(self, name) != value}
 
     @property
     def is_disabled(self) -> bool:

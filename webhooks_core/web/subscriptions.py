@@ -104,11 +104,7 @@ class SubscriptionService(ABC):
 
     def changes(self, current: Endpoint, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the fields to write, of those that a request has."""
-        return {
-            name: value
-            for name, value in fields.items()
-            if getattr(current, name) != value
-        }
+        return current.differing(fields)
 
     def update(self, subscription: Endpoint, **fields: Any) -> Endpoint:
         """Change fields; return the subscription.

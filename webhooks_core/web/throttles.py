@@ -16,8 +16,14 @@ PAUSE_S = 0.002
 class ExactRateThrottle(SimpleRateThrottle):
     """DRF's throttle, which reads, changes and writes a list in the cache, one request at a time.
 
-    Without a lock, simultaneous requests read the same list and count as one.
+    Without a lock, simultaneous requests read the same list and count as one. `scope` names the rate.
     """
+
+    scope: str
+
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+        super().__init__()
 
     def allow_request(self, request: Any, view: Any) -> bool:
         with self.alone(request, view):

@@ -64,6 +64,8 @@ class ProductAPIView(APIView):
     error_handler: ClassVar[ErrorHandler]
     error_serializer: ClassVar[type[BaseSerializer[Any]]]
     conflicting_actions: Sequence[str] = ()  # which may answer 409
+    # By action, or by method in a view without actions.
+    throttles: Mapping[str, Callable[[], BaseThrottle]] = {}
     parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = IgnoreAccept
@@ -84,6 +86,11 @@ class ProductAPIView(APIView):
     def perform_authentication(self, request: Request) -> None:
         if request.method != "OPTIONS":  # anybody may read the methods of a route
             super().perform_authentication(request)
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        action = getattr(self, "action", None) or str(self.request.method).lower()
+        throttle = self.throttles.get(action)
+        return [throttle()] if throttle else super().get_throttles()
 
     def check_throttles(self, request: Request) -> None:
         if request.method != "OPTIONS":
@@ -117,11 +124,6 @@ class ProductViewSet(ProductAPIView, GenericViewSet[Any]):
     """Routes actions to use cases. A product's `get_object` raises its own 404."""
 
     pagination_class: type[ItemsPagination] | None = ItemsPagination
-    throttles: Mapping[str, Callable[[], BaseThrottle]] = {}  # by action
-
-    def get_throttles(self) -> list[BaseThrottle]:
-        throttle = self.throttles.get(self.action)
-        return [throttle()] if throttle else []
 
     def get_valid_serializer(
         self, instance: Any = None, **options: Any

@@ -126,11 +126,7 @@ def completion(body: bytes) -> bytes:
     message = chunks.parse(body)
     if failures.is_failure(message):
         raise failures.failure_in(message)
-    content = message.get("content")
-    if message.get("type") != "message" or not isinstance(content, list):
-        raise UpstreamServiceError("the response is not a message")
-    usage = MessageUsage()
-    usage.add(message.get("usage"))
+    content, usage = content_and_usage(message)
     blocks = objects(content)
     text = _join(block.get("text") for block in blocks if block.get("type") == "text")
     calls = [_tool_call(block) for block in blocks if block.get("type") == "tool_use"]
@@ -154,6 +150,16 @@ def completion(body: bytes) -> bytes:
             "usage": usage.as_openai(),
         }
     )
+
+
+def content_and_usage(message: Mapping[str, Any]) -> tuple[list[Any], MessageUsage]:
+    """Return what a message holds. Raises UpstreamServiceError for what is none."""
+    content = message.get("content")
+    if message.get("type") != "message" or not isinstance(content, list):
+        raise UpstreamServiceError("the response is not a message")
+    usage = MessageUsage()
+    usage.add(message.get("usage"))
+    return content, usage
 
 
 def _join(texts: Iterable[Any]) -> str:

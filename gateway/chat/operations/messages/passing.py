@@ -24,7 +24,7 @@ from gateway.chat.operations.messages.turns import OWN_PREFIX
 from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.streaming.transformer import Transformer
 from gateway.chat.upstreams import http
-from gateway.chat.upstreams.anthropic import Anthropic
+from gateway.chat.upstreams.anthropic import Anthropic, content_and_usage
 from gateway.chat.upstreams.anthropic_usage import MessageUsage
 from gateway.chat.upstreams.base import Job
 
@@ -103,11 +103,7 @@ def _checked(context: ChatContext, body: bytes) -> bytes:
     message = chunks.parse(body, json_numbers.loads_any)
     if failures.is_failure(message):
         raise _failure(body, message)
-    content = message.get("content")
-    if message.get("type") != "message" or not isinstance(content, list):
-        raise UpstreamServiceError("the response is not a message")
-    usage = MessageUsage()
-    usage.add(message.get("usage"))
+    content, usage = content_and_usage(message)
     context.report(usage.as_openai())
     context.completion_characters = text_length(content)
     return _renamed(body, message, context.request.model)
