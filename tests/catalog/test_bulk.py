@@ -6,6 +6,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from hypothesis import HealthCheck, given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
@@ -347,3 +348,16 @@ def test_an_external_id_that_is_taken_is_refused(import_text):
     assert "externalId 'a' is taken." in str(refusal.value)
     assert "externalId 'b' is taken." in str(refusal.value)
     assert Book.objects.count() == 1
+
+
+@pytest.mark.skipif(
+    connection.vendor == "sqlite", reason="SQLite plans without statistics"
+)
+def test_an_import_ends_with_statistics_for_searches(import_text):
+    import_text(HEADER + "Quixotic books,1,Ann,Lee,\n" * 20)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT most_common_vals::text FROM pg_stats "
+            "WHERE tablename = 'catalog_book' AND attname = 'name_folded'"
+        )
+        assert "quixotic books" in cursor.fetchone()[0]
