@@ -7,6 +7,7 @@ import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -122,9 +123,12 @@ def _egress() -> Verdict:
 
 
 def _disk() -> Verdict:
-    folder = settings.VAR_DIR if settings.VAR_DIR.exists() else settings.BASE_DIR
+    folders = [settings.VAR_DIR, settings.BASE_DIR]
+    if connection.vendor == "sqlite":
+        folders.insert(0, Path(connection.settings_dict["NAME"]).absolute().parent)
+    folder = next(filter(Path.exists, folders))
     free = shutil.disk_usage(folder).free
-    message = f"{free // 1024**2} MB are free where var/ is"
+    message = f"{free // 1024**2} MB are free in {folder}"
     if free < MIN_FREE_BYTES:
         return warning(f"Only {message}: free disk space.")
     return ok(f"{message}.")

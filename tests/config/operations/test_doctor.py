@@ -118,6 +118,13 @@ def test_a_full_disk_is_a_warning(sound, monkeypatch):
     assert run()[1]["disk"] == ["warning"]
 
 
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="is on a server")
+def test_the_disk_is_that_of_the_database(sound, monkeypatch, tmp_path):
+    database = str(tmp_path / "signpost.sqlite3")
+    monkeypatch.setitem(connection.settings_dict, "NAME", database)
+    assert message("disk").endswith(f" MB are free in {tmp_path}.")
+
+
 def test_production_needs_its_static_files(sound, settings, tmp_path):
     settings.LOCAL = False
     settings.STATIC_ROOT = tmp_path
