@@ -59,11 +59,28 @@ class FilterField(forms.CharField):
         return payloads.pretty_json(value) if isinstance(value, dict) else value
 
 
-class EndpointForm(forms.Form):
+class TypesForm(forms.Form):
+    """A form with a choice of the event types that a product offers."""
+
+    event_types = forms.MultipleChoiceField(required=False)
+
+    def __init__(self, profile: WebhookProfile, **options: Any) -> None:
+        super().__init__(**options)
+        self.types = offered(profile)
+        types: Any = self.fields["event_types"]
+        types.choices = [(each.name, each.name) for each in self.types]
+
+    @property
+    def chosen(self) -> list[str]:
+        """Return the event types that are selected in the form as it is shown."""
+        return list(self["event_types"].value() or ())
+
+
+class EndpointForm(TypesForm):
     """Where events go, and which. The service of the product checks the URL."""
 
+    field_order = ["url"]
     url = forms.CharField(label="URL", error_messages={"required": "Enter a URL."})
-    event_types = forms.MultipleChoiceField(required=False)
     description = forms.CharField(max_length=1000, required=False)
     active = forms.BooleanField(required=False)
     filter = FilterField(required=False)
@@ -77,18 +94,10 @@ class EndpointForm(forms.Form):
         endpoint: Endpoint | None = None,
     ) -> None:
         """`extra` names the fields that the product has besides the URL and the event types."""
-        super().__init__(data, initial=_initial(profile, endpoint))
+        super().__init__(profile, data=data, initial=_initial(profile, endpoint))
         self.endpoint = endpoint
-        self.types = offered(profile)
-        types: Any = self.fields["event_types"]
-        types.choices = [(each.name, each.name) for each in self.types]
         for name in EXTRA - set(extra):
             del self.fields[name]
-
-    @property
-    def chosen(self) -> list[str]:
-        """Return the event types that are selected in the form as it is shown."""
-        return list(self["event_types"].value() or ())
 
     def values(self) -> dict[str, Any]:
         """Return what the service of the product takes."""

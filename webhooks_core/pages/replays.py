@@ -16,9 +16,8 @@ from webhooks_core.owners import replay_jobs
 from webhooks_core.owners.replay_jobs import Kind, ReplayRunningError, Selection
 from webhooks_core.owners.replays import NotSubscribedError
 from webhooks_core.pages.base import OwnerView, RefusedError
-from webhooks_core.pages.forms import offered
+from webhooks_core.pages.forms import TypesForm
 from webhooks_core.pages.owners import Capability
-from webhooks_core.profiles import WebhookProfile
 from webhooks_core.web.repairs import Repairs
 
 LATEST = 10
@@ -34,25 +33,13 @@ NOT_SUBSCRIBED = (
 )
 
 
-class SelectionForm(forms.Form):
+class SelectionForm(TypesForm):
     """What to send again; the times are in UTC."""
 
+    field_order = ["kind", "since", "until"]
     kind = forms.ChoiceField(choices=KINDS, initial=Kind.FAILED.value)
     since = forms.DateTimeField(error_messages={"required": "From when?"})
     until = forms.DateTimeField(required=False)
-    event_types = forms.MultipleChoiceField(required=False)
-
-    def __init__(
-        self, profile: WebhookProfile, data: Any = None, **initial: Any
-    ) -> None:
-        super().__init__(data, initial=initial)
-        self.types = offered(profile)
-        types: Any = self.fields["event_types"]
-        types.choices = [(each.name, each.name) for each in self.types]
-
-    @property
-    def chosen(self) -> list[str]:
-        return list(self["event_types"].value() or ())
 
     def clean_since(self) -> datetime:
         since: datetime = self.cleaned_data["since"]
@@ -82,7 +69,7 @@ class Replay(OwnerView):
         endpoint = self.owner.endpoint(endpoint_id)
         if "since" not in request.GET:
             return self._page(endpoint, self._form(endpoint))
-        form = SelectionForm(self.owner.profile, request.GET)
+        form = SelectionForm(self.owner.profile, data=request.GET)
         if not form.is_valid():
             return self._page(endpoint, form, status=400)
         self.door.check_rate(request, "replay")
@@ -92,7 +79,7 @@ class Replay(OwnerView):
 
     def post(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
         endpoint = self.owner.endpoint(endpoint_id)
-        form = SelectionForm(self.owner.profile, request.POST)
+        form = SelectionForm(self.owner.profile, data=request.POST)
         if not form.is_valid():
             return self._page(endpoint, form, status=400)
         self.door.check_rate(request, "replay")
@@ -112,9 +99,8 @@ class Replay(OwnerView):
         first = skipped.values_list("event__created_at", flat=True).first()
         kind = Kind.MISSING if first else Kind.FAILED
         since = first or timezone.now() - timedelta(days=1)
-        return SelectionForm(
-            self.owner.profile, kind=kind.value, since=shown_time(since)
-        )
+        initial = {"kind": kind.value, "since": shown_time(since)}
+        return SelectionForm(self.owner.profile, initial=initial)
 
     def _page(
         self,
