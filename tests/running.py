@@ -177,6 +177,12 @@ def command_line(pid: int) -> str:
     return ""
 
 
+def listens(port: int) -> bool:
+    """Return True if a server accepts connections on 127.0.0.1."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def free_port(host: str = "127.0.0.1") -> int:
     """Return a free port from where no outgoing connection gets its own: it stays free."""
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -92,6 +92,15 @@ def test_the_workflow_runs_each_python_that_the_packages_name():
         assert (named, project["requires-python"]) == (pythons, f">={pythons[0]}")
 
 
+def test_the_comparison_of_the_readme_names_every_package():
+    names = {"python": "Python", "typescript": "TypeScript"}
+    assert {folder.name for folder in CLIENTS.iterdir()} == names.keys()
+    readme = (ROOT / "README.md").read_text()
+    row = re.search(r"^\| client libraries \|([^|]*)", readme, re.MULTILINE)
+    assert row
+    assert [name for name in names.values() if name not in row[1]] == []
+
+
 def test_the_sample_of_the_readme_runs():
     text = (CLIENTS / "python" / "README.md").read_text()
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)

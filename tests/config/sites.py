@@ -10,7 +10,7 @@ from typing import Any
 
 import requests
 
-from tests.running import Running, environment, free_port, running, until
+from tests.running import Running, environment, free_port, listens, running, until
 
 CHAT = {"model": "echo", "messages": [{"role": "user", "content": "one two"}]}
 
@@ -38,13 +38,8 @@ def web(variables: dict[str, str]) -> Iterator[tuple[Running, str]]:
     port = free_port()
     command = ("manage.py", "web", "--port", str(port), "--skip-checks")
     with running(*command, environment=variables) as process:
-        until(lambda: answers(port), "the web server")
+        until(lambda: listens(port), "the web server")
         yield process, f"http://127.0.0.1:{port}"
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def ask(url: str, path: str, method: str = "GET", **options: Any) -> requests.Response:

@@ -2,22 +2,15 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
-import sys
 import time
 from contextlib import closing
 from datetime import datetime
 
-import pytest
 import requests
 
 from tests.docs.samples import sample
 from tests.e2e.starting import Instance, hurry, outcomes, web_server
 from tests.running import free_port
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
 
 
 def count(instance: Instance, table: str) -> int:

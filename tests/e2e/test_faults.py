@@ -7,14 +7,12 @@ import os
 import signal
 import socket
 import sqlite3
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Self
 
-import pytest
 import requests
 
 from tests.e2e.starting import (
@@ -26,11 +24,6 @@ from tests.e2e.starting import (
 )
 from tests.running import PATIENCE_S, free_port, until
 from webhooks_core.signing.receiver import Receiver
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
 
 
 class Hook:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +13,7 @@ from tests.gateway.client import INGEST, PATH, stripe_accepts
 from tests.receiver import Receiver, receiver
 from tests.running import until
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(180),
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
+pytestmark = pytest.mark.timeout(180)
 
 
 @dataclass(frozen=True)

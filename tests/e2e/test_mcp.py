@@ -22,7 +22,7 @@ from tests.recording.oauth.test_real_clients import Memory, provider
 from tests.running import free_port
 from tests.tools import output_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import requests
 
 from tests.running import PATIENCE_S, Running, environment, free_port, running, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 IDENTITY = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
 SLOW = """
 models:

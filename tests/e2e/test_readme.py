@@ -19,11 +19,7 @@ from tests.tools import needs
 
 README = (ROOT / "README.md").read_text()
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-    needs("bash", "curl"),
-]
+pytestmark = needs("bash", "curl")
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from uuid import uuid4
 
 import pytest
 import requests
+from django.conf import settings
 
 from tests.receiver import receiver
 from tests.running import Running, environment, free_port, running, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 # Of each client between its requests: without one, the load takes what the processes need to start.
 PAUSE_S = 0.1
 IDENTITY = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
@@ -31,6 +32,10 @@ class Site:
         for server, port in zip(self.servers, self.ports, strict=True):
             wait_until_ready(server, port)
         self.worker.wait_for("task cluster starts")
+        [line] = [each for each in self.worker.lines if "task cluster starts" in each]
+        address = "address=http://127.0.0.1:8000"
+        for word in (f"version={settings.VERSION}", "environment=local", address):
+            assert word in line
 
     def start(self, *arguments: str) -> Running:
         process = running("manage.py", *arguments, environment=self.variables)

@@ -12,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
-import pytest
 import requests
 
 from tests.e2e.starting import (
@@ -37,11 +36,6 @@ from tests.running import (
     until,
 )
 from tests.tools import needs_ipv6
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
 
 
 def copy_of_the_project(folder: Path) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-import sys
 
 import pytest
 from django.conf import settings
@@ -15,11 +14,6 @@ from config.management.commands import up
 from tests.deploy_check import PRODUCTION
 from tests.e2e.starting import READY, outcomes, rows, start, variables
 from tests.running import environment, free_port, running
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
 
 
 def test_a_busy_port_and_a_wrong_option_are_one_clear_line_before_anything_is_done(

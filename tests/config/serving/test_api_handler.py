@@ -7,6 +7,7 @@ import json
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.exceptions import DisallowedHost
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from django.test import Client, RequestFactory
@@ -14,6 +15,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils.module_loading import import_string
 
 from config import wsgi
+from config.serving import middleware_checks
 from config.wsgi import API_PATHS, FOR_PAGES
 from recording.accounts import personal_tokens
 
@@ -122,3 +124,33 @@ def test_the_list_names_middleware_of_the_settings():
     assert set(settings.MIDDLEWARE) >= FOR_PAGES
     for name in FOR_PAGES:
         import_string(name)
+
+
+@pytest.mark.parametrize(
+    "allowed",
+    [
+        ["signpost.example"],
+        [".example"],
+        ["*"],
+        ["[::1]", "127.0.0.1"],
+        [],
+        ["UPPER.example"],
+    ],
+)
+def test_chat_reads_allowed_hosts_as_django_does(settings, allowed):
+    settings.ALLOWED_HOSTS = allowed
+    for host in (
+        "signpost.example", "SIGNPOST.example:443", "signpost.example.", "example",
+        "a.b.example", "xexample", "[::1]", "[::1]:8000", "::1", "127.0.0.1:80",
+        "upper.example", "signpost.example:port", "a b", "", "signpost.example/x",
+        "signpost.example@evil", "évil", "signpost.example,signpost.example",
+    ):  # fmt: skip
+        request = RequestFactory().get("/", headers={"Host": host})
+        try:
+            request.get_host()
+            expected = True
+        except DisallowedHost:
+            expected = False
+        scope = {"headers": [(b"host", host.encode("latin-1"))], "scheme": "http"}
+        passes = middleware_checks.security_headers(scope) is not None
+        assert (host, passes) == (host, expected)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 import requests
 
 from tests.gateway.chat.harness import IDENTITY, V2, events_of, text_of
-from tests.running import PATIENCE_S, environment, running, until
+from tests.running import PATIENCE_S, environment, listens, running, until
 
 pytestmark = pytest.mark.slow
 
@@ -59,11 +58,6 @@ def chat(port: int, model: str = "quick", **fields: Any) -> requests.Response:
 def rows(folder: Path, statement: str) -> list[Any]:
     with sqlite3.connect(folder / "db.sqlite3") as database:
         return database.execute(statement).fetchall()
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_one_port_serves_chat_and_everything_else_to_the_last_stream_and_row(

@@ -18,7 +18,7 @@ from recording.accounts import security_log
 from recording.models import SecurityEvent
 from recording.oauth import prune
 from tests.factories import UserFactory
-from tests.recording.accounts.browsers import FIREFOX, LOGIN, PASSWORD, log_in
+from tests.recording.accounts.browsers import FIREFOX, PASSWORD, log_in
 from tests.recording.oauth.flows import App
 
 PAGE = "/accounts/security-log"
@@ -68,11 +68,6 @@ def test_logins_are_recorded_with_address_and_device(ada, worker):
     assert "Wrong password or code" in page
     assert "2 times" in page
     assert "Firefox on Linux" in page
-
-
-def test_a_login_at_the_admin_is_recorded(ada):
-    log_in(path=f"{LOGIN}?next=/admin/")
-    assert kinds(ada) == ["login"]
 
 
 @pytest.mark.usefixtures("locks_at_three")

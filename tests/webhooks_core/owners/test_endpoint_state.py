@@ -22,6 +22,7 @@ from webhooks_core.owners.endpoint_state import (
     describe_all,
     told,
 )
+from webhooks_core.owners.remedies import remedy
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
@@ -132,3 +133,22 @@ def test_all_of_a_page_are_described_by_one_query(monkeypatch):
     assert "More than 2 wait." in states[targets[0].pk].sentence
     endpoints.delete(targets[1])
     assert state_of(targets[1]).sentence.startswith("Deleted since ")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "words"),
+    [
+        ("ok", 204, ""),
+        ("http", 401, "signature"),
+        ("http", 418, "refused the request"),
+        ("http", 500, "log of your server"),
+        ("http", 301, "Redirects are not followed"),
+        ("timeout", None, "after 5 s"),
+        ("dns", None, "DNS"),
+        ("tls", None, "certificate"),
+    ],
+)
+def test_each_class_of_error_has_a_remedy(outcome, status, words):
+    text = remedy(outcome, status, timeout_s=5)
+    assert words in text
+    assert bool(words) == bool(text)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import DEVNULL, Popen
@@ -18,7 +17,7 @@ from django.conf import settings
 
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.harness import MESSAGES, STREAM_OR_NOT, events_of, text_of
-from tests.running import environment, free_port, until
+from tests.running import environment, free_port, listens, until
 
 PROGRAM = settings.BASE_DIR / "var" / "bench-peers" / "litellm" / "bin" / "litellm"
 KEY = "sk-0123456789abcdef0123456789abcdef"
@@ -62,16 +61,11 @@ def litellm(tmp_path_factory) -> Iterator[str]:
         stderr=DEVNULL,
     )
     try:
-        until(lambda: _listens(port), "LiteLLM listens", seconds=PATIENCE_S)
+        until(lambda: listens(port), "LiteLLM listens", seconds=PATIENCE_S)
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         process.terminate()
         process.wait(PATIENCE_S)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture

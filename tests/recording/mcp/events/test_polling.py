@@ -7,6 +7,7 @@ from itertools import chain
 
 import jsonschema
 import pytest
+from cryptography.fernet import Fernet
 from django.utils import timezone
 
 from recording.mcp.events import occurrences, polling
@@ -193,3 +194,11 @@ def test_another_accounts_events_are_not_there(events, stranger):
     cursor = events.poll()["cursor"]
     store(stranger)
     assert events.poll(cursor)["events"] == []
+
+
+def test_a_cursor_outlives_a_rotation_of_the_keys(events, settings):
+    cursor, new = events.poll()["cursor"], Fernet.generate_key().decode()
+    settings.WEBHOOK_SECRET_KEYS = [new, *settings.WEBHOOK_SECRET_KEYS]
+    assert events.poll(cursor)
+    settings.WEBHOOK_SECRET_KEYS = [new]
+    assert events.refused("poll", name=EVENT, cursor=cursor)["code"] == -32602
