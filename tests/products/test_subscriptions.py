@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from tests.products.product import OTHER_URL, URL
+from tests.products.product import URL
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.web.subscriptions import SubscriptionViewSet
 
@@ -55,17 +55,6 @@ def test_what_another_call_deletes_meanwhile_is_404(
     monkeypatch.setattr(SubscriptionViewSet, "get_object", lambda _: row)
     product.error(mine.call(method, address, body), 404)
     assert Endpoint.objects.get().url == URL
-
-
-@pytest.mark.spec("recording", "PATCH rule 4: a new url re-enables and resets")
-def test_a_subscription_disabled_meanwhile_is_enabled_by_the_new_url(mine, monkeypatch):
-    address = f"/{mine.new_id()}"
-    row = mine.endpoints.get()
-    mine.endpoints.update(status=Endpoint.Status.DISABLED, consecutive_failures=20)
-    monkeypatch.setattr(SubscriptionViewSet, "get_object", lambda _: row)
-    assert mine.call("PATCH", address, {"url": OTHER_URL}).status_code == 200
-    row.refresh_from_db()
-    assert (row.status, row.consecutive_failures) == (Endpoint.Status.ACTIVE, 0)
 
 
 @pytest.mark.spec("recording", "test: 200 {event_id, queued: true}")

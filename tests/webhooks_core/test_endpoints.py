@@ -102,19 +102,6 @@ class TestChangeOfUrl:
 
 @at_once
 class TestDeletion:
-    def test_a_deletion_succeeds_once_and_fails_waiting_deliveries(self):
-        target = EndpointFactory.create(url=URL)
-        publish_event()
-        assert endpoints.delete(target)
-        assert not endpoints.delete(target)
-        assert (only_delivery().status, only_delivery().last_error) == (
-            2,
-            "endpoint deleted",
-        )
-        target.refresh_from_db()
-        assert target.deleted_at is not None
-        assert target.slot is None
-
     def test_a_claimed_delivery_ends_with_its_attempt(self):
         target = EndpointFactory.create(url=URL)
         publish_event()
@@ -194,20 +181,6 @@ class TestPause:
         assert only_delivery().status == Delivery.Status.PENDING
         endpoints.resume(target)
         assert len(dispatcher.claim()) == 1
-
-    def test_inactivity_fails_waiting_deliveries_if_the_profile_says_so(
-        self, use_profile
-    ):
-        use_profile(inactive_fails_pending=True)
-        target = EndpointFactory.create(url=URL)
-        publish_event()
-        endpoints.update(target, active=False)
-        assert (only_delivery().status, only_delivery().last_error) == (
-            2,
-            "endpoint inactive",
-        )
-        publish_event()
-        assert Delivery.objects.count() == 1
 
     def test_a_delivery_published_after_a_return_to_activity_does_not_fail(
         self, use_profile, monkeypatch

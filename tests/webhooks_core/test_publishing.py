@@ -17,7 +17,6 @@ from webhooks_core.publishing import (
     UnknownEventTypeError,
     continue_fan_out,
     publish,
-    publish_test,
 )
 from webhooks_core.worker import notify
 
@@ -124,24 +123,6 @@ def test_data_that_is_not_json_stores_nothing_and_leaves_the_transaction_usable(
             publish(profile="plain", owner="alice", event_type="thing.made", data=data)
         publish_event()
     assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
-
-
-def test_a_test_event_goes_to_that_endpoint_alone_whatever_its_types():
-    target = EndpointFactory.create(url=URL, event_types=["thing.lost"])
-    EndpointFactory.create(url=URL)
-    stored = publish_test(target, event_type="thing.made", data={})
-    delivery = only_delivery()
-    assert (delivery.endpoint, delivery.event) == (target, stored)
-    assert delivery.trigger == Delivery.Trigger.TEST
-
-
-@pytest.mark.spec("recording", "a disabled endpoint may be skipped without a record")
-def test_a_test_event_for_a_disabled_endpoint_is_stored_without_a_delivery():
-    target = EndpointFactory.create(url=URL)
-    target.status = Endpoint.Status.DISABLED
-    target.save()
-    publish_test(target, event_type="thing.made", data={})
-    assert (Event.objects.count(), Delivery.objects.count()) == (1, 0)
 
 
 class TestDedupeKey:

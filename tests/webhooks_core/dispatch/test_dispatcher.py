@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import orjson
 import pytest
 import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.signatures import verify_timestamped
 from tests.webhooks_core.engine import answer_after_release, dispatch, only_delivery
 from tests.webhooks_core.factories import (
     EndpointFactory,
     publish_event,
     publish_events,
 )
-from webhooks_core import endpoints
 from webhooks_core.models import (
-    Attempt,
     Delivery,
     DispatcherLease,
     Endpoint,
@@ -28,33 +24,6 @@ from webhooks_core.models import (
 )
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
-
-
-def test_an_event_arrives_signed_and_its_delivery_is_delivered():
-    with receiver(204) as server:
-        created = endpoints.create(
-            profile="plain", owner="alice", url=server.url, event_types=["thing.made"]
-        )
-        published = publish_event()
-        assert dispatch() == 1
-    [request] = server.requests
-    assert request.body == bytes(published.body)
-    assert orjson.loads(request.body)["id"] == published.public_id
-    assert request.headers["Content-Type"] == "application/json"
-    verify_timestamped(
-        created.secret,
-        signature=request.headers["X-Plain-Signature"],
-        body=request.body,
-        now=request.at,
-        tolerance_s=5,
-    )
-    delivery = only_delivery()
-    assert delivery.status == Delivery.Status.DELIVERED
-    assert delivery.attempts == 1
-    assert delivery.delivered_at is not None
-    assert delivery.next_attempt_at is None
-    attempt = Attempt.objects.get()
-    assert (attempt.number, attempt.outcome, attempt.status_code) == (1, "ok", 204)
 
 
 @pytest.mark.spec("recording", "at-least-once: a retry carries the same event id")
@@ -81,22 +50,6 @@ def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
     assert delivered.status == Delivery.Status.DELIVERED
     assert (delivered.attempts, delivered.last_error) == (2, "HTTP 500")
     assert Endpoint.objects.get().consecutive_failures == 0
-
-
-def test_waiting_deliveries_are_sent_to_the_new_url_of_a_disabled_endpoint():
-    with receiver(500) as broken, receiver(204) as sound:
-        target = EndpointFactory.create(url=broken.url)
-        publish_events(3)
-        dispatch()
-        target.refresh_from_db()
-        assert target.status == Endpoint.Status.DISABLED
-        with time_machine.travel(timezone.now() + timedelta(hours=1)):
-            assert dispatch() == 0
-        endpoints.update(target, url=sound.url)
-        assert dispatch() == 3
-    assert len(sound.requests) == 3
-    target.refresh_from_db()
-    assert (target.status, target.consecutive_failures) == (1, 0)
 
 
 def test_no_more_than_max_in_flight_requests_run_at_once_per_endpoint():

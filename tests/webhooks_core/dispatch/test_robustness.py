@@ -12,7 +12,7 @@ import pytest
 from django.core import serializers
 from django.core.management import call_command
 from django.core.serializers.base import DeserializationError
-from django.db import DataError, connection, transaction
+from django.db import DataError, transaction
 from django.utils import timezone
 
 from config.environment import with_query
@@ -269,14 +269,6 @@ class TestNotifications:
             publish_event()
         assert notified == [[target.pk]]
         assert Delivery.objects.count() == 1
-
-    def test_a_rolled_back_transaction_sends_no_notification(self, notified):
-        EndpointFactory.create(url=URL)
-        with transaction.atomic():
-            publish_event()
-            transaction.set_rollback(True)
-        assert notified == []
-        assert connection.run_on_commit == []
 
     def test_the_earliest_of_several_times_counts(self, notified):
         target = EndpointFactory.create(url=URL)

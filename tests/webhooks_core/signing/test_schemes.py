@@ -197,10 +197,12 @@ def test_an_empty_secret_fits_nothing(scheme, secret):
 
 
 @pytest.mark.parametrize("now", [NOW, NOW + 300, NOW - 300, NOW + 299.9])
-def test_a_sha256_signature_holds_within_the_tolerance(now):
+def test_a_signature_holds_within_the_tolerance(now):
     sha256_check(now=now)
+    timestamped_check(f"{T},{V1}", now=now)
 
 
+@pytest.mark.spec("gateway", "tolerance in seconds; 0 skips the freshness check")
 @pytest.mark.parametrize("now", [0, NOW + 10**9])
 def test_tolerance_0_skips_the_freshness_check_of_both(now):
     sha256_check(now=now, tolerance_s=0)
