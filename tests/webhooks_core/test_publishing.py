@@ -101,13 +101,6 @@ def test_endpoints_that_get_no_delivery(_case, fields, calls):
     assert bool(calls) == (fields is None)
 
 
-def test_a_product_that_is_switched_off_stores_events_and_sends_none(use_profile):
-    use_profile(enabled=False)
-    EndpointFactory.create(url=URL)
-    publish_event()
-    assert (Event.objects.count(), Delivery.objects.count()) == (1, 0)
-
-
 def test_an_unknown_type_stores_nothing():
     EndpointFactory.create(url=URL)
     with pytest.raises(UnknownEventTypeError):

@@ -25,7 +25,7 @@ from tests.webhooks_core.factories import (
 )
 from webhooks_core import endpoints
 from webhooks_core.admin import endpoints as pages
-from webhooks_core.models import Delivery, Endpoint, EndpointSecret
+from webhooks_core.models import Endpoint, EndpointSecret
 from webhooks_core.owners.endpoint_state import Health
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -152,21 +152,6 @@ def test_the_page_shows_how_to_deliver_again_and_how_much_waits(
     assert words in text
     (link,) = re.findall(r'<a href="([^"]+)">1 delivery waits</a>', text)
     assert only_delivery().public_id in page(admin_client, unescape(link))
-
-
-def test_the_advice_for_a_disabled_endpoint_is_true(admin_client):
-    target = EndpointFactory.create(url="http://127.0.0.1:9/before")
-    publish_event()
-    Endpoint.objects.update(status=Endpoint.Status.DISABLED, consecutive_failures=3)
-    publish_event()
-    assert Delivery.objects.count() == 1
-    target.refresh_from_db()
-    endpoints.update(target, url=NOWHERE)
-    text = page(admin_client, change(target))
-    assert ">Healthy</span>" in text
-    assert "0/3" in text
-    assert "To deliver again" not in text
-    assert Delivery.objects.filter(next_attempt_at__lte=timezone.now()).exists()
 
 
 def test_waiting_deliveries_are_counted_up_to_a_limit(admin_client, monkeypatch):

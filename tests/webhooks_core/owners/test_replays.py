@@ -275,17 +275,6 @@ def test_an_endpoint_in_order_has_no_front():
     assert pending_times() == before
 
 
-def test_what_an_owner_cancels_says_so():
-    EndpointFactory.create()
-    publish_events(1)
-    only = Delivery.objects.select_related("endpoint").get()
-    assert replays.cancel(only, by=ADA)
-    only.refresh_from_db()
-    assert (only.status, only.last_error) == (2, "cancelled by the owner")
-    assert not replays.cancel(only, by=ADA)
-    assert not replays.retry_now(only, by=ADA)
-
-
 def test_a_failed_delivery_tells_what_became_of_it_when_it_was_resent(failed):
     first, second, third = Delivery.objects.select_related("endpoint").order_by("pk")
     again = replays.resend(first, by=ADA)
