@@ -21,6 +21,7 @@ from gateway.chat.cache_models import CachedAnswer
 from gateway.chat.caching.slots import Slot
 from gateway.chat.metering.budget_stores import StoreUnavailableError
 from gateway.chat.metering.limits import redis_client
+from webhooks_core.database.outages import reason
 from webhooks_core.web.thread_pool import InThread
 
 NAME = "signpost:answer:"
@@ -47,14 +48,14 @@ class DatabaseStore:
         try:
             body: bytes | None = await self.in_thread(partial(_read_row, slot))
         except (Error, OSError) as error:
-            raise StoreUnavailableError(type(error).__name__) from error
+            raise StoreUnavailableError(reason(error)) from error
         return body
 
     async def write(self, slot: Slot, body: bytes) -> None:
         try:
             await self.in_thread(partial(_write_row, slot, body))
         except (Error, OSError) as error:
-            raise StoreUnavailableError(type(error).__name__) from error
+            raise StoreUnavailableError(reason(error)) from error
 
 
 def _read_row(slot: Slot) -> bytes | None:
@@ -99,7 +100,7 @@ class RedisStore:
         try:
             body = cast("bytes | None", await self.client.get(_name(slot)))
         except (RedisError, OSError, TimeoutError) as error:
-            raise StoreUnavailableError(type(error).__name__) from error
+            raise StoreUnavailableError(reason(error)) from error
         return body
 
     async def write(self, slot: Slot, body: bytes) -> None:
@@ -118,7 +119,7 @@ class RedisStore:
                 await self.client.delete(*above)
                 await self.client.zrem(index, *above)
         except (RedisError, OSError, TimeoutError) as error:
-            raise StoreUnavailableError(type(error).__name__) from error
+            raise StoreUnavailableError(reason(error)) from error
 
 
 def _digest(text: str) -> str:

@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from gateway.chat.metering.budget_counters import CounterKey
 from gateway.chat.metering.limits import redis_client
+from webhooks_core.database.outages import reason
 from webhooks_core.web.thread_pool import InThread
 
 # How often a process adds what it has used, and reads what all have used.
@@ -79,7 +80,7 @@ class DatabaseStore:
             stored: Mapping[CounterKey, Stored]
             stored, self.version = await self.in_thread(partial(add_to_rows, amounts))
         except (Error, TimeoutError, OSError) as error:
-            raise StoreUnavailableError(type(error).__name__) from error
+            raise StoreUnavailableError(reason(error)) from error
         return stored
 
 
@@ -152,7 +153,7 @@ class RedisStore:
                     pipeline.hvals(name)
                 replies = await pipeline.execute()
         except (RedisError, OSError, TimeoutError) as error:
-            raise StoreUnavailableError(type(error).__name__) from error
+            raise StoreUnavailableError(reason(error)) from error
         sums = (sum(map(int, values)) for values in replies[2::3])
         return dict(zip(uses, map(Stored, sums), strict=True))
 

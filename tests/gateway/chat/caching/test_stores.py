@@ -99,9 +99,12 @@ def test_a_store_that_is_away_says_so():
     away = RedisStore(redis_client("redis://127.0.0.1:1/0"))
 
     async def fails(_: Any) -> None:
-        raise OSError
+        raise OSError("no space")
 
-    for each in (away, DatabaseStore(fails)):
+    for each, why in (
+        (away, "connecting to 127.0.0.1:1"),
+        (DatabaseStore(fails), "no space"),
+    ):
         for work in (each.read(slot()), each.write(slot(), b"")):
-            with pytest.raises(StoreUnavailableError):
+            with pytest.raises(StoreUnavailableError, match=why):
                 asyncio.run(work)

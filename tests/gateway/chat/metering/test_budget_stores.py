@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import redis
 from django.conf import settings
+from django.db import OperationalError
 from django.utils import timezone
 
 from gateway.chat.budget_models import Budget, BudgetCounter
@@ -76,12 +77,15 @@ def test_many_counters_are_shared_at_once(make):
 
 def test_a_store_that_is_away_says_so(monkeypatch):
     def fails(_: Any) -> Any:
-        raise TimeoutError
+        raise OperationalError("database or disk is full")
 
     monkeypatch.setattr(budget_stores, "add_to_rows", fails)
     away = RedisStore(redis_client("redis://127.0.0.1:1/0"))
-    for store in (DatabaseStore(in_thread), away):
-        with pytest.raises(StoreUnavailableError):
+    for store, why in (
+        (DatabaseStore(in_thread), "OperationalError: database or disk is full"),
+        (away, "ConnectionError: .* connecting to 127.0.0.1:1"),
+    ):
+        with pytest.raises(StoreUnavailableError, match=why):
             add(store, {ONE: (1, 0)})
 
 
