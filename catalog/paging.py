@@ -179,21 +179,17 @@ class Window:
         return order.sorted(rows).filter(order.beyond(bound, inclusive=True)).order_by()
 
 
+@dataclass
 class Pages:
     """One page of the books of each owner; or without owners one page of all rows, of the key None.
 
     What no page is asked for is not read. What is asked takes one statement for all pages.
     """
 
-    def __init__(
-        self,
-        rows: Rows,
-        window: Window,
-        owner: Owner | None,
-        keys: Iterable[Any],
-    ) -> None:
-        self.rows, self.window, self.owner = rows, window, owner
-        self.keys = list(keys)
+    rows: Rows
+    window: Window
+    owner: Owner | None
+    keys: Iterable[Any]
 
     @cached_property
     def places(self) -> Mapping[Any, list[SortValues]]:
@@ -271,11 +267,12 @@ def by_owner(
     ), [*(each for _, values in selected for each in values), keys, *parameters]
 
 
+@dataclass
 class Page:
     """One page; everything is read only when it is selected. Properties are those of Relay."""
 
-    def __init__(self, pages: Pages, key: int | None) -> None:
-        self.pages, self.key = pages, key
+    pages: Pages
+    key: int | None
 
     @cached_property
     def values(self) -> list[SortValues]:
@@ -284,9 +281,12 @@ class Page:
         values = self.pages.places.get(self.key, [])[: window.size]
         return values[::-1] if window.is_backward else values
 
-    @property
-    def has_more(self) -> bool:
-        return len(self.pages.places.get(self.key, ())) > self.pages.window.size
+    def goes_on(self, *, back: bool) -> bool:
+        """Return True if there are rows where the page ends, or back where it begins."""
+        pages = self.pages
+        if back:
+            return bool(pages.passed.get(self.key))
+        return len(pages.places.get(self.key, ())) > pages.window.size
 
     @cached_property
     def cursors(self) -> list[str]:
@@ -306,16 +306,8 @@ class Page:
 
     @property
     def has_next_page(self) -> bool:
-        return bool(
-            self.pages.passed.get(self.key)
-            if self.pages.window.is_backward
-            else self.has_more
-        )
+        return self.goes_on(back=self.pages.window.is_backward)
 
     @property
     def has_previous_page(self) -> bool:
-        return bool(
-            self.has_more
-            if self.pages.window.is_backward
-            else self.pages.passed.get(self.key)
-        )
+        return self.goes_on(back=not self.pages.window.is_backward)

@@ -19,7 +19,6 @@ from graphql import (
     Source,
     ValidationRule,
     VariableNode,
-    get_operation_ast,
     parse,
     specified_rules,
     validate,
@@ -65,10 +64,6 @@ class ParsedDocument:
         self.plans: dict[tuple[Any, ...], Plan] = {}
         self.is_listed = False  # by the operator
         self._conditions: dict[str | None, dict[str, VariableNode]] = {}
-
-    def operation(self, name: str | None) -> OperationDefinitionNode | None:
-        """Return the operation of this name, or the only one; None if there is no such."""
-        return get_operation_ast(self.ast, name)
 
     def variables(
         self, operation: OperationDefinitionNode, given: dict[str, Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -12,6 +12,7 @@ from graphql import (
     GraphQLError,
     GraphQLSchema,
     OperationType,
+    get_operation_ast,
     located_error,
 )
 
@@ -80,27 +81,22 @@ class Executor:
 
         Raise MutationNotAllowedError for a mutation in a read-only request.
         """
-        return Exchange(self, request, context, read_only=read_only).answer()
+        return Exchange(self, request, context, read_only).answer()
 
 
+@dataclass(slots=True)
 class Exchange:
     """One request and its answer, and what the log says of them."""
 
-    def __init__(
-        self,
-        executor: Executor,
-        request: GraphQLRequest,
-        context: Context,
-        *,
-        read_only: bool,
-    ) -> None:
-        self.executor, self.request, self.context = executor, request, context
-        self.read_only = read_only
-        self.text = ""
-        self.name: str | None = None
-        self.cost: int | None = None
-        self.document: ParsedDocument | None = None
-        self.fields: Fields = {}  # of Query or Mutation, by response name
+    executor: Executor
+    request: GraphQLRequest
+    context: Context
+    read_only: bool
+    text: str = ""
+    name: str | None = None
+    cost: int | None = None
+    document: ParsedDocument | None = None
+    fields: Fields = field(default_factory=dict)  # of the root, by response name
 
     def answer(self) -> Answer:
         started = time.perf_counter()
@@ -125,9 +121,9 @@ class Exchange:
         """Return the name of the operation for monitoring, of which there is a limited number."""
         if self.name and self.document and self.document.is_listed:
             return self.name
-        return self.field(next(iter(data))) if data else NO_OPERATION
+        return self.field_name(next(iter(data))) if data else NO_OPERATION
 
-    def field(self, key: object) -> str:
+    def field_name(self, key: object) -> str:
         """Return the name of the field of Query or Mutation with this response name."""
         nodes = self.fields.get(str(key))
         return nodes[0].name.value if nodes else NO_OPERATION
@@ -157,7 +153,7 @@ class Exchange:
     def failure(self, error: Json) -> tuple[str, str]:
         """Return the operation and the code of an error as clients see it."""
         path = error.get("path")
-        name = self.field(path[0]) if path else NO_OPERATION
+        name = self.field_name(path[0]) if path else NO_OPERATION
         return name, error["extensions"]["code"]
 
     def attempt(self) -> tuple[Json | None, list[GraphQLError], str]:
@@ -179,7 +175,7 @@ class Exchange:
         self.text = text
         document = self.executor.documents.get(text, is_listed=documents.are_listed)
         self.cost, self.name = document.cost, self.request.operation_name
-        operation = document.operation(self.request.operation_name)
+        operation = get_operation_ast(document.ast, self.name)
         if operation is None:
             raise unresolved(ambiguous(self.request.operation_name))
         if self.executor.schema.get_root_type(operation.operation) is None:

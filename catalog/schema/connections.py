@@ -126,7 +126,6 @@ class PageInfo(graphene.ObjectType):
 
 def connection(type_name: str, plural: str, node_type: Callable[[], Any]) -> Any:
     """Return the connection type of a node type."""
-    required = graphene.NonNull
 
     class RowEdge(graphene.ObjectType):
         """A row and its place."""
@@ -146,12 +145,8 @@ def connection(type_name: str, plural: str, node_type: Callable[[], Any]) -> Any
             description = f"One page of {plural}."
             default_resolver = resolve_response_name
 
-        edges = graphene.List(
-            required(RowEdge), required=True, description="The rows with their cursors."
-        )
-        nodes = graphene.List(
-            required(node_type), required=True, description="The rows alone."
-        )
+        edges = listed(RowEdge, "The rows with their cursors.", required=True)
+        nodes = listed(node_type, "The rows alone.", required=True)
         page_info = graphene.Field(
             PageInfo, required=True, description="What is before and behind this page."
         )

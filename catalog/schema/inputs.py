@@ -6,6 +6,7 @@ import graphene
 
 from catalog.text_checks import DESCRIPTION_LENGTH, NAME_LENGTH
 
+ID = graphene.ID(required=True, description="The id of the record.")
 TEXT = f"Not blank, at most {NAME_LENGTH} characters."
 
 

@@ -22,12 +22,12 @@ from catalog.schema.connections import (
     connection,
     page_field,
 )
+from catalog.schema.inputs import ID
 from catalog.schema.types import Author, Book, BookConnection, Category
 from catalog.text_checks import can_occur, folded
 
 AuthorConnection = connection("Author", "authors", lambda: Author)
 CategoryConnection = connection("Category", "categories", lambda: Category)
-ID = graphene.ID(required=True, description="The id of the record.")
 
 
 def every(type_name: models.TypeName) -> Rows:
