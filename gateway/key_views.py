@@ -60,9 +60,8 @@ class KeyViewSet(GatewayView, ProductViewSet):
 
     def create(self, request: Request) -> Response:
         read_query(NoQuery(), request)
-        serializer = NewKeySerializer(data=self.get_body())
-        serializer.is_valid(raise_exception=True)
-        created = self.keys.create(**serializer.validated_data)
+        fields = self.read_body(NewKeySerializer).validated_data
+        created = self.keys.create(**fields)
         CreateThrottle().count(request, self)
         return Response(KeyCreatedSerializer(created).data, 201)
 

@@ -253,9 +253,8 @@ class IngestView(GatewayView):
         ],
     )
     def post(self, request: Request) -> Response:
-        serializer = DocumentSerializer(data=self.get_body())
-        serializer.is_valid(raise_exception=True)
-        ingested = ingest.ingest(origin=self.origin, **serializer.validated_data)
+        fields = self.read_body(DocumentSerializer).validated_data
+        ingested = ingest.ingest(origin=self.origin, **fields)
         status = 201 if ingested.is_new else 200
         return Response(ingest.result(ingested.document), status=status)
 

@@ -170,15 +170,14 @@ class PortalView(GatewayView):
     )
     def post(self, request: Request) -> Response:
         read_query(requests.NoQuery(), request)
-        new = NewLinkSerializer(data=self.get_body())
-        new.is_valid(raise_exception=True)
+        fields = self.read_body(NewLinkSerializer).validated_data
         caller = self.caller
         try:
             created = links.create(
                 tenant=caller.tenant,
                 principal=caller.principal,
                 key_id=caller.key_id,
-                **new.validated_data,
+                **fields,
             )
         except links.LinkInputError as error:
             raise BadRequestError(str(error)) from error

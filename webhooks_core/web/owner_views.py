@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer, Serializer
+from rest_framework.serializers import BaseSerializer
 
 from webhooks_core import profiles
 from webhooks_core.models import Delivery
@@ -71,11 +71,6 @@ class OwnerViewSet(SubscriptionViewSet):
         if self.action in self.strict_actions:
             self.query = read_query(query(), self.request)
         return Repairs(subscription, by=self.subscriptions.by)
-
-    def read_body(self, serializer: type[Serializer[Any]]) -> Any:
-        read = serializer(data=self.get_body())
-        read.is_valid(raise_exception=True)
-        return read
 
     def list_deliveries(self, request: Request) -> Response:
         """List a page by number, as the contract says, or what fits filters, by a cursor."""

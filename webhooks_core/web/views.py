@@ -106,6 +106,12 @@ class ProductAPIView(APIView):
             raise exceptions.ParseError("The body must be a JSON object.")
         return body
 
+    def read_body(self, serializer: type[BaseSerializer[Any]]) -> Any:
+        """Return a serializer with a valid body. Raises ValidationError, and as `get_body`."""
+        read = serializer(data=self.get_body())
+        read.is_valid(raise_exception=True)
+        return read
+
     def parsed_body(self) -> Any:
         """Return the request's body as it was parsed.
 
