@@ -6,6 +6,7 @@ A window begins at a multiple of the period, so that counting is one atomic step
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 
 from django.core.cache import cache
@@ -63,4 +64,4 @@ def count(kind: str, name: str, rate: str) -> None:
     except ValueError:  # the cache has dropped the key meanwhile
         return
     if seen > int(number):
-        raise TooManyRequestsError(kind, rate, int((window + 1) * length - now) + 1)
+        raise TooManyRequestsError(kind, rate, math.ceil((window + 1) * length - now))

@@ -37,19 +37,19 @@ def test_an_address_has_its_number_of_requests_in_each_period(send, settings, cl
     settings.CATALOG_ADDRESS_RATE = "3/minute"
     assert [send().status_code for _ in range(4)] == [200, 200, 200, 429]
     refusal = send()
-    assert refusal["Retry-After"] == "16"
+    assert refusal["Retry-After"] == "15"
     assert refusal["Cache-Control"] == "no-store"
     assert refusal.json() == {
         "errors": [
             {
                 "message": "Too many requests: an address may send 3 per minute; "
-                "try again in 16 s.",
-                "extensions": {"code": "TOO_MANY_REQUESTS", "retryAfter": 16},
+                "try again in 15 s.",
+                "extensions": {"code": "TOO_MANY_REQUESTS", "retryAfter": 15},
             }
         ]
     }
     assert send("192.0.2.2").status_code == 200
-    clock.shift(16)
+    clock.shift(15)
     assert send().status_code == 200
 
 
