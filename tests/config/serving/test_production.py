@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.config.sites import CHAT, ask, error_text
+from tests.config.serving.test_middleware_checks import HOSTS_OF_PROBES
+from tests.config.sites import CHAT, ask, error_text, raw
 from tests.gateway.chat.harness import IDENTITY
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
@@ -52,3 +53,9 @@ def test_in_production_chat_has_the_security_headers_of_everything_else(producti
     ):  # fmt: skip
         for name in ("Strict-Transport-Security", "X-Content-Type-Options"):
             assert answer.headers[name] == expected[name]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+@HOSTS_OF_PROBES
+def test_probes_may_name_any_host_in_production_too(production, path, lines):
+    assert raw(production[1], path, *lines)[0] == 200
