@@ -270,14 +270,29 @@ class Environment(FileAwareEnv):
 
 
 def stored_key(path: Path) -> str:
-    """Return the Fernet key in a file that only its owner may read; create it if it is missing."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
+    """Return the Fernet key in a file that only its owner may read; create it if it is missing.
+
+    Raises ImproperlyConfigured.
+    """
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _store_key(path)
+        return path.read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"{path} cannot be read or created: {error.strerror}. A local instance needs a "
+            "folder that it can write to, with free space."
+        ) from error
+
+
+def _store_key(path: Path) -> None:
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
         draft.touch(mode=0o600)
         draft.write_bytes(Fernet.generate_key())
         # Linking is atomic: of two processes that start together, both use the first one's key.
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)
-        draft.unlink()
-    return path.read_text(encoding="ascii").strip()
+    finally:
+        draft.unlink(missing_ok=True)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import runpy
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from config.cookies import PrefixedCookieStorage
-from config.environment import database
+from config.environment import database, stored_key
 from tests.deploy_check import PRODUCTION
 from tests.docs.samples import DOCS
 
@@ -238,6 +239,19 @@ def test_options_of_the_database_url_precede_our_own():
     options = database("postgres://user@host/name?keepalives_idle=60")["OPTIONS"]
     assert options["keepalives_idle"] == 60
     assert options["tcp_user_timeout"] == 10_000
+
+
+def test_a_key_that_cannot_be_stored_is_a_fault_and_leaves_no_file(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(
+            ImproperlyConfigured, match=r"secret-key .*: File too large\."
+        ):
+            stored_key(tmp_path / "secret-key")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
