@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from catalog.errors import BadUserInputError, CatalogError, NotFoundError
@@ -86,9 +87,7 @@ def upsert_list(items: Sequence[Fields]) -> list[int]:
     check_items(items)
     keys = [item["external_id"] for item in items]
     # By key, so that two upserts of the same books cannot deadlock.
-    rows = [
-        Book(**item) for item in sorted(items, key=lambda item: item["external_id"])
-    ]
+    rows = [Book(**item) for item in sorted(items, key=itemgetter("external_id"))]
     known = Book.objects.with_external_ids(keys)
     books = Book.objects.bulk_create(
         rows,
@@ -130,7 +129,7 @@ def check_items(items: Sequence[Fields]) -> None:
     check_number(items, field="books")
     faults = [*field_faults(items), *reference_faults(items)]
     if faults:
-        raise ItemsRefusedError(sorted(faults, key=lambda fault: fault.index))
+        raise ItemsRefusedError(sorted(faults, key=attrgetter("index")))
 
 
 def check_number(items: Sequence[Any], *, field: str) -> None:

@@ -96,9 +96,8 @@ class Lines:
 
 def read_csv(file: Lines) -> Iterator[Record]:
     """Yield the records; an empty optional cell is an absent field."""
-    lines: list[
-        str
-    ] = []  # of the current row, because the reader does not tell "" from nothing
+    # Of the current row, because the reader does not tell "" from nothing.
+    lines: list[str] = []
 
     def watched() -> Iterator[str]:
         for line in file:
@@ -191,12 +190,8 @@ class Owners:
         # The oldest of several with one name comes last, and so wins.
         authors = Author.objects.order_by("-pk")
         categories = Category.objects.order_by("-pk")
-        self.authors = {
-            (first_name, last_name): key
-            for first_name, last_name, key in authors.values_list(
-                "first_name", "last_name", "pk"
-            )
-        }
+        names = authors.values_list("first_name", "last_name", "pk")
+        self.authors = {(first, last): key for first, last, key in names}
         self.categories = dict(categories.values_list("name", "pk"))
         self.added: dict[Named, int] = {}
 

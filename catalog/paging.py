@@ -47,11 +47,6 @@ class Order:
     def names(self) -> list[str]:
         return [name for name, _ in self.columns]
 
-    @property
-    def has_relevance(self) -> bool:
-        """Return True if the rows need `QuerySet.ranked`."""
-        return "relevance" in self.names
-
     def reversed(self) -> Order:
         return Order(tuple((name, not descends) for name, descends in self.columns))
 

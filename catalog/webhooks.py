@@ -8,11 +8,7 @@ from typing import Any
 from webhooks_core import publishing
 from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.network.url_policy import UrlPolicy
-from webhooks_core.profiles import (
-    EventType,
-    SigningContext,
-    WebhookProfile,
-)
+from webhooks_core.profiles import EventType, SigningContext, WebhookProfile
 
 PROFILE = "catalog"
 OWNER = "catalog"  # one catalogue, one subscriber list

@@ -168,7 +168,7 @@ class Connections:
         order_by, then_by = window.pop("order_by", None), window.pop("then_by", None)
         order: Order = order_by.value if order_by else Order.by()
         order = order.then(each.value for each in then_by or ())
-        if order.has_relevance:
+        if "relevance" in order.names:
             rows = ranked(rows, conditions)
         return Pages(rows, Window(order, **window), self.owner, owners)
 

@@ -228,9 +228,7 @@ def parse_text(text: str) -> DocumentNode:
         raise QueryTooComplexError("characters", LIMITS.characters)
     try:
         return parse(
-            Source(text),
-            max_lexical_tokens=LIMITS.tokens,
-            max_comments=LIMITS.tokens,
+            Source(text), max_lexical_tokens=LIMITS.tokens, max_comments=LIMITS.tokens
         )
     except GraphQLError as error:
         if error.message.startswith(TOO_DEEP):

@@ -214,7 +214,8 @@ class Execution(ExecutionContext):
             definition = info.parent_type.fields[info.field_name]
             level = reading.compile(compiler, info.field_nodes, definition)
             level.uses_instances = compiler.uses_instances
-            self.plan.add(key, level, compiler.characters)
+            self.plan.levels[key] = level
+            self.plan.characters += compiler.characters
         return level
 
     def read(

@@ -261,10 +261,7 @@ class Budget:
     """What one answer may still have, each as often as it appears."""
 
     def __init__(
-        self,
-        rows: int,
-        characters: int = MOST_CHARACTERS,
-        values: int = MOST_VALUES,
+        self, rows: int, characters: int = MOST_CHARACTERS, values: int = MOST_VALUES
     ) -> None:
         self.rows = Allowance(rows, "rows")
         self.characters = Allowance(characters, "characters")

@@ -23,12 +23,7 @@ from catalog.execution.context import Context
 from catalog.execution.documents import Documents, ParsedDocument, RequestRefusedError
 from catalog.execution.fields import Execution
 from catalog.execution.plans import Fields
-from catalog.operation_counts import (
-    MASKED,
-    NO_OPERATION,
-    durations,
-    failures,
-)
+from catalog.operation_counts import MASKED, NO_OPERATION, durations, failures
 from catalog.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")

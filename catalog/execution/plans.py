@@ -10,6 +10,7 @@ its name, gets the model instance of its row (`fields.py`), and can return insta
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -230,14 +231,12 @@ def is_planned(object_type: GraphQLObjectType, name: str) -> bool:
     return is_known and not has_resolver(object_type.fields[name])
 
 
+@dataclass(slots=True)
 class Plan:
     """What the fields of one operation select, each compiled when it is first read."""
 
-    def __init__(self, schema: GraphQLSchema, fragments: Fragments) -> None:
-        self.schema, self.fragments = schema, fragments
-        self.levels: dict[Any, Any] = {}  # by the response names that lead to a field
-        self.characters = 0
-
-    def add(self, key: Any, level: Any, characters: int) -> None:
-        self.levels[key] = level
-        self.characters += characters
+    schema: GraphQLSchema
+    fragments: Fragments
+    # By the response names that lead to a field.
+    levels: dict[Any, Any] = field(default_factory=dict)
+    characters: int = 0

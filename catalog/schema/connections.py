@@ -84,28 +84,27 @@ class BookFilter(graphene.InputObjectType):
     and_, or_, not_ = combining(lambda: BookFilter)
 
 
-class AuthorFilter(graphene.InputObjectType):
-    """Every condition that is given must hold."""
+def name_filter(type_name: str, text: str) -> Any:
+    """Return the filter of rows that are found by this text."""
 
-    name = graphene.String(
-        description='A part of "first name last name", letter case ignored.'
-    )
-    name_starts_with = graphene.String(
-        description='The beginning of "first name last name", letter case ignored.'
-    )
-    id_in = listed(graphene.ID, IDS)
-    and_, or_, not_ = combining(lambda: AuthorFilter)
+    class NameFilter(graphene.InputObjectType):
+        """Every condition that is given must hold."""
+
+        class Meta:
+            name = type_name
+
+        name = graphene.String(description=f"A part of {text}, letter case ignored.")
+        name_starts_with = graphene.String(
+            description=f"The beginning of {text}, letter case ignored."
+        )
+        id_in = listed(graphene.ID, IDS)
+        and_, or_, not_ = combining(lambda: NameFilter)
+
+    return NameFilter
 
 
-class CategoryFilter(graphene.InputObjectType):
-    """Every condition that is given must hold."""
-
-    name = graphene.String(description="A part of the name, letter case ignored.")
-    name_starts_with = graphene.String(
-        description="The beginning of the name, letter case ignored."
-    )
-    id_in = listed(graphene.ID, IDS)
-    and_, or_, not_ = combining(lambda: CategoryFilter)
+AuthorFilter = name_filter("AuthorFilter", '"first name last name"')
+CategoryFilter = name_filter("CategoryFilter", "the name")
 
 
 class PageInfo(graphene.ObjectType):

@@ -7,12 +7,7 @@ from typing import Any
 import graphene
 from django.core.exceptions import ImproperlyConfigured
 from graphene.types.resolver import get_default_resolver
-from graphql import (
-    GraphQLObjectType,
-    GraphQLSchema,
-    get_named_type,
-    is_abstract_type,
-)
+from graphql import GraphQLObjectType, GraphQLSchema, get_named_type, is_abstract_type
 
 from catalog.execution.connections import CONNECTION_FIELDS
 from catalog.execution.plans import has_resolver, is_planned

@@ -91,10 +91,7 @@ class Query(graphene.ObjectType):
         AuthorConnection, AuthorOrder, AuthorFilter, "One page of the authors."
     )
     categories = page_field(
-        CategoryConnection,
-        CategoryOrder,
-        CategoryFilter,
-        "One page of the categories.",
+        CategoryConnection, CategoryOrder, CategoryFilter, "One page of the categories."
     )
 
     @planned
