@@ -166,7 +166,7 @@ def reference_faults(items: Sequence[Fields]) -> Iterable[Fault]:
     ):
         named = {item.get(column) for item in items} - {None}
         keys = {primary_key(key, largest=LARGEST_32) for key in named}
-        existing = model.objects.locked(keys)
+        existing = model.objects.locked(keys) if keys else ()
         for index, item in enumerate(items):
             key = item.get(column)
             if key is not None and key not in existing:
