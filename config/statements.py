@@ -12,9 +12,9 @@ def limit(seconds: float) -> None:
     its locks. SQLite has no such limit. JIT compilation is off too: it takes several times as long as the
     statements of our pages.
     """
-    database = connections.settings["default"]
-    if database["ENGINE"] != "django.db.backends.postgresql":
+    if connections["default"].vendor != "postgresql":
         return
+    database = connections.settings["default"]
     options = database["OPTIONS"].get("options", "")
     timeout = round(seconds * 1000)
     limits = (
