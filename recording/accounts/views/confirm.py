@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from recording.accounts import logins, recent_login
 from recording.accounts.passwords import ConfirmForm
+from recording.accounts.views import FORM, account_page
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@account_page(FORM)
 @logins.limited
 def confirm(request: HttpRequest) -> HttpResponse:
     """Ask for the password, then continue at `next`, an address of this site."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from recording.accounts import devices, second_factors
+from recording.accounts.views import READ, account_page
 from recording.models import PersonalToken, SecurityEvent
 from recording.oauth import grants
 from recording.subscriptions import owner_id
@@ -18,9 +16,7 @@ from webhooks_core.models import Endpoint
 from webhooks_core.owners.endpoint_state import Health
 
 
-@never_cache
-@login_required
-@require_safe
+@account_page(READ)
 def overview(request: HttpRequest) -> HttpResponse:
     """Show the account's webhooks, applications, tokens and logins, each with its page."""
     account, now = request.user, timezone.now()

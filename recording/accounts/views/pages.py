@@ -8,16 +8,14 @@ from urllib.parse import urlsplit
 from allauth.account.views import LoginView
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import LogoutView, RedirectURLMixin
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from recording.accounts import logins, security_log
+from recording.accounts.views import FORM, account_page
 from recording.oauth import grants, parameters
 from recording.oauth.authorization import Authorization
 from recording.oauth.errors import InvalidRequestError, TooManyRequestsError
@@ -122,9 +120,7 @@ def locked_out(
     return logins.refused(request, error)
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@account_page(FORM)
 def clients(request: HttpRequest) -> HttpResponse:
     """List the applications that act for this account; POST ends one's connections, or all.
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from recording.accounts import devices
+from recording.accounts.views import READ, account_page
 from recording.models import SecurityEvent
 from recording.webhooks import PROFILE
 from webhooks_core.owners import changes
@@ -18,9 +16,7 @@ PAGE = 50
 WEBHOOK_CHANGES = 10
 
 
-@never_cache
-@login_required
-@require_safe
+@account_page(READ)
 def security_log(request: HttpRequest) -> HttpResponse:
     """List what happened to the account, the latest first; `before` is the id of the last row."""
     own = SecurityEvent.objects.filter(account=request.user.pk).order_by("-pk")

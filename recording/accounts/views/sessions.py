@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth import logout
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from recording.accounts import security_log, web_sessions
+from recording.accounts.views import FORM, account_page
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@account_page(FORM)
 def sessions(request: HttpRequest) -> HttpResponse:
     """List the account's sessions; POST ends one (`session`), or all others (`others`)."""
     key = request.session.session_key

@@ -6,14 +6,12 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 
 from recording.accounts import personal_tokens, security_log
+from recording.accounts.views import FORM, account_page
 from recording.ids import row_id
 from recording.models import PersonalToken
 
@@ -37,9 +35,7 @@ class TokenForm(forms.Form):
             return None
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@account_page(FORM)
 def tokens_page(request: HttpRequest) -> HttpResponse:
     """List the account's tokens; POST creates one and shows it in this response only."""
     form = TokenForm(request.POST if request.method == "POST" else None)
@@ -58,8 +54,7 @@ def tokens_page(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/tokens.html", context, status=status)
 
 
-@login_required
-@require_POST
+@account_page(["POST"])
 def revoke(request: HttpRequest) -> HttpResponse:
     """Revoke one of the account's own tokens; 404 for any other."""
     pk = row_id(request.POST.get("token", ""))
