@@ -24,12 +24,7 @@ def listed_documents(**_: Any) -> list[CheckMessage]:
     for key, text in documents.by_id.items():
         try:
             prepare(schema.graphql_schema, text)
-        except RequestRefusedError as refusal:
-            reason = refusal.errors[0].message
-        except CatalogError as refusal:
-            reason = str(refusal)
-        else:
-            continue
-        message = f"CATALOG_OPERATIONS: the document {key!r} is refused: {reason}"
-        faults.append(Error(message, id="catalog.E001"))
+        except (RequestRefusedError, CatalogError) as refusal:
+            message = f"CATALOG_OPERATIONS: the document {key!r} is refused: {refusal}"
+            faults.append(Error(message, id="catalog.E001"))
     return faults

@@ -41,7 +41,7 @@ class RequestRefusedError(Exception):
     """A document that is not executed: its errors and their common code."""
 
     def __init__(self, code: str, errors: list[GraphQLError]) -> None:
-        super().__init__(code)
+        super().__init__(errors[0].message)
         self.code, self.errors = code, errors
 
 
