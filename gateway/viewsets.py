@@ -62,6 +62,7 @@ from webhooks_core.web.owner_examples import request_example, response_example
 from webhooks_core.web.owner_views import (
     CONFLICTING,
     OwnerViewSet,
+    by_action,
     event_types,
     stored_events,
 )
@@ -150,13 +151,7 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
         "delivery": DeliveryDetailsSerializer,
         "test_filter": FilterResultSerializer,
     }
-    throttles = {
-        "create": CreateThrottle,
-        **{each: partial(CallerThrottle, each) for each in ("test", "replay")},
-        **dict.fromkeys(
-            ("resend", "retry_now", "cancel"), partial(CallerThrottle, "resend")
-        ),
-    }
+    throttles = by_action(CallerThrottle) | {"create": CreateThrottle}
     states = STATES
     test_status = 202
 

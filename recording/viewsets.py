@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, cast
 
 from django.contrib.auth.models import AbstractUser
@@ -45,6 +44,7 @@ from webhooks_core.web.owner_examples import response_example
 from webhooks_core.web.owner_views import (
     CONFLICTING,
     OwnerViewSet,
+    by_action,
     event_types,
     stored_events,
 )
@@ -124,15 +124,7 @@ class SubscriptionViewSet(RecordingViewSet, OwnerViewSet):
         "deliveries": DeliverySerializer,
         "delivery": DeliveryDetailsSerializer,
     }
-    throttles = {
-        **{
-            each: partial(AccountThrottle, each)
-            for each in ("create", "test", "replay")
-        },
-        **dict.fromkeys(
-            ("resend", "retry_now", "cancel"), partial(AccountThrottle, "resend")
-        ),
-    }
+    throttles = by_action(AccountThrottle)
     states = STATES
     conflicting_actions = CONFLICTING
     patch_is_partial = False  # omitted events are an empty list

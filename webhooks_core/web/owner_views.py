@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from django.db.models import Model, QuerySet
@@ -12,6 +13,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
+from rest_framework.throttling import BaseThrottle
 
 from webhooks_core import profiles
 from webhooks_core.models import Delivery
@@ -41,6 +43,16 @@ Row = TypeVar("Row", bound=Model)
 
 ONE_DELIVERY = "deliveries/<str:delivery_id>"
 ONE_REPLAY = "replays/<str:replay_id>"
+
+
+def by_action(
+    throttle: Callable[[str], BaseThrottle],
+) -> dict[str, Callable[[], BaseThrottle]]:
+    """Return the throttles of OwnerViewSet; `throttle` makes that of a rate."""
+    names = ("create", "test", "resend", "replay")
+    own: dict[str, Callable[[], BaseThrottle]]
+    own = {name: partial(throttle, name) for name in names}
+    return own | dict.fromkeys(("retry_now", "cancel"), own["resend"])
 
 
 def page_of(items: BaseSerializer[Any], cursor: str) -> Response:
