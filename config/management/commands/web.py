@@ -59,7 +59,6 @@ class Command(BaseCommand):
         **options: Any,
     ) -> None:
         processes.exit_with_parent(exit_with_parent)
-        settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
         if options["processes"] > 1:
             self._serve_together(host, port, options["processes"], options["own_port"])
         if options["own_port"] is not None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 import requests
+from django.core.management import CommandError, call_command
 
 from config import asgi
 from config.serving import server, sockets
@@ -105,3 +106,10 @@ def test_no_header_changes_the_peers_address(monkeypatch, trusted):
         answer = requests.get(url, headers=FORGED, timeout=PATIENCE_S)
     assert answer.text == "127.0.0.1 http"
     assert "server" not in answer.headers
+
+
+def test_the_web_server_makes_no_folder_for_static_files(settings, tmp_path):
+    settings.STATIC_ROOT = tmp_path / "static"
+    with pytest.raises(CommandError, match="--own-port"):
+        call_command("web", own_port=9000)
+    assert not settings.STATIC_ROOT.exists()
