@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django.contrib.auth.models import AbstractUser
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.utils import (
     extend_schema,
@@ -38,6 +39,7 @@ from recording.subscriptions import Subscriptions, recent_events
 from recording.throttles import AccountThrottle
 from recording.webhooks import PROFILE
 from webhooks_core.endpoints import Created
+from webhooks_core.models import Endpoint
 from webhooks_core.web import owner_requests as requests
 from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.owner_examples import response_example
@@ -132,6 +134,9 @@ class SubscriptionViewSet(RecordingViewSet, OwnerViewSet):
     @property
     def subscriptions(self) -> Subscriptions:
         return Subscriptions(self.account)
+
+    def get_queryset(self) -> QuerySet[Endpoint]:
+        return super().get_queryset().only(*SubscriptionSerializer.columns)
 
     def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
         try:

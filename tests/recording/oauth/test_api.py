@@ -8,7 +8,9 @@ import pytest
 from django.test import Client
 
 from recording.accounts import personal_tokens
+from recording.subscriptions import owner_id
 from tests.recording.oauth.flows import ISSUER
+from tests.webhooks_core.factories import EndpointFactory
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -65,6 +67,10 @@ def test_authentication_costs_one_query(app, account, kind, django_assert_num_qu
         if kind == "oauth"
         else personal_tokens.create(user=account, days=1).text
     )
+    EndpointFactory.create_batch(
+        2, profile="recording", owner=owner_id(account), event_types=()
+    )
     Client().get("/v1/webhooks", headers=bearer(token))  # notes the first use
     with django_assert_num_queries(2):  # who is it, and the list
-        Client().get("/v1/webhooks", headers=bearer(token))
+        response = Client().get("/v1/webhooks", headers=bearer(token))
+    assert len(response.json()["items"]) == 2
