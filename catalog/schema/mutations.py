@@ -69,71 +69,138 @@ def payload(change: Callable[[Any], list[int]], items: Any) -> BooksPayload:
         return BooksPayload(errors=faults)
 
 
+class AddBook(graphene.Mutation):
+    """Add a book."""
+
+    Output = Book
+
+    class Arguments:
+        book = BOOK
+
+    def mutate(_root, _info: object, book: Fields) -> RowsByKey:
+        return RowsByKey("Book", [books.add(**book)])
+
+
+class UpdateBook(graphene.Mutation):
+    """Replace every field of a book."""
+
+    Output = Book
+
+    class Meta:
+        # `Arguments` would sort them by name.
+        arguments = {"id": ID, "book": BOOK}
+
+    def mutate(_root, _info: object, id: str, book: Fields) -> RowsByKey:
+        return RowsByKey("Book", [books.update(id, **book)])
+
+
+class DeleteBook(graphene.Mutation):
+    """Delete a book. False when there is no such book."""
+
+    Output = graphene.Boolean
+
+    class Arguments:
+        id = ID
+
+    def mutate(_root, _info: object, id: str) -> bool:
+        return books.delete(id)
+
+
+class AddAuthor(graphene.Mutation):
+    """Add an author."""
+
+    Output = Author
+
+    class Arguments:
+        author = AUTHOR
+
+    def mutate(_root, _info: object, author: Fields) -> RowsByKey:
+        return RowsByKey("Author", [authors.add(**author)])
+
+
+class UpdateAuthor(graphene.Mutation):
+    """Replace both names of an author."""
+
+    Output = Author
+
+    class Meta:
+        # `Arguments` would sort them by name.
+        arguments = {"id": ID, "author": AUTHOR}
+
+    def mutate(_root, _info: object, id: str, author: Fields) -> RowsByKey:
+        return RowsByKey("Author", [authors.update(id, **author)])
+
+
+class DeleteAuthor(graphene.Mutation):
+    """Delete an author. False when there is none; an error while there are books."""
+
+    Output = graphene.Boolean
+
+    class Arguments:
+        id = ID
+
+    def mutate(_root, _info: object, id: str) -> bool:
+        return authors.delete(id)
+
+
+class AddCategory(graphene.Mutation):
+    """Add a category."""
+
+    Output = Category
+
+    class Arguments:
+        category = CATEGORY
+
+    def mutate(_root, _info: object, category: Fields) -> RowsByKey:
+        return RowsByKey("Category", [categories.add(**category)])
+
+
+class AddBooks(graphene.Mutation):
+    """Add books: all of them, or none."""
+
+    Output = BooksPayload
+
+    class Arguments:
+        books = listed(BookInput, MOST, required=True)
+
+    def mutate(_root, _info: object, books: list[Fields]) -> BooksPayload:
+        return payload(add_list, books)
+
+
+class UpsertBooks(graphene.Mutation):
+    """Add books, or replace those with the same external ids: all of them, or none."""
+
+    Output = BooksPayload
+
+    class Arguments:
+        books = listed(BookUpsertInput, MOST, required=True)
+
+    def mutate(_root, _info: object, books: list[Fields]) -> BooksPayload:
+        return payload(upsert_list, books)
+
+
+class DeleteBooks(graphene.Mutation):
+    """Delete books. For each id, false when there is no such book."""
+
+    Output = graphene.List(graphene.NonNull(graphene.Boolean))
+
+    class Arguments:
+        book_ids = listed(graphene.ID, MOST, required=True)
+
+    def mutate(_root, _info: object, book_ids: list[str]) -> list[bool]:
+        return books.delete_list(book_ids)
+
+
 class Mutation(graphene.ObjectType):
     """What can be changed."""
 
-    add_book = graphene.Field(Book, book=BOOK, description="Add a book.")
-    update_book = graphene.Field(
-        Book, id=ID, book=BOOK, description="Replace every field of a book."
-    )
-    delete_book = graphene.Boolean(
-        id=ID, description="Delete a book. False when there is no such book."
-    )
-    add_author = graphene.Field(Author, author=AUTHOR, description="Add an author.")
-    update_author = graphene.Field(
-        Author, id=ID, author=AUTHOR, description="Replace both names of an author."
-    )
-    delete_author = graphene.Boolean(
-        id=ID,
-        description="Delete an author. False when there is none; an error while there are books.",
-    )
-    add_category = graphene.Field(
-        Category, category=CATEGORY, description="Add a category."
-    )
-    add_books = graphene.Field(
-        BooksPayload,
-        books=listed(BookInput, MOST, required=True),
-        description="Add books: all of them, or none.",
-    )
-    upsert_books = graphene.Field(
-        BooksPayload,
-        books=listed(BookUpsertInput, MOST, required=True),
-        description="Add books, or replace those with the same external ids: all of them, or none.",
-    )
-    delete_books = listed(
-        graphene.Boolean,
-        "Delete books. For each id, false when there is no such book.",
-        book_ids=listed(graphene.ID, MOST, required=True),
-    )
-
-    def resolve_add_book(_root, _info: object, book: Fields) -> RowsByKey:
-        return RowsByKey("Book", [books.add(**book)])
-
-    def resolve_update_book(_root, _info: object, id: str, book: Fields) -> RowsByKey:
-        return RowsByKey("Book", [books.update(id, **book)])
-
-    def resolve_delete_book(_root, _info: object, id: str) -> bool:
-        return books.delete(id)
-
-    def resolve_add_author(_root, _info: object, author: Fields) -> RowsByKey:
-        return RowsByKey("Author", [authors.add(**author)])
-
-    def resolve_update_author(
-        _root, _info: object, id: str, author: Fields
-    ) -> RowsByKey:
-        return RowsByKey("Author", [authors.update(id, **author)])
-
-    def resolve_delete_author(_root, _info: object, id: str) -> bool:
-        return authors.delete(id)
-
-    def resolve_add_category(_root, _info: object, category: Fields) -> RowsByKey:
-        return RowsByKey("Category", [categories.add(**category)])
-
-    def resolve_add_books(_root, _info: object, books: list[Fields]) -> BooksPayload:
-        return payload(add_list, books)
-
-    def resolve_upsert_books(_root, _info: object, books: list[Fields]) -> BooksPayload:
-        return payload(upsert_list, books)
-
-    def resolve_delete_books(_root, _info: object, book_ids: list[str]) -> list[bool]:
-        return books.delete_list(book_ids)
+    add_book = AddBook.Field()
+    update_book = UpdateBook.Field()
+    delete_book = DeleteBook.Field()
+    add_author = AddAuthor.Field()
+    update_author = UpdateAuthor.Field()
+    delete_author = DeleteAuthor.Field()
+    add_category = AddCategory.Field()
+    add_books = AddBooks.Field()
+    upsert_books = UpsertBooks.Field()
+    delete_books = DeleteBooks.Field()
