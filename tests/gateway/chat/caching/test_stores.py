@@ -11,6 +11,7 @@ import pytest
 import redis
 import time_machine
 from django.conf import settings
+from django.db import OperationalError
 from django.utils import timezone
 
 from gateway.chat.cache_models import CachedAnswer
@@ -99,7 +100,7 @@ def test_a_store_that_is_away_says_so():
     away = RedisStore(redis_client("redis://127.0.0.1:1/0"))
 
     async def fails(_: Any) -> None:
-        raise OSError("no space")
+        raise OperationalError("no space")
 
     for each, why in (
         (away, "connecting to 127.0.0.1:1"),
