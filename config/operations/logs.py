@@ -14,7 +14,6 @@ from uuid import uuid4
 
 import structlog
 from django.http import HttpRequest, HttpResponse
-from redis.exceptions import RedisError
 from structlog.contextvars import bound_contextvars
 
 from webhooks_core.database.outages import is_outage, reason
@@ -23,6 +22,9 @@ from webhooks_core.management.printable import printable
 # Addresses that are secrets, whoever logs them: a redirect to https comes before any view.
 PORTAL_TOKEN = re.compile(r"(/portal/open/)[^/?#\s]+")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+
+# PostgreSQL's states of a statement that took too long, and of one in a deadlock.
+STATEMENT_STATES = ("57014", "40P01")
 
 # These loggers write codes and tokens at DEBUG.
 NEVER_BELOW_WARNING = ("oauthlib", "oauth2_provider", "requests_oauthlib")
@@ -42,20 +44,25 @@ def without_tokens(
 def without_traceback(
     _: Any, __: str, record: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Replace the traceback of an outage by its message: each request meanwhile would log one.
+    """Replace the traceback of a database's outage by its message: each request would log one.
 
-    SQLite's "SQL logic error" (1) is a fault of a statement: its traceback says of which.
+    That of a fault in a statement says in which.
     """
     error: Any = record.get("exc_info")
     if error is True:
         error = sys.exception()
     elif isinstance(error, tuple):
         error = error[1]
-    if not isinstance(error, RedisError):
-        code = getattr(getattr(error, "__cause__", None), "sqlite_errorcode", None)
-        if code == sqlite3.SQLITE_ERROR or not is_outage(error):
-            return record
+    if not is_outage(error) or _is_of_a_statement(error.__cause__):
+        return record
     return {**record, "exc_info": None, "error": reason(error)}
+
+
+def _is_of_a_statement(cause: Any) -> bool:
+    return (
+        getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
+        or getattr(cause, "sqlstate", None) in STATEMENT_STATES
+    )
 
 
 def has_exception(record: logging.LogRecord) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from django.db import InterfaceError, InternalError, OperationalError
+from django.db import Error, InterfaceError, InternalError, OperationalError
 
 # PostgreSQL's class of errors "invalid transaction state": a server that is read-only after a
 # failover, a transaction that the server ended.
 _TRANSACTION_STATE = "25"
-# The messages of these hold no password. Those of another broker may quote its whole address.
-_SAFE = ("django.db.utils", "redis.exceptions")
 
 
 def is_outage(error: BaseException | None) -> bool:
@@ -20,7 +18,9 @@ def is_outage(error: BaseException | None) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """Return an outage on one line of the log: its class, and its message if that is no secret."""
-    kind = type(error)
-    message = str(error).splitlines()[:1] if kind.__module__ in _SAFE else []
-    return ": ".join([kind.__name__, *message])
+    """Return an outage on one line of the log: its class, and the message if a database sent it.
+
+    A broker's message may quote its address or the command, with a password.
+    """
+    message = str(error).splitlines()[:1] if isinstance(error, Error) else []
+    return ": ".join([type(error).__name__, *message])

@@ -16,13 +16,15 @@ PAUSE_S = 0.002
 class ExactRateThrottle(SimpleRateThrottle):
     """DRF's throttle, which reads, changes and writes a list in the cache, one request at a time.
 
-    Without a lock, simultaneous requests read the same list and count as one. `scope` names the rate.
+    Without a lock, simultaneous requests read the same list and count as one. `scope` names the rate,
+    here or in a subclass.
     """
 
     scope: str
 
-    def __init__(self, scope: str) -> None:
-        self.scope = scope
+    def __init__(self, scope: str = "") -> None:
+        if scope:
+            self.scope = scope
         super().__init__()
 
     def allow_request(self, request: Any, view: Any) -> bool:

@@ -47,7 +47,7 @@ class Stored(NamedTuple):
 
 
 class StoreUnavailableError(Exception):
-    """The store did not answer; its text is the name of the reason."""
+    """The store did not answer; its text says why."""
 
 
 class Store(Protocol):

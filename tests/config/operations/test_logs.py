@@ -13,11 +13,13 @@ import structlog
 from django.db import DatabaseError, OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import Client
+from redis.exceptions import RedisError
 
 from config.operations import logs
 from recording.accounts import personal_tokens
 from tests.factories import UserFactory
 from tests.hostile import CONTROLS, is_printable
+from webhooks_core.database.outages import reason
 
 
 @pytest.fixture
@@ -117,3 +119,19 @@ def test_a_statement_that_is_wrong_keeps_its_traceback(console):
         cursor.execute("SELECT 1 FROM nowhere")
     structlog.stdlib.get_logger("own").error("failed", exc_info=raised.value)
     assert "\nTraceback (most recent call last):\n" in console()
+
+
+@pytest.mark.parametrize("state", logs.STATEMENT_STATES)
+def test_a_statement_that_was_cancelled_keeps_its_traceback(console, state):
+    cause = Exception("cancelled")
+    cause.sqlstate = state  # type: ignore[attr-defined]
+    with pytest.raises(OperationalError) as raised:
+        raise OperationalError("cancelled") from cause
+    structlog.stdlib.get_logger("own").error("failed", exc_info=raised.value)
+    assert "\nTraceback (most recent call last):\n" in console()
+
+
+def test_the_message_of_a_broker_is_no_reason_in_the_log():
+    assert (
+        reason(RedisError("unknown command HELLO, args AUTH hunter2")) == "RedisError"
+    )

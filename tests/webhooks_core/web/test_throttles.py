@@ -91,3 +91,15 @@ def test_a_lock_whose_holder_died_stops_nobody_for_long(rf, settings, monkeypatc
     settings.OAUTH_RATES = {"token": f"{LIMIT}/hour"}
     cache.add("oauth:token:127.0.0.1.lock", 1, None)
     check(rf.post("/oauth/token"), "token")
+
+
+def test_another_project_names_the_rate_in_its_class(rf):
+    class Burst(throttles.ExactRateThrottle):
+        scope = "burst"
+        THROTTLE_RATES = {"burst": f"{LIMIT}/hour"}
+
+        def get_cache_key(self, request, view):
+            return "burst"
+
+    allowed = [Burst().allow_request(rf.get("/"), APIView()) for _ in range(LIMIT + 1)]
+    assert allowed == [True] * LIMIT + [False]

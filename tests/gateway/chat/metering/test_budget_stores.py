@@ -83,7 +83,7 @@ def test_a_store_that_is_away_says_so(monkeypatch):
     away = RedisStore(redis_client("redis://127.0.0.1:1/0"))
     for store, why in (
         (DatabaseStore(in_thread), "OperationalError: database or disk is full"),
-        (away, "ConnectionError: .* connecting to 127.0.0.1:1"),
+        (away, "ConnectionError"),
     ):
         with pytest.raises(StoreUnavailableError, match=why):
             add(store, {ONE: (1, 0)})
