@@ -206,6 +206,7 @@ def _recorded(responses: Sequence[Response]) -> Record:
 
 def test_djangos_own_handlers_answer_chat_in_the_same_way(transactional_db):
     handler = WSGIHandler()
+    LOOP_THREAD.stop()  # an earlier test may have left a runtime, with its own models
     try:
         responses = [_ask_django(handler, case) for case in _chat_cases()]
     finally:
