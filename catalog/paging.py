@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -184,7 +184,7 @@ class Pages:
     rows: Rows
     window: Window
     owner: Owner | None
-    keys: Iterable[Any]
+    keys: Collection[Any]
 
     @cached_property
     def places(self) -> Mapping[Any, list[SortValues]]:

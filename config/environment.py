@@ -214,18 +214,8 @@ def ca_file(value: str) -> str:
 
 
 PARSERS: tuple[Callable[..., Any], ...] = (
-    *(
-        origin,
-        http_url,
-        words,
-        allowed_hosts,
-        hosts,
-        origins,
-        fernet_keys,
-        networks,
-        database,
-    ),
-    *(redis_url, rate, expanded, metrics_token, ca_file),
+    *(origin, http_url, words, hosts, origins, fernet_keys, networks, database),
+    *(allowed_hosts, redis_url, rate, expanded, metrics_token, ca_file),
 )
 
 

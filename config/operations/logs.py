@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import structlog
 from django.http import HttpRequest, HttpResponse
+from django.utils.log import CallbackFilter
 from structlog.contextvars import bound_contextvars
 
 from webhooks_core.database.outages import is_outage, reason
@@ -100,7 +101,7 @@ def configure(*, level: int, as_json: bool) -> None:
                     ],
                 }
             },
-            "filters": {"exception": {"()": lambda: has_exception}},
+            "filters": {"exception": {"()": CallbackFilter, "callback": has_exception}},
             "handlers": {
                 "stderr": {"class": "logging.StreamHandler", "formatter": "one"}
             },
