@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterator,
+)
 from typing import Any, TypeVar
 
 from asgiref.sync import async_to_sync
@@ -65,9 +70,12 @@ class ChatView(GatewayView):
 
     def get(self, request: Request, **_: str) -> HttpResponseBase:
         is_asgi = hasattr(request, "scope")
-        future = LOOP_THREAD.submit(_serve(self.caller, _chat_request(request)))
-        # Under ASGI, a client that disconnects cancels it.
-        response = async_to_sync(_result)(future) if is_asgi else future.result()
+        answer = _serve(self.caller, _chat_request(request))
+        if is_asgi:
+            # A client that disconnects cancels it.
+            response = async_to_sync(_result)(answer)
+        else:
+            response = LOOP_THREAD.submit(answer).result()
         if response.rest is None:
             return _http_response(response)
         return _Stream(response, response.rest, is_asgi=is_asgi)
@@ -115,8 +123,12 @@ async def _serve(caller: Caller, request: ChatRequest) -> ChatResponse:
     return await runtime.current().service.answer(request, caller)
 
 
-async def _result(future: Future[T]) -> T:
-    return await asyncio.wrap_future(future)
+async def _result(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the service's loop.
+
+    It starts here, in a task that a disconnect cancels, and not before that task exists.
+    """
+    return await asyncio.wrap_future(LOOP_THREAD.submit(coroutine))
 
 
 def _http_response(response: ChatResponse) -> HttpResponse:
@@ -143,9 +155,7 @@ class _Stream(StreamingHttpResponse):
 
     async def _async_parts(self) -> AsyncIterator[bytes]:
         yield self._first
-        while (
-            part := await _result(LOOP_THREAD.submit(_next(self._rest)))
-        ) is not None:
+        while (part := await _result(_next(self._rest))) is not None:
             yield part
 
     def close(self) -> None:

@@ -176,6 +176,7 @@ def sends(
             elif callable(part):
                 part()
             else:
+                assert part, "an empty chunk ends the body"
                 writer.write(in_chunks(part))
                 await writer.drain()
                 await asyncio.sleep(0.0005)

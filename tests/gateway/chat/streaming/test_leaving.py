@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 import time
 from types import SimpleNamespace
 from unittest.mock import AsyncMock
@@ -12,6 +13,7 @@ import pytest
 
 from gateway.chat import asgi
 from gateway.chat.core.http_messages import ChatResponse
+from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.streaming import body
 from gateway.chat.upstreams import http
 from tests.gateway.chat.harness import (
@@ -32,6 +34,7 @@ from tests.gateway.chat.mock_upstream import (
     in_chunks,
     sends,
 )
+from tests.running import PATIENCE_S
 
 SCOPE = {"method": "POST", "path": V2, "headers": []}
 
@@ -59,6 +62,28 @@ def test_a_client_that_leaves_ends_the_upstreams_call(
         assert gateway.settled(lambda: upstream.hung_up)
     assert gateway.recorded().status == 499
     assert gateway.settled(lambda: upstream.open == 0)
+
+
+@pytest.mark.parametrize("way", [ASGI], indirect=True)
+def test_a_client_that_leaves_while_its_request_is_handed_over_is_not_forgotten(
+    gateway, upstream, monkeypatch
+):
+    left, submit = threading.Event(), LOOP_THREAD.submit
+
+    def submit_slowly(coroutine):
+        future = submit(coroutine)
+        assert left.wait(PATIENCE_S)
+        time.sleep(0.1)  # a loop that is free notices
+        return future
+
+    monkeypatch.setattr(LOOP_THREAD, "submit", submit_slowly)
+    upstream.script = sends(NEVER)
+    with gateway.connected(raw_request()) as client:
+        assert gateway.settled(lambda: upstream.requests)
+        client.shutdown(socket.SHUT_RDWR)
+        left.set()
+        assert gateway.settled(lambda: upstream.hung_up)
+    assert gateway.recorded().status == 499
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_an_error_in_a_stream_passes_as_its_last_event(claude, upstream, gateway
     "claude-code",
     "a body that ends earlier is a dropped connection, never a complete one",
 )
-@pytest.mark.parametrize("cut", [None, b""])
+@pytest.mark.parametrize("end", [(None,), ()], ids=["aborted", "whole"])
 @pytest.mark.parametrize(
     "events",
     [
@@ -99,9 +99,9 @@ def test_an_error_in_a_stream_passes_as_its_last_event(claude, upstream, gateway
     ],
 )
 def test_a_stream_that_is_cut_off_ends_with_an_error(
-    claude, upstream, gateway, events, cut
+    claude, upstream, gateway, events, end
 ):
-    upstream.script = sends(*map(named, events), 0.02, cut)
+    upstream.script = sends(*map(named, events), *end)
     *passed, last = claude(stream=True).content.split(b"\n\n")[:-1]
     assert b"\n\n".join(passed) + b"\n\n" == with_model("claude", *events)
     name, _, data = last.partition(b"\n")
