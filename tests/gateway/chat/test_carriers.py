@@ -313,7 +313,6 @@ ANTHROPIC, OPENAI, CONTRACT = ("type", "error"), ("error",), ("detail",)
         ("POST", "/chat/nothing", 404, CONTRACT),
     ],
 )
-@pytest.mark.spec("decisions", "6: Errors")
 def test_an_unknown_address_or_method_answers_in_the_shape_of_its_api(
     process, method, path, status, members
 ):

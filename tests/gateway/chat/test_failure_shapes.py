@@ -200,7 +200,6 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize("unknown", UNKNOWN)
-@pytest.mark.spec("decisions", "6: End of stream")
 def test_an_event_without_choices_or_usage_is_no_chunk(gateway, upstream, unknown):
     for end in ((), (DONE,), (event(unknown), DONE)):
         upstream.script = sends(event(unknown), *end)

@@ -10,8 +10,6 @@ from webhooks_core.models import Endpoint
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult
 
-pytestmark = pytest.mark.spec("webhooks_core", "a window for every endpoint")
-
 
 @pytest.mark.parametrize(
     ("duration_ms", "windows"),

@@ -43,7 +43,6 @@ DNS, CONNECT, OK = Outcome.DNS, Outcome.CONNECT, Outcome.OK
 A, B = ("alice", "https://a.example/"), ("bob", "https://b.example/")
 
 
-@pytest.mark.spec("decisions", "Own outage: attempts may only be postponed")
 @pytest.mark.parametrize(
     ("_case", "seen", "suspect"),
     [

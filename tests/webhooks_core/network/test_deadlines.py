@@ -11,8 +11,6 @@ import pytest
 from tests.running import PATIENCE_S
 from webhooks_core.network.deadlines import Deadlines, within
 
-pytestmark = pytest.mark.spec("webhooks_core", "one deadline for an attempt")
-
 
 def run(work: Callable[[Deadlines], Coroutine[Any, Any, Any]]) -> Any:
     async def bounded() -> Any:

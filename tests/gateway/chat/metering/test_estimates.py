@@ -30,8 +30,6 @@ from tests.gateway.chat.upstreams.anthropic_events import (
     stopped,
 )
 
-pytestmark = pytest.mark.spec("decisions", "6: Usage, estimated where it is not told")
-
 PROMPT = 6  # "Say hello to the harbour" has 24 characters
 TEXT = "Grüße aus dem Hafen 🌊"  # 21 characters, and more bytes
 SAID = event(chunk(TEXT[:10])), event(chunk(TEXT[10:15])), event(chunk(TEXT[15:]))

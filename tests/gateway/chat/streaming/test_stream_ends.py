@@ -26,8 +26,6 @@ from tests.gateway.chat.upstreams.anthropic_events import (
 )
 from tests.running import PATIENCE_S
 
-END_OF_STREAM = pytest.mark.spec("decisions", "6: End of stream")
-
 
 def said(
     index: Any, text: str, finish: str | None = None, *, key: str = "content"
@@ -56,7 +54,6 @@ def test_a_finish_reason_or_done_completes_a_stream(gateway, upstream, ends, str
     assert text_of(events) == "Hello"
 
 
-@END_OF_STREAM
 @PATHS
 @pytest.mark.parametrize(
     ("_case", "parts"),
@@ -97,7 +94,6 @@ def test_the_total_time_does_not_make_a_finished_stream_a_failure(
         assert all("error" not in item for item in (*begun, *events))
 
 
-@END_OF_STREAM
 def test_usage_that_comes_soon_after_the_finish_reason_is_waited_for(gateway, upstream):
     upstream.script = sends(*STREAM, 0.3, event(USAGE_CHUNK), DONE)
     assert gateway.stream()[-1]["usage"] == USAGE
@@ -112,7 +108,6 @@ def test_a_finish_reason_that_is_empty_is_none(gateway, upstream, monkeypatch):
     assert text_of(gateway.stream()) == "Hello"
 
 
-@END_OF_STREAM
 @PATHS
 @pytest.mark.parametrize(
     "parts",
@@ -131,7 +126,6 @@ def test_every_choice_that_was_asked_for_needs_its_finish_reason(
     assert gateway.recorded().error_status == 500
 
 
-@END_OF_STREAM
 def test_a_choice_that_goes_on_longer_than_another_is_not_cut_off(
     gateway, upstream, monkeypatch
 ):
@@ -167,7 +161,6 @@ def test_an_odd_number_of_a_choice_or_of_choices_breaks_nothing(gateway, upstrea
         assert text_of(gateway.stream(n=odd)) == "Hello"
 
 
-@END_OF_STREAM
 @PATHS
 @pytest.mark.parametrize(
     "rest",
@@ -190,7 +183,6 @@ def test_text_after_an_early_finish_reason_is_passed_on_while_it_comes(
     assert (context.status, context.error_status, context.ending) == (200, 0, "")
 
 
-@END_OF_STREAM
 @PATHS
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize(
