@@ -8,9 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -152,10 +151,16 @@ class Hub:
 
     def __init__(self) -> None:
         self._streams: set[Stream] = set()
-        self._pool = ThreadPool(1, name="mcp-events")
         self._task: asyncio.Task[None] | None = None
+        self._has_ended = False
+
+    @cached_property
+    def _pool(self) -> ThreadPool:
+        return ThreadPool(1, name="mcp-events")
 
     def add(self, stream: Stream) -> None:
+        if self._has_ended:
+            stream.end()
         self._streams.add(stream)
         _open[stream.subject.account] += 1
         open_streams.inc()
@@ -170,6 +175,8 @@ class Hub:
         open_streams.dec()
 
     def end(self) -> None:
+        """End every stream, also those whose requests are not answered yet."""
+        self._has_ended = True
         for stream in self._streams:
             stream.end()
 
@@ -244,6 +251,5 @@ def _hub() -> Hub:
 
 
 def end_all() -> None:
-    """End the streams of the running loop, each with its last message."""
-    with suppress(KeyError):
-        _hubs[asyncio.get_running_loop()].end()
+    """End the streams of the running loop, each with its last message; it stops."""
+    _hub().end()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, aclosing, contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -14,8 +15,10 @@ import requests
 from django.utils import timezone
 
 from config.wsgi import application
-from recording.mcp.events import polling, streams
+from recording.mcp.events import clients, polling, streams
+from recording.mcp.events.arguments import Arguments
 from recording.mcp.events.cursors import Position
+from recording.mcp.events.occurrences import Subject
 from recording.models import PersonalToken
 from tests.config.serving.test_server import bridged
 from tests.recording.mcp.conftest import ACCEPT, STATELESS, store
@@ -230,6 +233,23 @@ def test_an_account_has_so_many_streams(events, url, settings, stranger):
             other.notification("active")
             store(events.api)
             assert messages.notification("event")["name"] == EVENT
+
+
+def test_a_stream_that_opens_while_the_server_stops_ends_at_once(events):
+    account, now = events.api.user.pk, timezone.now()
+
+    async def messages() -> list[Any]:
+        client = clients.Client("token:1", "one", now, (clients.TOKEN, 1))
+        subject = Subject(account, EVENT, Arguments.read({}))
+        stream = streams.Stream(subject, Position(account, 0, now), client)
+        streams.end_all()
+        async with aclosing(streams.parts(stream, 7)) as parts:
+            return [await anext(parts, None) for _ in range(3)]
+
+    active, last, end = asyncio.run(messages())
+    assert b"notifications/events/active" in active
+    assert b'"resultType":"complete"' in last
+    assert end is None
 
 
 def test_streams_are_not_offered_where_the_settings_or_the_server_do_not(
