@@ -14,6 +14,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 POLITE = "import time; print('at work', flush=True); time.sleep(600)"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + POLITE
+FAILING = (
+    "import signal, sys; signal.signal(signal.SIGUSR1, lambda *_: sys.exit(7)); "
+) + POLITE
 PARENT = (
     "import subprocess, sys; "
     "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); "
@@ -67,7 +70,8 @@ def test_a_program_may_end_within_the_grace():
 
 
 def test_a_program_that_ends_by_itself_ends_the_others_and_is_named():
-    with supervised(POLITE, "import time; print('at work'); exit(7)") as process:
+    with supervised(POLITE, FAILING) as process:
+        os.kill(process.children()[1], signal.SIGUSR1)
         assert process.status() == 1
         assert "program 2 ended unexpectedly (exit status 7)" in process.output
         assert process.family() == []
