@@ -17,6 +17,7 @@ from django.core.handlers.asgi import ASGIHandler
 
 from config.wsgi import application as wsgi
 from tests.config.serving.test_server import bridged, served
+from tests.connections import has_read
 from tests.running import PATIENCE_S, until
 from tests.tools import needs
 
@@ -89,7 +90,7 @@ class Echo:
             for part in parts:
                 client.sendall(part)
                 if part is not parts[-1]:
-                    threading.Event().wait(0.05)
+                    until(lambda: has_read(client), "the server to read")
             return read(client)
 
 
