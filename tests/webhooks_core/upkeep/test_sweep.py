@@ -35,7 +35,7 @@ URL = "http://127.0.0.1:9/hook"
 
 
 def later(**ago: float):
-    return time_machine.travel(timezone.now() + timedelta(**ago))
+    return time_machine.travel(timezone.now() + timedelta(**ago), tick=False)
 
 
 def forget() -> None:

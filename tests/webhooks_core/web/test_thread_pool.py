@@ -97,6 +97,6 @@ def test_closing_ends_the_threads_after_what_is_queued():
     asyncio.run(work())
     mine = set(threading.enumerate()) - others
     assert {thread.name for thread in mine} == {"web-0", "web-1"}
-    pool.close(wait_s=5)
+    pool.close(wait_s=PATIENCE_S)
     assert done == [1]
     assert not any(thread.is_alive() for thread in mine)

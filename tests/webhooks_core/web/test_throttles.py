@@ -15,6 +15,7 @@ from gateway.throttles import CreateThrottle
 from recording.oauth.errors import TooManyRequestsError
 from recording.oauth.throttles import check
 from recording.throttles import AccountThrottle
+from tests.running import PATIENCE_S
 from tests.threads import at_once
 from webhooks_core.web import errors, throttles
 
@@ -36,6 +37,7 @@ class SlowCache:
 def slow_cache(monkeypatch):
     cache.clear()
     monkeypatch.setattr(SimpleRateThrottle, "cache", SlowCache())
+    monkeypatch.setattr(throttles, "LOCK_S", PATIENCE_S)  # no holder is dead, only slow
     yield
     cache.clear()
 
