@@ -10,7 +10,9 @@ from recording.mcp.events import challenges
 from recording.models import EventSubscription
 from tests.recording.mcp.events.callback import callback, make_secret
 from tests.recording.mcp.events.conftest import EVENT, refused, subscribe
+from tests.running import PATIENCE_S
 from webhooks_core.models import Endpoint
+from webhooks_core.network.deadlines import Deadlines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -148,7 +150,16 @@ def test_a_receiver_that_does_not_know_the_secret_is_not_subscribed(events):
 
 
 def test_a_receiver_that_is_slow_is_not_waited_for(events, monkeypatch):
-    monkeypatch.setattr("recording.mcp.events.challenges.ANSWER_S", 0.2)
+    class Hasty(Deadlines):
+        """The time for an answer is over as soon as the receiver has the request."""
+
+        def _tick(self) -> None:
+            for deadline in self._open if server.open else ():
+                deadline.until -= PATIENCE_S
+            super()._tick()
+
+    monkeypatch.setattr(challenges, "ANSWER_S", PATIENCE_S)
+    monkeypatch.setattr(challenges, "Deadlines", Hasty)
     with callback(is_open=False) as server:
         error = refused(events, server)
     assert error["data"] == {"reason": "timeout"}
