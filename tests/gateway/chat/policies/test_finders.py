@@ -96,9 +96,11 @@ HOSTILE = (
 def test_time_grows_with_the_size_alone(find: finders.Finder, unit: str):
     def seconds(size: int) -> float:
         text = unit * (size // len(unit))
-        began = time.process_time()
+        began = time.thread_time()
         assert sum(1 for _ in find(text)) >= 0
-        return time.process_time() - began
+        return time.thread_time() - began
 
-    # Quadratic time would be 400 times as much.
-    assert seconds(100_000) < 100 * max(seconds(5_000), 0.001)
+    # Quadratic time would be 400 times as much, each time. A busy machine is slow now and then.
+    assert any(
+        seconds(100_000) < 100 * max(seconds(5_000), 0.001) for _attempt in range(10)
+    )
