@@ -78,9 +78,10 @@ class Definitions:
     load: Callable[..., Loaded] = load
     budgets: Sequence[BudgetEntry] = ()
     prices: Mapping[str, ModelPrice] = field(default_factory=dict)
-    _has_prices: bool = False
     _loaded_for: tuple[str, Collection[str]] = ("", ())
+    # The first load, and the first with prices: tasks, since a request that waits may be cancelled.
     _first: asyncio.Task[None] | None = None
+    _priced: asyncio.Task[None] | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -95,9 +96,11 @@ class Definitions:
 
     async def need_prices(self) -> None:
         """Load prices now and from now on: the budget of a key needs them."""
-        if not self._has_prices:
-            self._has_prices, self._loaded_for = True, ("", ())
-            await self.renew()
+        if self._priced is None:
+            self._loaded_for = "", ()
+            self._priced = asyncio.create_task(self.renew())
+        if not self._priced.done():
+            await asyncio.wait({self._priced}, timeout=WAIT_S)
 
     async def renew(self, version: str = "") -> None:
         """Load again, unless the version of the database is known and the same.
@@ -108,7 +111,7 @@ class Definitions:
         if version and self._loaded_for == (version, endpoints.keys()):
             return
         try:
-            load = partial(self.load, endpoints, self._has_prices)
+            load = partial(self.load, endpoints, self._priced is not None)
             loaded = await self.in_thread(load)
         except (Error, TimeoutError, OSError) as error:
             log.warning("budgets not loaded", error=reason(error))

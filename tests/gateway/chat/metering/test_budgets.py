@@ -236,6 +236,37 @@ def test_a_key_whose_cost_is_limited_has_the_prices_loaded():
     assert asked == [False, True]
 
 
+def test_no_request_is_reserved_before_the_prices_that_another_had_begun_to_load():
+    own = BudgetEntry("key 7", "cost", "day", 1, per=("key",))
+    caller = replace(ADA, key_id=7, rights=Rights(budget=own))
+
+    async def reserved() -> int:
+        loading, loaded = asyncio.Event(), asyncio.Event()
+
+        async def slowly(function: Any) -> Any:
+            if function.args[1:] == (True,):
+                loading.set()
+                await loaded.wait()
+            return function()
+
+        budgets = process(Database())
+        budgets.definitions.load = lambda _, with_prices: Loaded(
+            (), {"small": PRICE} if with_prices else {}
+        )
+        budgets.definitions.in_thread = slowly
+        leaving = asyncio.create_task(budgets.reserve(request(caller)))
+        await loading.wait()
+        context = request(caller, max_tokens=1000)
+        staying = asyncio.create_task(budgets.reserve(context))
+        leaving.cancel()
+        await asyncio.wait({leaving})
+        loaded.set()
+        await staying
+        return int(context.reservation.amounts.cost)
+
+    assert asyncio.run(reserved()) > 0
+
+
 def test_a_denial_shows_no_amount_of_others():
     budgets = process(Database(), budget("tokens", limit=2000))
     run(use(budgets, request(BOB), Usage(1234, 0)))
