@@ -12,7 +12,7 @@ from collections.abc import (
 )
 from typing import Any, TypeVar
 
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
@@ -51,6 +51,7 @@ class ChatView(GatewayView):
     schema = None  # gateway.chat.openapi describes it
     required_scope = CHAT
     route: Route = MODELS
+    _has_left = False
 
     @property
     def default_response_headers(self) -> dict[str, str]:
@@ -63,6 +64,24 @@ class ChatView(GatewayView):
     def get_exception_handler(self) -> Callable[..., Any]:
         return self._failure
 
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        is_asgi = hasattr(request, "scope")
+        dispatch = async_to_sync(self._dispatch) if is_asgi else super().dispatch
+        try:
+            return dispatch(request, *args, **kwargs)
+        finally:
+            # The view and its request refer to each other. Without this, a stream that Django
+            # drops, because the client has left, would be open until a garbage collection.
+            vars(self).pop("response", None)
+
+    async def _dispatch(self, *args: Any, **kwargs: Any) -> Any:
+        """Dispatch in this thread, while a task waits that a disconnect cancels."""
+        try:
+            return await sync_to_async(super().dispatch)(*args, **kwargs)
+        except asyncio.CancelledError:
+            self._has_left = True
+            raise
+
     def _failure(self, error: Exception, _: Any) -> HttpResponseBase:
         request_id = getattr(self.request, "request_id", "")
         api_format = self.route.format_for(self.request.headers)
@@ -70,17 +89,22 @@ class ChatView(GatewayView):
 
     def get(self, request: Request, **_: str) -> HttpResponseBase:
         is_asgi = hasattr(request, "scope")
-        answer = _serve(self.caller, _chat_request(request))
+        chat_request = _chat_request(request)
         if is_asgi:
-            # A client that disconnects cancels it.
-            response = async_to_sync(_result)(answer)
+            response = async_to_sync(self._answer)(chat_request)
         else:
-            response = LOOP_THREAD.submit(answer).result()
+            response = LOOP_THREAD.submit(_serve(self.caller, chat_request)).result()
         if response.rest is None:
             return _http_response(response)
         return _Stream(response, response.rest, is_asgi=is_asgi)
 
     post = get
+
+    async def _answer(self, request: ChatRequest) -> ChatResponse:
+        """Serve a request unless its client has left; one that leaves now cancels this task."""
+        if self._has_left:
+            raise asyncio.CancelledError
+        return await _result(_serve(self.caller, request))
 
 
 def _chat_request(request: Request) -> ChatRequest:
@@ -138,29 +162,36 @@ def _http_response(response: ChatResponse) -> HttpResponse:
 
 
 class _Stream(StreamingHttpResponse):
-    """A stream that comes from the loop thread; closing it cancels the upstream's call."""
+    """A stream that comes from the loop thread; closing it cancels the upstream's call.
+
+    Its parts do not refer to it, so that one that is dropped ends without a garbage collection.
+    """
 
     def __init__(
         self, response: ChatResponse, rest: AsyncGenerator[bytes], *, is_asgi: bool
     ) -> None:
-        self._first, self._upstream_parts = response.body, rest
+        self._upstream_parts = rest
         self._rest = with_comments(rest, response.keep_alive)
-        parts = self._async_parts() if is_asgi else self._parts()
+        parts = (_async_parts if is_asgi else _parts)(response.body, self._rest)
         super().__init__(parts, status=response.status, headers=dict(response.headers))
-
-    def _parts(self) -> Iterator[bytes]:
-        yield self._first
-        while (part := LOOP_THREAD.submit(_next(self._rest)).result()) is not None:
-            yield part
-
-    async def _async_parts(self) -> AsyncIterator[bytes]:
-        yield self._first
-        while (part := await _result(_next(self._rest))) is not None:
-            yield part
 
     def close(self) -> None:
         super().close()
         LOOP_THREAD.submit(_close(self._rest, self._upstream_parts))
+
+
+def _parts(first: bytes, rest: AsyncGenerator[bytes]) -> Iterator[bytes]:
+    yield first
+    while (part := LOOP_THREAD.submit(_next(rest)).result()) is not None:
+        yield part
+
+
+async def _async_parts(
+    first: bytes, rest: AsyncGenerator[bytes]
+) -> AsyncIterator[bytes]:
+    yield first
+    while (part := await _result(_next(rest))) is not None:
+        yield part
 
 
 async def _next(parts: AsyncGenerator[bytes]) -> bytes | None:

@@ -7,11 +7,12 @@ import socket
 import threading
 import time
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
 
-from gateway.chat import asgi
+from gateway.chat import asgi, views
 from gateway.chat.core.http_messages import ChatResponse
 from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.streaming import body
@@ -65,25 +66,37 @@ def test_a_client_that_leaves_ends_the_upstreams_call(
 
 
 @pytest.mark.parametrize("way", [ASGI], indirect=True)
-def test_a_client_that_leaves_while_its_request_is_handed_over_is_not_forgotten(
-    gateway, upstream, monkeypatch
+@pytest.mark.parametrize(
+    ("owner", "name", "fields"),
+    [
+        pytest.param(views, "_chat_request", {}, id="before it reaches the loop"),
+        pytest.param(LOOP_THREAD, "submit", {}, id="while it is handed over"),
+        pytest.param(
+            views, "_Stream", {"stream": True}, id="before its stream is sent"
+        ),
+    ],
+)
+def test_no_client_that_leaves_is_forgotten(
+    gateway, upstream, monkeypatch, owner, name, fields
 ):
-    left, submit = threading.Event(), LOOP_THREAD.submit
+    reached, left, step = threading.Event(), threading.Event(), getattr(owner, name)
 
-    def submit_slowly(coroutine):
-        future = submit(coroutine)
+    def step_slowly(*args: Any, **options: Any):
+        result = step(*args, **options)
+        reached.set()
         assert left.wait(PATIENCE_S)
         time.sleep(0.1)  # a loop that is free notices
-        return future
+        return result
 
-    monkeypatch.setattr(LOOP_THREAD, "submit", submit_slowly)
-    upstream.script = sends(NEVER)
-    with gateway.connected(raw_request()) as client:
-        assert gateway.settled(lambda: upstream.requests)
+    monkeypatch.setattr(owner, name, step_slowly)
+    upstream.script = sends(STREAM[0], NEVER)
+    with gateway.connected(raw_request(**fields)) as client:
+        assert reached.wait(PATIENCE_S)
         client.shutdown(socket.SHUT_RDWR)
         left.set()
-        assert gateway.settled(lambda: upstream.hung_up)
-    assert gateway.recorded().status == 499
+        assert gateway.is_idle()
+    assert gateway.settled(lambda: len(upstream.hung_up) == len(upstream.requests))
+    assert all(context.status == 499 for context in gateway.kept.ended)
 
 
 @pytest.mark.parametrize(
