@@ -14,6 +14,7 @@ from benchmarks.catalog.load import BadAnswerError, load
 from benchmarks.catalog.million import write
 from benchmarks.catalog.servers import Server, server
 from catalog.models import Book
+from tests.running import PATIENCE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 OPERATIONS = ["getAllBooks", "getAllAuthors", "searchBooks", "getBookById", "addBook"]
@@ -75,7 +76,7 @@ def test_a_contender_that_answers_differently_ends_the_comparison(httpserver):
 def test_a_bad_answer_is_never_counted(httpserver, status, body):
     httpserver.expect_request("/graphql").respond_with_data(body, status)
     with pytest.raises(BadAnswerError, match=str(status)):
-        load(httpserver.port, [b"{}"], seconds=0.1, clients=1)
+        load(httpserver.port, [b"{}"], seconds=PATIENCE_S, clients=1)
 
 
 def test_a_server_that_does_not_start_is_one_clear_error(tmp_path):
