@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
 
+from recording.accounts.locks import locked_account
 from recording.mcp.events import clients, delivering
 from recording.mcp.events.errors import EventsError, ForbiddenError
 from recording.models import EventSubscription
@@ -77,9 +78,20 @@ def run() -> dict[str, int]:
 def _expire(now: datetime) -> int:
     over = EventSubscription.objects.filter(ended_at=None, expires_at__lte=now)
     rows = list(over.select_related("endpoint").order_by("pk")[:BATCH])
-    for row in rows:
-        end(row)
-    return len(rows)
+    return sum(_end_over(row, now) for row in rows)
+
+
+def _end_over(row: EventSubscription, now: datetime) -> bool:
+    """End a subscription whose time is over; False if its client has just refreshed it.
+
+    A refresh holds the same lock.
+    """
+    with locked_account(row.account_id):
+        over = EventSubscription.objects.filter(pk=row.pk, expires_at__lte=now)
+        if not over.end(now):
+            return False
+    endpoints.delete(row.endpoint)
+    return True
 
 
 def _end_disconnected(now: datetime) -> int:

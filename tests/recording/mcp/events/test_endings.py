@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from recording.accounts.erasure import erase
@@ -83,6 +85,23 @@ def test_time_ends_a_subscription_without_a_word(events):
         dispatch()
     assert not server.events
     assert Endpoint.objects.get().deleted_at
+
+
+def test_a_subscription_that_was_refreshed_meanwhile_goes_on(events):
+    refreshed = [timezone.now() + timedelta(hours=1)]
+
+    def refresh_first(execute: Any, sql: str, *call: Any) -> Any:
+        if "UPDATE" in sql and "eventsubscription" in sql and refreshed:
+            EventSubscription.objects.update(expires_at=refreshed.pop())
+        return execute(sql, *call)
+
+    with callback() as server:
+        subscribe(events, server)
+    EventSubscription.objects.update(expires_at=timezone.now())
+    with connection.execute_wrapper(refresh_first):
+        assert endings.run()["expired"] == 0
+    assert EventSubscription.objects.live(timezone.now()).exists()
+    assert Endpoint.objects.get().deleted_at is None
 
 
 def failures(endpoint, count, *, ok=0, started_at=None):
