@@ -140,24 +140,26 @@ class UsageWriter:
         batch = [queue.popleft() for _ in range(min(len(queue), BATCH))]
         parts = [batch] if batch else []
         refused: list[Exception] = []
-        while parts:
-            part = parts.pop()
-            try:
-                await self.in_thread(partial(write, part))
-            except Exception as error:  # noqa: BLE001 - no value may stop the writer
-                if is_outage(error):
-                    parts.append(part)
-                    log.warning("usage not written yet", error=reason(error))
-                    break
-                if middle := len(part) // 2:
-                    parts += [part[middle:], part[:middle]]
-                else:
-                    refused.append(error)
+        try:
+            while parts:
+                try:
+                    await self.in_thread(partial(write, parts[-1]))
+                    parts.pop()
+                except Exception as error:  # noqa: BLE001 - no value may stop the writer
+                    if is_outage(error):
+                        log.warning("usage not written yet", error=reason(error))
+                        break
+                    part = parts.pop()
+                    if middle := len(part) // 2:
+                        parts += [part[middle:], part[:middle]]
+                    else:
+                        refused.append(error)
+        finally:  # also when stop() has waited long enough, and counts what is lost
+            for part in parts:
+                queue.extendleft(reversed(part))
         if refused:
             self.lost += len(refused)
             log.error("usage lost", count=len(refused), exc_info=refused[0])
-        for part in parts:
-            queue.extendleft(reversed(part))
         return not parts
 
     def _write_denials(self, denials: Sequence[dict[str, Any]]) -> None:

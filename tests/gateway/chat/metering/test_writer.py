@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import InterfaceError, OperationalError
+from structlog.testing import capture_logs
 
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.model_request import ModelRequest
@@ -153,7 +154,9 @@ def test_stopping_waits_for_a_database_that_hangs_no_longer_than_it_may(monkeypa
 
     async def run() -> None:
         writer = UsageWriter(hang)
-        record(writer, "0")
+        record(writer, "0", "1")
         await writer.stop()
 
-    asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
+    with capture_logs() as lines:
+        asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
+    assert [(line["event"], line["count"]) for line in lines] == [("usage lost", 2)]
