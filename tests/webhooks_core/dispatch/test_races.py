@@ -46,6 +46,12 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch) -> None:
+    """Let PostgreSQL end no session of a test that a busy machine makes wait."""
+    monkeypatch.setattr(limits, "IDLE_MS", 1000 * PATIENCE_S)
+
+
 class TestLeaseThatExpiresWhileItsOwnerRecords:
     @pytest.fixture
     def stalled(self) -> SteppedDispatcher:
