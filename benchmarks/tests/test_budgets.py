@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from benchmarks.__main__ import command
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 
 def test_all_processes_together_spend_one_budget(capfd):

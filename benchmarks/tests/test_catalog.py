@@ -16,7 +16,7 @@ from benchmarks.catalog.servers import Server, server
 from catalog.models import Book
 from tests.running import PATIENCE_S
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 OPERATIONS = ["getAllBooks", "getAllAuthors", "searchBooks", "getBookById", "addBook"]
 
 

@@ -38,7 +38,6 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_every_figure_is_told_to_machines_and_nothing_is_left_behind(folder):
     figures = json.loads(run("speed", "publishing", "claims"))
     assert set(figures) == {
@@ -59,7 +58,6 @@ def test_every_figure_is_told_to_machines_and_nothing_is_left_behind(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_whole_clusters_and_instances_are_measured_and_then_gone(folder):
     parts = json.loads(run("latency", "kill", "ingest"))["parts"]
     assert len(parts["latency"]["ORM broker, SQLite"]) == 6
@@ -74,7 +72,6 @@ def test_whole_clusters_and_instances_are_measured_and_then_gone(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_hanging_and_slow_receivers_and_large_bodies_are_measured(folder):
     parts = json.loads(run("isolation", "slow", "memory"))["parts"]
     [(alone, beside)] = parts["isolation"]["SQLite"]
@@ -88,7 +85,6 @@ def test_hanging_and_slow_receivers_and_large_bodies_are_measured(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_what_is_not_installed_or_not_there_is_skipped_with_a_reason(folder):
     report = json.loads(run("others"))
     assert {"Celery, one process", "BullMQ + undici"} <= report["skipped"].keys()

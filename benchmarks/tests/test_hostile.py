@@ -12,7 +12,6 @@ from benchmarks.hostile.command import PATIENCE_S, Row
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
 def test_a_row_has_statuses_times_and_memory(capfd):
     call_command(command("hostile"), only="an unknown path of", rounds=1)
     [row] = [line for line in capfd.readouterr().out.splitlines() if "path of" in line]

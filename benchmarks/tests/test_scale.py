@@ -22,7 +22,6 @@ def databases() -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.skipif(not URL.startswith("postgres"), reason="fills PostgreSQL")
 def test_each_stage_is_measured_and_nothing_is_left_behind(monkeypatch):
     out, name = StringIO(), environments.scratch_name()

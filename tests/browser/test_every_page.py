@@ -49,7 +49,6 @@ from webhooks_core.models import Delivery, Endpoint
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("plain"),
-    pytest.mark.timeout(300),  # some seventy pages in a real browser
 ]
 
 OPEN = [

@@ -17,7 +17,6 @@ from webhooks_core.publishing import publish
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(6 * PATIENCE_S),
 ]
 
 

@@ -22,7 +22,6 @@ from webhooks_core.models import Delivery, Endpoint, EndpointChange
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(6 * PATIENCE_S),
 ]
 
 

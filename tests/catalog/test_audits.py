@@ -15,7 +15,7 @@ AUDITS = Path(__file__).parent / "audits"
 
 def node(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=AUDITS, capture_output=True, text=True, check=False, timeout=110
+        command, cwd=AUDITS, capture_output=True, text=True, check=False
     )
 
 
@@ -26,7 +26,6 @@ def audits():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_every_audit_passes(audits, live_server):
     done = node("node", "audit.mjs", f"{live_server.url}/graphql")
     results = [json.loads(line) for line in done.stdout.splitlines()]

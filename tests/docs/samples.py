@@ -97,7 +97,6 @@ def shell(
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=250,
         check=False,
     )
     assert done.returncode in statuses, done.stdout + done.stderr

@@ -13,8 +13,6 @@ from tests.gateway.client import INGEST, PATH, stripe_accepts
 from tests.receiver import Receiver, receiver
 from tests.running import until
 
-pytestmark = pytest.mark.timeout(180)
-
 
 @dataclass(frozen=True)
 class Tenant:

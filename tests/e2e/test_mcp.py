@@ -22,8 +22,6 @@ from tests.recording.oauth.test_real_clients import Memory, provider
 from tests.running import free_port
 from tests.tools import output_of
 
-pytestmark = pytest.mark.timeout(240)
-
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory, migrated_file) -> Iterator[Instance]:

@@ -28,8 +28,6 @@ from tests.recording.oauth.live import CSRF, Person
 from tests.recording.oauth.test_real_clients import Memory, provider
 from tests.running import PATIENCE_S, free_port, until
 
-pytestmark = pytest.mark.timeout(600)
-
 EVENTS = 10
 STATELESS = "2026-07-28"
 META = {

@@ -8,12 +8,10 @@ import socket
 import threading
 from contextlib import ExitStack, suppress
 
-import pytest
 import requests
 
 from tests.running import PATIENCE_S, Running, environment, free_port, running, until
 
-pytestmark = pytest.mark.timeout(300)
 IDENTITY = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
 SLOW = """
 models:

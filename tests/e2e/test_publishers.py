@@ -23,7 +23,6 @@ COMMANDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_script_publishes_and_verifies_what_arrives(name, instance, tmp_path):
     if name != "python":
@@ -49,7 +48,6 @@ def test_a_script_publishes_and_verifies_what_arrives(name, instance, tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("verified evt_"), done.stdout

@@ -79,7 +79,6 @@ def test_the_first_sample_of_the_catalogue_finds_the_book(newcomer):
     assert '"lastName":"Austen"' in printed.replace(": ", ":")
 
 
-@pytest.mark.timeout(600)
 def test_the_signed_event_arrives_and_verifies_every_time_and_leaves_nothing_behind(
     newcomer,
 ):

@@ -8,14 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from uuid import uuid4
 
-import pytest
 import requests
 from django.conf import settings
 
 from tests.receiver import receiver
 from tests.running import Running, environment, free_port, running, until
 
-pytestmark = pytest.mark.timeout(300)
 # Of each client between its requests: without one, the load takes what the processes need to start.
 PAUSE_S = 0.1
 IDENTITY = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}

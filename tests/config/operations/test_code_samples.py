@@ -91,7 +91,6 @@ def sent_by(request: Request) -> Sent:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("lang", PROGRAMS)
 def test_each_sample_sends_the_request_of_its_example(lang, tmp_path, httpserver):
     command, suffix = PROGRAMS[lang]

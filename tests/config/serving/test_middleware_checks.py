@@ -12,7 +12,7 @@ from tests.config.sites import CHAT, ask, error_text, raw
 from tests.gateway.chat.harness import IDENTITY
 from tests.running import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.slow
 
 STATIC = "/static/signpost/site.css"
 RECORDING, DETAIL, OPENAI, GRAPHQL, OAUTH, PAGE = (

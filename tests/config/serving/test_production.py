@@ -8,7 +8,7 @@ from tests.config.serving.test_middleware_checks import HOSTS_OF_PROBES
 from tests.config.sites import CHAT, ask, error_text, raw
 from tests.gateway.chat.harness import IDENTITY
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.slow
 
 OPENAI = ("error", "message")
 OURS = {"Host": "signpost.example", **IDENTITY}

@@ -186,7 +186,6 @@ def names_of(body: Any) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_the_clients_for_node_read_all_of_it(gateway, upstream, key):
     folder = node_packages(Path(__file__).parent / "node")
     upstream.script = calls("tide", '{"at":"Brest"}')
@@ -207,7 +206,6 @@ def test_the_clients_for_node_read_all_of_it(gateway, upstream, key):
 
 @pytest.mark.spec("claude-code", "its loop of tools works")
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_claude_code_runs_its_loop_without_a_login(gateway, upstream, key, tmp_path):
     folder = node_packages(Path(__file__).parent / "claude_code")
     # Its program is one of several packages, by the machine.

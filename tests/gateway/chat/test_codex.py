@@ -15,7 +15,6 @@ from tests.tools import node_packages, output_of
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_codex_runs_its_loop_without_a_login(gateway, upstream, key, tmp_path):
     folder = node_packages(Path(__file__).parent / "codex")
     command = '{"cmd":"echo harbour-$((40+2))"}'

@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-import pytest
 import schemathesis
 
 from gateway.configuration.shapes import Target
@@ -36,7 +35,6 @@ CHAT = schemathesis.openapi.from_dict(_with_existing(deepcopy(DOCUMENT))).includ
 
 @CHAT.parametrize()
 @bounded
-@pytest.mark.timeout(300)
 def test_a_response_is_as_documented(case, gateway):
     for name, kind in (("echo", "chat"), ("vectors", "embedding")):
         target = Target("", "echo-0ms")

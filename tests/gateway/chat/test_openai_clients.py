@@ -172,7 +172,6 @@ def test_chat_is_not_for_embedding_endpoints_and_the_reverse(gateway, upstream):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("prefix", ["/v1", "/v2"])
 def test_the_client_for_node_reads_all_of_it(gateway, upstream, key, prefix):
     upstream.script = calls("tide", "{}")  # it offers no tools

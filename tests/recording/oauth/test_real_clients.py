@@ -195,7 +195,6 @@ def node_clients() -> Path:
     return installed_node_clients()
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("script", ["mcp.mjs", "oauth4webapi.mjs", "openid-client.mjs"])
 def test_a_node_client_connects_and_refreshes(person, node_clients, script, method):

@@ -229,7 +229,6 @@ def wait_for_a_new_worker(
     )
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_tasks_run_again_after_each_part_of_the_cluster_was_killed_or_frozen(
     start, give, number

@@ -26,7 +26,6 @@ PATIENCE_S = 150
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(240),
     pytest.mark.xdist_group("litellm"),
     pytest.mark.skipif(
         not PROGRAM.exists(), reason="LiteLLM is not installed: make bench-peers"
