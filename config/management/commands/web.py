@@ -7,6 +7,7 @@ import socket
 import sys
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -87,8 +88,9 @@ class Command(BaseCommand):
         sys.exit(Supervisor(programs, say=self._say, restarts=True).run())
 
     def _say(self, line: str) -> None:
-        self.stdout.write(line)
-        self.stdout.flush()
+        # That the reader of the output has closed it is no reason to stop serving.
+        with suppress(CommandError):
+            self.stdout.write(line)
 
 
 def _own(host: str, first_port: str | None, number: int) -> Iterator[list[int]]:
