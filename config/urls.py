@@ -16,6 +16,12 @@ handler404 = "config.errors.not_found"
 handler500 = "config.errors.server_error"
 
 urlpatterns = [
+    # First, as Django tries one pattern after another. Before recording's {endpoint_id}, which
+    # would match the gateway's too.
+    path("", include("gateway.urls")),
+    path("", include("recording.urls")),
+    path("", include("gateway.portal.urls")),
+    path("", include("gateway.chat.urls")),
     path("", home.home, name="home"),
     path(
         ".well-known/oauth-authorization-server",
@@ -32,11 +38,6 @@ urlpatterns = [
     path("accounts/", RedirectView.as_view(pattern_name="account-overview")),
     path("accounts/", include("recording.accounts.urls")),
     path("graphql", graphql),
-    # Before recording's {endpoint_id}, which would match the gateway's too.
-    path("", include("gateway.urls")),
-    path("", include("gateway.portal.urls")),
-    path("", include("gateway.chat.urls")),
-    path("", include("recording.urls")),
     path("docs", api_docs.page, name="docs"),
     path("guides/", guides.guide, name="guides"),
     path("guides/<path:name>", guides.guide, name="guide"),

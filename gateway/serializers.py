@@ -161,6 +161,12 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="What an event must be; null: anything."
     )
 
+    # What the fields read.
+    columns = (
+        *("public_id", "url", "event_types", "description", "active", "created_at"),
+        *("updated_at", "last_attempt_at", "filter"),
+    )
+
     def get_secret(self, _: Endpoint) -> str:
         return MASK
 

@@ -151,6 +151,7 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
         "delivery": DeliveryDetailsSerializer,
         "test_filter": FilterResultSerializer,
     }
+    list_columns = SubscriptionSerializer.columns
     throttles = by_action(CallerThrottle) | {"create": CreateThrottle}
     states = STATES
     test_status = 202

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django.contrib.auth.models import AbstractUser
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.utils import (
     extend_schema,
@@ -39,7 +38,6 @@ from recording.subscriptions import Subscriptions, recent_events
 from recording.throttles import AccountThrottle
 from recording.webhooks import PROFILE
 from webhooks_core.endpoints import Created
-from webhooks_core.models import Endpoint
 from webhooks_core.web import owner_requests as requests
 from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.owner_examples import response_example
@@ -126,6 +124,7 @@ class SubscriptionViewSet(RecordingViewSet, OwnerViewSet):
         "deliveries": DeliverySerializer,
         "delivery": DeliveryDetailsSerializer,
     }
+    list_columns = SubscriptionSerializer.columns
     throttles = by_action(AccountThrottle)
     states = STATES
     conflicting_actions = CONFLICTING
@@ -134,9 +133,6 @@ class SubscriptionViewSet(RecordingViewSet, OwnerViewSet):
     @property
     def subscriptions(self) -> Subscriptions:
         return Subscriptions(self.account)
-
-    def get_queryset(self) -> QuerySet[Endpoint]:
-        return super().get_queryset().only(*SubscriptionSerializer.columns)
 
     def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
         try:

@@ -98,6 +98,14 @@ def test_lists_are_newest_first_and_may_be_paged(acme):
         assert "integer" in acme.get(f"?{query}", 400)["detail"]
 
 
+def test_a_list_is_one_query(acme, django_assert_num_queries):
+    acme.create(filter={"type": "drift.detected"})
+    acme.create()
+    acme.get()  # notes the use of the key
+    with django_assert_num_queries(1):
+        assert len(acme.get()["items"]) == 2
+
+
 @pytest.mark.spec("gateway", "GET /v1/webhooks/subscriptions/{id}: describe one")
 def test_describe_shows_one(acme):
     subscription = acme.create(description="mine")

@@ -134,7 +134,7 @@ def fail_with(monkeypatch, error):
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(SubscriptionService, "all", fail)
+    monkeypatch.setattr(SubscriptionService, "listed", fail)
 
 
 @pytest.mark.parametrize(

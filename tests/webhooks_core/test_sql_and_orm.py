@@ -129,6 +129,19 @@ def loaded(endpoint: Endpoint) -> Row:
     )
 
 
+LISTED = ("public_id", "url", "event_types", "filter", "created_at", "last_attempt_at")
+
+
+def read_lists(given: Arguments) -> list[Row]:
+    owners = [Endpoint.objects.read_list(*owner, columns=LISTED) for owner in OWNERS]
+    return [loaded(endpoint) for rows in owners for endpoint in rows]
+
+
+def read_lists_by_orm(given: Arguments) -> list[Row]:
+    owners = [Endpoint.objects.of(*owner).order_by("-pk") for owner in OWNERS]
+    return [loaded(endpoint) for rows in owners for endpoint in rows.only(*LISTED)]
+
+
 def read_bodies(given: Arguments) -> dict[int, Body]:
     return endpoints.bodies(given.events)
 
@@ -292,6 +305,7 @@ PAIRS: list[tuple[Action, Action]] = [
     (deliver, deliver_by_orm),
     (read_due, read_due_by_orm),
     (read_endpoints, read_endpoints_by_orm),
+    (read_lists, read_lists_by_orm),
     (read_bodies, read_bodies_by_orm),
     (read_secrets, read_secrets_by_orm),
     (match, match_by_orm),

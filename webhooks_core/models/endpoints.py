@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,6 +31,20 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def of(self, profile: str, owner: str) -> Self:
         """Return an owner's endpoints that are not deleted."""
         return self.filter(profile=profile, owner=owner, deleted_at=None)
+
+    def read_list(
+        self, profile: str, owner: str, *, columns: Iterable[str]
+    ) -> list[Endpoint]:
+        """Return an owner's endpoints, newest first, with some of their columns.
+
+        As SQL: to compose the query with the ORM takes most of the time of a list.
+        """
+        names = ", ".join(map(connection.ops.quote_name, ("id", *columns)))
+        sql = (
+            f"SELECT {names} FROM webhooks_core_endpoint"  # noqa: S608 - columns of the model
+            " WHERE profile = %s AND owner = %s AND deleted_at IS NULL ORDER BY id DESC"
+        )
+        return list(self.raw(sql, [profile, owner]))
 
     def subscribed(self) -> Self:
         """Return the endpoints that get a delivery of what is published now."""

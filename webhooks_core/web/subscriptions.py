@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -55,6 +55,10 @@ class SubscriptionService(ABC):
     def all(self) -> QuerySet[Endpoint]:
         """Return the owner's subscriptions, newest first."""
         return Endpoint.objects.of(self.profile, self.owner).order_by("-id")
+
+    def listed(self, columns: Iterable[str]) -> list[Endpoint]:
+        """Return the owner's subscriptions, newest first, with some of their columns."""
+        return Endpoint.objects.read_list(self.profile, self.owner, columns=columns)
 
     def find(self, public_id: str, *, lock: bool = False) -> Endpoint:
         """Return a subscription of the owner. Raises 404, also for another owner's."""
@@ -159,6 +163,7 @@ class SubscriptionViewSet(ProductViewSet):
     # By action; without an entry, `serializer_class`.
     request_serializers: Mapping[str, type[BaseSerializer[Any]]] = {}
     response_serializers: Mapping[str, type[BaseSerializer[Any]]]
+    list_columns: Sequence[str]  # what the serializer of a list reads
     patch_is_partial = True
     test_status = 200
 
@@ -172,9 +177,6 @@ class SubscriptionViewSet(ProductViewSet):
             self.request_serializers.get(self.action) or super().get_serializer_class()
         )
 
-    def get_queryset(self) -> QuerySet[Endpoint]:
-        return self.subscriptions.all()
-
     def get_object(self) -> Endpoint:
         return self.subscriptions.find(self.public_id)
 
@@ -187,7 +189,7 @@ class SubscriptionViewSet(ProductViewSet):
         return Response(self.response_serializers[self.action](result).data, status)
 
     def list(self, request: Request, **_: str) -> Response:
-        rows = self.paginate_queryset(self.get_queryset())
+        rows = self.paginate_queryset(self.subscriptions.listed(self.list_columns))
         return self.get_paginated_response(self.get_serializer(rows, many=True).data)
 
     @extend_schema(summary="Create a subscription; its secret is returned only here")
