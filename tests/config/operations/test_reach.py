@@ -6,8 +6,10 @@ import http.server
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 import requests
@@ -108,6 +110,18 @@ def test_a_proxy_that_buffers_streams_fails(site):
     level, message = found()["stream"]
     assert level == Level.FAILED
     assert "proxy_buffering off" in message
+
+
+def test_a_stream_whose_parts_are_read_at_once_is_asked_for_again(
+    instance, monkeypatch
+):
+    pauses = iter([0.0, 0.0])
+
+    def sleep(seconds: float) -> None:
+        time.sleep(next(pauses, seconds))
+
+    monkeypatch.setattr(stream_probe, "time", SimpleNamespace(sleep=sleep))
+    assert found()["stream"][0] == Level.OK
 
 
 @pytest.mark.parametrize("body", ["", "<html>", "[]\n{}\n", "null"])
