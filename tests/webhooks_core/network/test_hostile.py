@@ -151,7 +151,8 @@ def test_a_receiver_is_late_that(behave):
     assert server.accepted == 1
 
 
-def test_no_more_than_the_start_of_an_answer_is_read():
+def test_no_more_than_the_start_of_an_answer_is_read(monkeypatch):
+    monkeypatch.setattr(transport, "READ_FOR_S", PATIENCE_S)
     with Hostile(CASES[FINE]["pours a body of any length"]).running() as server:
         answer = post(server.url)
         server.stopped.wait(0.3)
@@ -160,7 +161,8 @@ def test_no_more_than_the_start_of_an_answer_is_read():
     assert READ_AT_MOST <= server.sent < 32 * 1024 * 1024
 
 
-def test_a_gzip_bomb_is_not_decompressed():
+def test_a_gzip_bomb_is_not_decompressed(monkeypatch):
+    monkeypatch.setattr(transport, "READ_FOR_S", PATIENCE_S)
     bomb = gzip.compress(bytes(8 * 1024 * 1024), compresslevel=1)
     head = b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb)
     with Hostile(answering(OK + head + bomb)).running() as server:
