@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 from typing import Any, Literal, Self, TypeVar
 
@@ -14,6 +14,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan, GreaterThanOrEqual, LessThan
 
+from catalog.execution.statements import Selection, Statement
 from catalog.fields import CodePoints, FoldedTextField
 from catalog.text_checks import (
     DESCRIPTION_LENGTH,
@@ -39,10 +40,12 @@ class NamedQuerySet(models.QuerySet[Row]):
         """Lock rows against changes until the transaction ends; return the keys of those that exist.
 
         Books that refer to them can be stored and read meanwhile. Ordered by key, so that
-        two transactions cannot deadlock.
+        two transactions cannot deadlock. Other conditions of the QuerySet do not count.
         """
-        rows = self.filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
-        return set(rows.values_list("pk", flat=True))
+        statement = locking(self.model)
+        keys_at_once = self.key_parameter(keys)
+        with statement.rows(keys_at_once, len(keys), in_parts=False) as cursor:
+            return {key for (key,) in cursor.fetchall()}
 
     def delete_locked(self, keys: Collection[int]) -> None:
         """Delete rows; no book can begin to refer to them at the same time."""
@@ -107,6 +110,17 @@ class NamedQuerySet(models.QuerySet[Row]):
     @property
     def is_postgresql(self) -> bool:
         return connections[self.db].vendor == "postgresql"
+
+
+@lru_cache
+def locking(model: type[Book | Author | Category]) -> Statement:
+    """Return the statement of `locked`; the ORM would compile it for each change."""
+    rows = model.objects
+
+    def build(keys: Any) -> models.QuerySet[Any]:
+        return rows.keyed(keys).order_by("pk").select_for_update(no_key=True)
+
+    return Statement(Selection(build, rows.key_parameter([1])), ["pk"])
 
 
 class BookQuerySet(NamedQuerySet["Book"]):
