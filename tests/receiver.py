@@ -82,9 +82,8 @@ class Receiver:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = (
-                -1
-            )  # a response leaves whole: its reader has only a second for the body
+            # A response leaves whole: its reader has only a second for the body.
+            wbufsize = -1
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from recording.mcp.events import challenges
 from tests.recording.conftest import Api
 from tests.recording.mcp.conftest import META, STATELESS, Client, numbers
+from tests.running import PATIENCE_S
 
 EVENT = "summary.completed"
 EXTENSION = "io.modelcontextprotocol/events"
@@ -50,6 +52,12 @@ class EventsClient(Client):
 
     def poll(self, cursor: str | None = None, **params: Any) -> dict[str, Any]:
         return self.do("poll", name=EVENT, cursor=cursor, **params)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch) -> None:
+    """Give receivers the time that a busy machine needs."""
+    monkeypatch.setattr(challenges, "ANSWER_S", PATIENCE_S)
 
 
 @pytest.fixture
