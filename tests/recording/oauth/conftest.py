@@ -21,6 +21,7 @@ from tests.recording.accounts.browsers import BACKEND, PASSWORD, logged_in
 from tests.recording.oauth.documents import HOST, Site, server_side
 from tests.recording.oauth.flows import App
 from tests.recording.oauth.live import Person
+from tests.running import PATIENCE_S
 
 
 @pytest.fixture
@@ -67,6 +68,7 @@ def site(monkeypatch, tmp_path: Path) -> Iterator[Site]:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     loopback = ["127.0.0.1"]
     monkeypatch.setattr(client_documents, "_public_addresses", lambda *_: loopback)
+    monkeypatch.setattr(client_documents, "FETCH_FOR_S", PATIENCE_S)
     with socket.create_server(("127.0.0.1", 0)) as server:
         site = Site(server, server_side(authority.issue_cert(HOST)))
         thread = threading.Thread(target=site.serve, daemon=True)
