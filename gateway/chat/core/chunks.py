@@ -90,9 +90,11 @@ def understand(value: dict[str, Any]) -> Chunk:
 
 def usage_in(value: Mapping[str, Any]) -> Usage | None:
     """Return the usage of a response or chunk: Kimi's is in its choice, Groq's in `x_groq`."""
-    places = (value, first_choice(value), mapping(value.get("x_groq")))
-    usages = (Usage.read(place.get("usage")) for place in places)
-    return next((usage for usage in usages if usage is not None), None)
+    return (
+        Usage.read(value.get("usage"))
+        or Usage.read(first_choice(value).get("usage"))
+        or Usage.read(mapping(value.get("x_groq")).get("usage"))
+    )
 
 
 def first_choice(value: Mapping[str, Any]) -> Mapping[str, Any]:

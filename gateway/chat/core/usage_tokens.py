@@ -162,8 +162,11 @@ def count(value: Any) -> int | None:
 
 def _first(names: Iterable[str], *places: Mapping[str, Any]) -> int:
     """Return the first number above 0 that has one of the names in one of the places."""
-    numbers = (count(place.get(name)) for name in names for place in places)
-    return next(filter(None, numbers), 0)
+    for name in names:
+        for place in places:
+            if number := count(place.get(name)):
+                return number
+    return 0
 
 
 def estimate(characters: int) -> int:
