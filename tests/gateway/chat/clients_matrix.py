@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import anthropic
+import httpx
 import openai
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_openai import ChatOpenAI
@@ -224,7 +225,7 @@ class LangChainChat:
 
     def __init__(self, url: str, key: str) -> None:
         self.url, self.key = url, key
-        self.client: Any = None
+        self.client = httpx.Client()  # its own is closed by nobody
 
     def talk(self, model: str, *, stream: bool, tools: bool) -> Iterator[Any]:
         client: Any = ChatOpenAI(
@@ -232,6 +233,7 @@ class LangChainChat:
             api_key=SecretStr(self.key),
             model=model,
             max_retries=0,
+            http_client=self.client,
             use_responses_api=self.uses_responses,
         )
         if tools:

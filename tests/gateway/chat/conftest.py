@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from gateway import keys
-from gateway.chat import loop_thread, model_registry, service
-from gateway.chat.metering import writer
+from gateway.chat import loop_thread, model_registry, runtime, service
+from gateway.chat.caching import answers as caching
+from gateway.chat.metering import budget_definitions, budget_sharing, limits, writer
 from gateway.chat.streaming import body
 from gateway.chat.upstreams import http
 from gateway.configuration.shapes import Target
@@ -22,6 +24,21 @@ from tests.gateway.chat.mock_upstream import MockUpstream, answers
 from tests.loops import Loop
 from tests.running import PATIENCE_S
 from webhooks_core.models import bearer
+
+# What limits the time of a request or of its end, by module.
+TIME_LIMITS: dict[ModuleType, tuple[str, ...]] = {
+    body: ("USAGE_WAIT_S", "CLOSING_S"),
+    budget_definitions: ("WAIT_S",),
+    budget_sharing: ("LOAD_S",),
+    caching: ("READ_S", "PAUSE_S", "CLOSING_S"),
+    http: ("CLOSE_SEEN_S", "ERROR_BODY_S"),
+    limits: ("REDIS_TIMEOUT_S",),
+    loop_thread: ("CLOSING_S",),
+    model_registry: ("WAIT_S",),
+    runtime: ("CLOSING_S",),
+    service: ("LOOK_UP_S",),
+    writer: ("CLOSING_S",),
+}
 
 
 @pytest.fixture
@@ -48,13 +65,9 @@ def way(request) -> str:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch) -> None:
     """Let nothing fail only because the machine is slow."""
-    monkeypatch.setattr(body, "USAGE_WAIT_S", PATIENCE_S)
-    monkeypatch.setattr(body, "CLOSING_S", PATIENCE_S)
-    monkeypatch.setattr(http, "ERROR_BODY_S", PATIENCE_S)
-    monkeypatch.setattr(service, "LOOK_UP_S", PATIENCE_S)
-    monkeypatch.setattr(model_registry, "WAIT_S", PATIENCE_S)
-    monkeypatch.setattr(writer, "CLOSING_S", PATIENCE_S)
-    monkeypatch.setattr(loop_thread, "CLOSING_S", PATIENCE_S)
+    for module, names in TIME_LIMITS.items():
+        for name in names:
+            monkeypatch.setattr(module, name, PATIENCE_S)
 
 
 @pytest.fixture
@@ -68,11 +81,11 @@ def gateway(loops, upstream, way) -> Iterator[Gateway]:
 @pytest.fixture
 def key_of(monkeypatch) -> Callable[..., str]:
     """Make gateway keys that this process has looked up a moment ago."""
-    monkeypatch.setattr(keys, "CACHE_S", 60.0)
+    monkeypatch.setattr(keys, "CACHE_S", PATIENCE_S)
 
     def make(principal: str, *rights: Rights) -> str:
         text, caller = bearer.make(keys.PREFIX), Caller("acme", principal, 7, *rights)
-        cache, until = keys._cache, time.time() + 59
+        cache, until = keys._cache, time.time() + keys.CACHE_S - 1
         cache.put(bearer.digest(text), caller, until=until, epoch=cache.epoch)
         return text
 

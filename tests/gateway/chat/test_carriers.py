@@ -43,6 +43,7 @@ from tests.gateway.chat.harness import (
 )
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
+    NEVER,
     STREAM,
     WHOLE_STREAM,
     answers,
@@ -161,7 +162,8 @@ def test_an_unforeseen_failure_tells_nothing_and_is_recorded(gateway, monkeypatc
 
 @both
 def test_a_client_that_leaves_a_stream_ends_the_upstreams_call(gateway, upstream):
-    upstream.script = sends(*[part for _ in range(500) for part in (STREAM[0], 0.02)])
+    chunks = [part for _ in range(500) for part in (STREAM[0], 0.02)]
+    upstream.script = sends(*chunks, NEVER)
     with gateway.connected(raw_request(stream=True)) as client:
         while b"Hel" not in client.recv(10_000):
             pass

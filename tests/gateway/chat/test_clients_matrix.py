@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from importlib.metadata import version
 from typing import Any
 
@@ -44,14 +45,13 @@ def test_every_client_reads_all_of_it(gateway, upstream, key, request):
             gateway.declare(f"{kind} {name}", targets=(target,), **fields)
     lines = []
     for make in matrix.CLIENTS:
-        client = make(gateway.url, key)
-        for kind in KINDS:
-            does = "yes" if kind != "echo" else "not served"
-            _check(client, kind)
-            shown = f"{client.package} {version(client.package)} | `{client.shape}`"
-            lines.append(f"| {shown} | `{kind}` | yes | yes | {does} | {does} |")
-        if client.client is not None:
-            client.client.close()
+        client: Any = make(gateway.url, key)
+        with closing(client.client):
+            for kind in KINDS:
+                does = "yes" if kind != "echo" else "not served"
+                _check(client, kind)
+                shown = f"{client.package} {version(client.package)} | `{client.shape}`"
+                lines.append(f"| {shown} | `{kind}` | yes | yes | {does} | {does} |")
     page = HEAD + "\n".join(lines) + "\n"
     if request.config.getoption("write_matrix"):
         PAGE.write_text(page)

@@ -185,7 +185,7 @@ def test_requests_per_minute_are_counted_for_each_key():
 
 
 def test_too_many_requests_say_when_to_come_back(gateway, upstream):
-    gateway.limits.per_minute = 1
+    gateway.limits.per_minute, gateway.limits.clock = 1, Clock()
     upstream.script = answers(COMPLETION)
 
     assert gateway.post().status_code == 200

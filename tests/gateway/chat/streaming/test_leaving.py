@@ -105,7 +105,7 @@ def test_no_client_that_leaves_is_forgotten(
 def test_a_client_that_leaves_amid_chunks_ends_the_upstreams_call(
     gateway, upstream, parts
 ):
-    upstream.script = sends(*parts, DONE)
+    upstream.script = sends(*parts, NEVER)
     with gateway.connected(raw_request(stream=True)) as client:
         client.recv(1000)
     assert gateway.settled(lambda: upstream.hung_up)
