@@ -6,7 +6,7 @@ import socket
 import threading
 from contextlib import nullcontext
 from ipaddress import ip_network
-from itertools import product
+from itertools import count, product
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -301,10 +301,16 @@ def test_a_resolver_that_hangs_delays_no_caller_and_leaves_no_queue(monkeypatch)
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
     monkeypatch.setattr(url_policy, "RESOLVE_TIMEOUT_S", 0.01)
+    numbers = count()
+
+    def started_after_another() -> int:
+        STRICT.check(f"https://slow{next(numbers)}.example/")
+        return len(started)
+
     try:
-        for number in range(20):
-            STRICT.check(f"https://slow{number}.example/")
-        until(lambda: len(started) == 16, "as many threads as there may be")
+        until(lambda: started_after_another() == 16, "as many threads as there may be")
+        for _ in range(4):
+            started_after_another()
     finally:
         release.set()
     until(
