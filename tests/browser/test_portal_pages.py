@@ -115,6 +115,7 @@ def resend(frame: FrameLocator) -> None:
 def is_used_up(browser: Browser, url: str) -> None:
     with browser.new_context() as context:
         second = context.new_page()
+        second.set_default_timeout(1000 * PATIENCE_S)
         second.goto(url)
         expect(second.get_by_role("heading", name="This link was used")).to_be_visible()
         expect(second.get_by_role("link", name="Back to 127.0.0.1")).to_be_visible()
