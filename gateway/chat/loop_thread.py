@@ -14,6 +14,8 @@ from gateway.chat import runtime
 
 # The longest wait for the last writes when the process ends.
 CLOSING_S = 15.0
+# The longest wait for the end of requests that run then.
+CANCELLED_S = 2.0
 
 T = TypeVar("T")
 
@@ -31,10 +33,14 @@ class LoopThread:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._futures: set[Future[Any]] = set()
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run a coroutine on the loop; cancelling the future cancels it."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        """Run a coroutine on the loop; cancelling the future, or stop(), cancels it."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        self._futures.add(future)
+        future.add_done_callback(self._futures.discard)
+        return future
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -48,19 +54,28 @@ class LoopThread:
             return self._loop
 
     def stop(self) -> None:
-        """Write what is not written yet, and end the thread if there is one."""
+        """End what runs, write what is not written yet, and end the thread if there is one."""
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
         if loop is not None and thread is not None:
+            for future in list(self._futures):
+                future.cancel()
             loop.call_soon_threadsafe(loop.stop)
             thread.join(CLOSING_S)
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_forever()
+    loop.run_until_complete(_cancelled())
     loop.run_until_complete(runtime.stop())
     loop.close()
+
+
+async def _cancelled() -> None:
+    """Wait for the end of the tasks that stop() has cancelled: they record what they used."""
+    if tasks := {task for task in asyncio.all_tasks() if task.cancelling()}:
+        await asyncio.wait(tasks, timeout=CANCELLED_S)
 
 
 LOOP_THREAD = LoopThread()

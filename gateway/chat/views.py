@@ -177,7 +177,9 @@ class _Stream(StreamingHttpResponse):
 
     def close(self) -> None:
         super().close()
-        LOOP_THREAD.submit(_close(self._rest, self._upstream_parts))
+        closing = _close(self._rest, self._upstream_parts)
+        # Not by submit(), since a stop of the process must not cancel it.
+        asyncio.run_coroutine_threadsafe(closing, LOOP_THREAD.loop)
 
 
 def _parts(first: bytes, rest: AsyncGenerator[bytes]) -> Iterator[bytes]:

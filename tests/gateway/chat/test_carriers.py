@@ -13,12 +13,14 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.db import connections
 from django.test import Client
 
 from gateway.chat import runtime
 from gateway.chat.loop_thread import LOOP_THREAD, LoopThread
 from gateway.chat.models import UsageRecord
 from gateway.chat.routing import Router
+from gateway.chat.upstreams import echo
 from gateway.configuration.shapes import Target
 from gateway.identity import Caller
 from gateway.models import PolicyDecision
@@ -229,6 +231,27 @@ def test_a_stream_that_is_closed_has_ended(process, is_read):
     response.close()
     LOOP_THREAD.stop()  # what is not written yet is
     assert UsageRecord.objects.get().status == 499
+
+
+def test_a_request_that_runs_when_its_process_stops_is_recorded(process, monkeypatch):
+    called, statuses = threading.Event(), []
+
+    def pace(_: str) -> float:
+        called.set()
+        return 2 * PATIENCE_S
+
+    def wait() -> None:
+        statuses.append(ask(process).status_code)
+        connections.close_all()
+
+    monkeypatch.setattr(echo, "_pace", pace)
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    assert called.wait(PATIENCE_S)
+    LOOP_THREAD.stop()
+    assert UsageRecord.objects.get().status == 499
+    waiting.join(PATIENCE_S)
+    assert statuses == [500]
 
 
 def test_one_loop_serves_all_requests_of_a_process(process):
