@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
-from catalog import authors, book_rows, books, bulk, categories, demo
+from catalog import authors, books, bulk, categories, demo
 from catalog.management.commands import import_catalog
 from catalog.models import Author, Book, Category
 from tests.catalog.factories import AuthorFactory, BookFactory
@@ -269,47 +269,11 @@ def test_bytes_that_are_not_utf_8_are_refused(tmp_path, good):
         call_command("import_catalog", str(file))
 
 
-def test_every_column_of_a_book_is_inserted():
-    columns = [field.column for field in Book._meta.concrete_fields]
-    assert ["id", *book_rows.COLUMNS] == columns
-
-
 def test_books_get_their_keys_in_the_order_of_the_file(import_text, monkeypatch):
     monkeypatch.setattr(bulk, "BATCH", 20)
     names = [str(number) for number in range(50)]
     import_text(HEADER + "".join(f"{name},1,B,C,\n" for name in names))
     assert [row[0] for row in rows()] == names
-
-
-def parts_of_sqlite():
-    """Return the tables, indexes and triggers; check that they hold the rows of the tables."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO catalog_book_search (catalog_book_search, rank) "
-            "VALUES ('integrity-check', 1)"
-        )
-        assert cursor.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return set(cursor.execute("SELECT type, name, sql FROM sqlite_master"))
-
-
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL keeps them")
-def test_indexes_that_are_built_last_are_those_of_before(import_text):
-    before = parts_of_sqlite()
-    first_books = "Emma,1,Jane,Austen,Novel\nWaverley,1,Walter,Scott,\n"
-    import_text(HEADER + first_books)
-    assert parts_of_sqlite() == before
-    import_text(HEADER + "Emma,2,Jane,Austen,Novel\n")
-    assert parts_of_sqlite() == before
-    assert [book.page_count for book in Book.objects.search("EMM")] == [1, 2]
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL keeps them")
-def test_a_refused_import_leaves_the_indexes(import_text):
-    before = parts_of_sqlite()
-    with pytest.raises(CommandError):
-        import_text(HEADER + "Emma,1,Jane,Austen,\n,1,B,C,\n")
-    assert parts_of_sqlite() == before
 
 
 def test_a_fault_after_many_good_lines_undoes_them_all(import_text, monkeypatch):
