@@ -17,6 +17,7 @@ from recording.accounts.locks import locked_account
 from recording.mcp.events import clients, delivering
 from recording.mcp.events.errors import EventsError, ForbiddenError
 from recording.models import EventSubscription
+from recording.models.events import EventSubscriptionQuerySet
 from recording.webhooks import EVENTS_PROFILE
 from webhooks_core import endpoints, publishing
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event
@@ -37,18 +38,22 @@ def end(subscription: EventSubscription) -> None:
     endpoints.delete(subscription.endpoint)
 
 
-def terminate(subscription: EventSubscription, error: EventsError) -> None:
-    """End a subscription and tell its receiver why; its endpoint goes when that is sent."""
+def terminate(subscription: EventSubscription, error: EventsError) -> bool:
+    """End a subscription and tell its receiver why; its endpoint goes when that is sent.
+
+    Returns False if it had ended already.
+    """
     body = {"type": "terminated", "error": error.as_dict(is_draft=False)}
     with transaction.atomic():
         rows = EventSubscription.objects.filter(pk=subscription.pk)
         if not rows.end(timezone.now()):
-            return
+            return False
         pending = Delivery.objects.waiting().filter(endpoint=subscription.endpoint_id)
         pending.fail(error=delivering.ENDED)
         endpoint = Endpoint.objects.get(pk=subscription.endpoint_id)
         endpoints.update(endpoint, status=Endpoint.Status.ACTIVE, paused_at=None)
         publishing.deliver(_control_event(endpoint, body), [endpoint.pk])
+    return True
 
 
 def _control_event(endpoint: Endpoint, body: Mapping[str, Any]) -> Event:
@@ -104,9 +109,15 @@ def _end_disconnected(now: datetime) -> int:
         for account, client in sorted(gone)
         for row in live.filter(account=account, client=client).order_by("pk")
     ]
-    for row in rows:
-        terminate(row, ForbiddenError("access was revoked", reason="Access revoked"))
-    return len(rows)
+    return sum(_end_gone(row) for row in rows)
+
+
+def _end_gone(row: EventSubscription) -> bool:
+    """End the subscription of a client without access; False if it has just connected again."""
+    error = ForbiddenError("access was revoked", reason="Access revoked")
+    with locked_account(row.account_id):
+        is_connected = clients.connected({(row.account_id, row.client)})
+        return not is_connected and terminate(row, error)
 
 
 def _suspend(now: datetime) -> int:
@@ -130,16 +141,22 @@ def _suspend(now: datetime) -> int:
 
 def _drop(now: datetime) -> int:
     """End subscriptions without an expiry that have been suspended for long."""
-    rows = EventSubscription.objects.live(now).filter(
+    rows = list(_hopeless(now).order_by("pk")[:BATCH])
+    return sum(_end_hopeless(row, now) for row in rows)
+
+
+def _hopeless(now: datetime) -> EventSubscriptionQuerySet:
+    return EventSubscription.objects.live(now).filter(
         expires_at=None, endpoint__paused_at__lt=now - DROPPED_AFTER
     )
-    dropped = list(rows.order_by("pk")[:BATCH])
-    for row in dropped:
-        terminate(
-            row,
-            ForbiddenError("the callback failed for long", reason="Delivery failed"),
-        )
-    return len(dropped)
+
+
+def _end_hopeless(row: EventSubscription, now: datetime) -> bool:
+    """End a suspended subscription; False if its client has just resumed it."""
+    error = ForbiddenError("the callback failed for long", reason="Delivery failed")
+    with locked_account(row.account_id):
+        is_hopeless = _hopeless(now).filter(pk=row.pk).exists()
+        return is_hopeless and terminate(row, error)
 
 
 def _remove_ended() -> int:

@@ -10,12 +10,14 @@ from django.db import connection
 from django.utils import timezone
 
 from recording.accounts.erasure import erase
+from recording.accounts.locks import locked_account
 from recording.mcp.events import endings
 from recording.models import EventSubscription, PersonalToken
 from tests.recording.mcp.conftest import store
 from tests.recording.mcp.events.callback import callback
 from tests.recording.mcp.events.conftest import subscribe
 from tests.recording.mcp.events.test_delivering import retry
+from tests.threads import started
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import tasks
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event
@@ -78,30 +80,73 @@ def test_a_client_that_connects_again_subscribes_again(events):
 
 
 def test_time_ends_a_subscription_without_a_word(events):
-    with callback() as server:
+    with callback(500) as server:
         subscribe(events, server)
+        store(events.api)
+        dispatch()
         EventSubscription.objects.update(expires_at=timezone.now())
         assert endings.run()["expired"] == 1
-        dispatch()
-    assert not server.events
+        # Here and not when it is due: what is paused never is.
+        assert Delivery.objects.get().last_error == "endpoint deleted"
+        assert retry() == 0
+    assert len(server.events) == 1
     assert Endpoint.objects.get().deleted_at
 
 
-def test_a_subscription_that_was_refreshed_meanwhile_goes_on(events):
-    refreshed = [timezone.now() + timedelta(hours=1)]
+def expire(*, is_over: bool) -> None:
+    hours = timedelta(hours=0 if is_over else 1)
+    EventSubscription.objects.update(expires_at=timezone.now() + hours)
 
-    def refresh_first(execute: Any, sql: str, *call: Any) -> Any:
-        if "UPDATE" in sql and "eventsubscription" in sql and refreshed:
-            EventSubscription.objects.update(expires_at=refreshed.pop())
-        return execute(sql, *call)
+
+def suspend(*, is_over: bool) -> None:
+    EventSubscription.objects.update(expires_at=None)
+    paused_at = timezone.now() - timedelta(days=8) if is_over else None
+    Endpoint.objects.update(paused_at=paused_at)
+
+
+def disconnect(*, is_over: bool) -> None:
+    PersonalToken.objects.update(revoked_at=timezone.now() if is_over else None)
+
+
+REASONS = pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("expired", expire), ("dropped", suspend), ("disconnected", disconnect)],
+)
+
+
+def assert_goes_on() -> None:
+    assert EventSubscription.objects.live(timezone.now()).exists()
+    assert Endpoint.objects.get().deleted_at is None
+    assert not Delivery.objects.exists()
+
+
+@REASONS
+def test_a_subscription_that_its_client_saves_meanwhile_goes_on(
+    events, monkeypatch, kind, reason
+):
+    def save_first(account: int) -> Any:
+        reason(is_over=False)
+        return locked_account(account)
 
     with callback() as server:
         subscribe(events, server)
-    EventSubscription.objects.update(expires_at=timezone.now())
-    with connection.execute_wrapper(refresh_first):
-        assert endings.run()["expired"] == 0
-    assert EventSubscription.objects.live(timezone.now()).exists()
-    assert Endpoint.objects.get().deleted_at is None
+    reason(is_over=True)
+    monkeypatch.setattr(endings, "locked_account", save_first)
+    assert endings.run()[kind] == 0
+    assert_goes_on()
+
+
+@REASONS
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one writer")
+def test_an_end_waits_for_a_refresh_that_is_not_committed_yet(events, kind, reason):
+    with callback() as server:
+        subscribe(events, server)
+    reason(is_over=True)
+    with locked_account(events.api.user.pk):
+        upkeep = started(endings.run)
+        reason(is_over=False)
+    assert upkeep.result()[kind] == 0
+    assert_goes_on()
 
 
 def failures(endpoint, count, *, ok=0, started_at=None):
