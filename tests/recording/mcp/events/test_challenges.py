@@ -12,7 +12,7 @@ from tests.recording.mcp.events.callback import callback, make_secret
 from tests.recording.mcp.events.conftest import EVENT, refused, subscribe
 from tests.running import PATIENCE_S
 from webhooks_core.models import Endpoint
-from webhooks_core.network.deadlines import Deadlines
+from webhooks_core.network.deadlines import Deadline, Deadlines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -150,8 +150,14 @@ def test_a_receiver_that_does_not_know_the_secret_is_not_subscribed(events):
 
 
 def test_a_receiver_that_is_slow_is_not_waited_for(events, monkeypatch):
+    times = []
+
     class Hasty(Deadlines):
         """The time for an answer is over as soon as the receiver has the request."""
+
+        def within(self, seconds: float) -> Deadline:
+            times.append(seconds)
+            return super().within(seconds)
 
         def _tick(self) -> None:
             for deadline in self._open if server.open else ():
@@ -162,6 +168,7 @@ def test_a_receiver_that_is_slow_is_not_waited_for(events, monkeypatch):
     with callback(is_open=False) as server:
         error = refused(events, server)
     assert error["data"] == {"reason": "timeout"}
+    assert times == [challenges.ANSWER_S]
 
 
 def test_a_callback_of_the_settings_is_not_asked(events, settings):
