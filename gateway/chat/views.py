@@ -170,39 +170,46 @@ class _Stream(StreamingHttpResponse):
     def __init__(
         self, response: ChatResponse, rest: AsyncGenerator[bytes], *, is_asgi: bool
     ) -> None:
-        self._upstream_parts = rest
-        self._rest = with_comments(rest, response.keep_alive)
+        self._rest = _Rest(rest, response.keep_alive)
         parts = (_async_parts if is_asgi else _parts)(response.body, self._rest)
         super().__init__(parts, status=response.status, headers=dict(response.headers))
 
     def close(self) -> None:
         super().close()
-        closing = _close(self._rest, self._upstream_parts)
         # Not by submit(), since a stop of the process must not cancel it.
-        asyncio.run_coroutine_threadsafe(closing, LOOP_THREAD.loop)
+        asyncio.run_coroutine_threadsafe(self._rest.close(), LOOP_THREAD.loop)
 
 
-def _parts(first: bytes, rest: AsyncGenerator[bytes]) -> Iterator[bytes]:
+class _Rest:
+    """What follows the first part of a stream; all of it runs on the service's loop."""
+
+    def __init__(self, upstream_parts: AsyncGenerator[bytes], comment: bytes) -> None:
+        self._upstream_parts = upstream_parts
+        self._parts = with_comments(upstream_parts, comment)
+        # A generator cannot be closed while it runs, as it may although its reader was cancelled.
+        self._lock = asyncio.Lock()
+
+    async def next(self) -> bytes | None:
+        """Return the next part, None at the end."""
+        async with self._lock:
+            return await anext(self._parts, None)
+
+    async def close(self) -> None:
+        async with self._lock:
+            await self._parts.aclose()
+            await self._upstream_parts.aclose()
+
+
+def _parts(first: bytes, rest: _Rest) -> Iterator[bytes]:
     yield first
-    while (part := LOOP_THREAD.submit(_next(rest)).result()) is not None:
+    while (part := LOOP_THREAD.submit(rest.next()).result()) is not None:
         yield part
 
 
-async def _async_parts(
-    first: bytes, rest: AsyncGenerator[bytes]
-) -> AsyncIterator[bytes]:
+async def _async_parts(first: bytes, rest: _Rest) -> AsyncIterator[bytes]:
     yield first
-    while (part := await _result(_next(rest))) is not None:
+    while (part := await _result(rest.next())) is not None:
         yield part
-
-
-async def _next(parts: AsyncGenerator[bytes]) -> bytes | None:
-    return await anext(parts, None)
-
-
-async def _close(*generators: AsyncGenerator[bytes]) -> None:
-    for generator in generators:
-        await generator.aclose()
 
 
 def response_for(

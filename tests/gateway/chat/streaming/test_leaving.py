@@ -99,6 +99,39 @@ def test_no_client_that_leaves_is_forgotten(
     assert all(context.status == 499 for context in gateway.kept.ended)
 
 
+@pytest.mark.parametrize("way", [ASGI], indirect=True)
+def test_a_client_that_leaves_before_a_part_is_read_ends_the_upstreams_call(
+    gateway, upstream, monkeypatch
+):
+    held, closing, freed, second = (
+        *(threading.Event() for _ in range(3)),
+        asyncio.Event(),
+    )
+    submit, close = LOOP_THREAD.submit, views._Stream.close
+
+    def submit_to_a_busy_loop(coroutine: Any):
+        if coroutine.__name__ == "next" and not held.is_set():
+            LOOP_THREAD.loop.call_soon_threadsafe(freed.wait, PATIENCE_S)
+            held.set()
+        return submit(coroutine)
+
+    def closed(stream):
+        close(stream)
+        closing.set()
+
+    monkeypatch.setattr(LOOP_THREAD, "submit", submit_to_a_busy_loop)
+    monkeypatch.setattr(views._Stream, "close", closed)
+    upstream.script = sends(STREAM[0], second, STREAM[1], NEVER)
+    with gateway.connected(raw_request(stream=True)) as client:
+        assert held.wait(PATIENCE_S)
+        upstream.loop.set(second)
+        client.shutdown(socket.SHUT_RDWR)
+        assert closing.wait(PATIENCE_S)
+        freed.set()
+        assert gateway.settled(lambda: upstream.hung_up)
+    assert gateway.recorded().status == 499
+
+
 @pytest.mark.parametrize(
     "parts", [[part for _ in range(500) for part in (STREAM[0], 0.02)], [STREAM[0]] * 5000]
 )  # fmt: skip
