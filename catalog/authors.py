@@ -5,7 +5,7 @@ from __future__ import annotations
 from catalog.errors import AuthorHasBooksError, NotFoundError
 from catalog.events import publish_change
 from catalog.identifiers import LARGEST_32, primary_key
-from catalog.models import Author, Book
+from catalog.models import Author, Book, locked
 from catalog.text_checks import check_name, folded
 
 
@@ -42,7 +42,7 @@ def delete(author_id: str) -> bool:
     Raise AuthorHasBooksError if there are books.
     """
     key = primary_key(author_id, largest=LARGEST_32)
-    if not Author.objects.locked([key]):
+    if not locked(Author, [key]):
         return False
     if count := Book.objects.filter(author_id=key).count():
         raise AuthorHasBooksError(count)

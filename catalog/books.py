@@ -10,7 +10,7 @@ from typing import Any
 from catalog.errors import BadUserInputError, CatalogError, NotFoundError
 from catalog.events import publish_change
 from catalog.identifiers import LARGEST_32, primary_key
-from catalog.models import Author, Book, Category
+from catalog.models import Author, Book, Category, locked
 from catalog.text_checks import check_name, folded
 
 MOST_ITEMS = 1_000
@@ -108,7 +108,7 @@ def delete_list(ids: Sequence[str]) -> list[bool]:
     """
     check_number(ids, field="bookIds")
     keys = [primary_key(each) for each in ids]
-    existing = Book.objects.locked(keys)
+    existing = locked(Book, keys)
     Book.objects.filter(pk__in=existing).delete()
     for key in sorted(existing):
         publish_change("book.deleted", key)
@@ -166,7 +166,7 @@ def reference_faults(items: Sequence[Fields]) -> Iterable[Fault]:
     ):
         named = {item.get(column) for item in items} - {None}
         keys = {primary_key(key, largest=LARGEST_32) for key in named}
-        existing = model.objects.locked(keys) if keys else ()
+        existing = locked(model, keys) if keys else ()
         for index, item in enumerate(items):
             key = item.get(column)
             if key is not None and key not in existing:

@@ -6,13 +6,14 @@ import json
 from collections.abc import Collection, Iterable
 from functools import lru_cache, reduce
 from operator import or_
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, cast
 
 from django.db import connections, models, transaction
 from django.db.models import Case, Q, When
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan, GreaterThanOrEqual, LessThan
+from django.db.transaction import TransactionManagementError
 
 from catalog.execution.statements import Selection, Statement
 from catalog.fields import CodePoints, FoldedTextField
@@ -36,21 +37,10 @@ EVERY_ROW = ~NO_ROW
 class NamedQuerySet(models.QuerySet[Row]):
     """Rows with a `name_folded` column."""
 
-    def locked(self, keys: Collection[int]) -> set[int]:
-        """Lock rows against changes until the transaction ends; return the keys of those that exist.
-
-        Books that refer to them can be stored and read meanwhile. Ordered by key, so that
-        two transactions cannot deadlock. Other conditions of the QuerySet do not count.
-        """
-        statement = locking(self.model)
-        keys_at_once = self.key_parameter(keys)
-        with statement.rows(keys_at_once, len(keys), in_parts=False) as cursor:
-            return {key for (key,) in cursor.fetchall()}
-
     def delete_locked(self, keys: Collection[int]) -> None:
         """Delete rows; no book can begin to refer to them at the same time."""
         with transaction.atomic():
-            self.filter(pk__in=self.locked(keys)).delete()
+            self.filter(pk__in=locked(cast("Any", self.model), keys)).delete()
 
     def search(self, part: str) -> Self:
         """Keep the rows whose name contains this text, letter case ignored."""
@@ -112,16 +102,31 @@ class NamedQuerySet(models.QuerySet[Row]):
         return connections[self.db].vendor == "postgresql"
 
 
+def locked(model: type[Book | Author | Category], keys: Collection[int]) -> set[int]:
+    """Lock rows of a NamedQuerySet until the transaction ends; return the keys of those that exist.
+
+    Books that refer to them can be stored and read meanwhile. Ordered by key, so that two
+    transactions cannot deadlock. Raises TransactionManagementError outside of a transaction.
+    """
+    rows = model.objects.all()
+    if connections[rows.db].get_autocommit():
+        raise TransactionManagementError("rows are locked in a transaction")
+    statement, parameter = locking(model), rows.key_parameter(keys)
+    with statement.rows(parameter, len(keys), in_parts=False) as cursor:
+        return {key for (key,) in cursor.fetchall()}
+
+
 @lru_cache
 def locking(model: type[Book | Author | Category]) -> Statement:
     """Return the statement of `locked`; the ORM would compile it for each change."""
     rows = model.objects.all()
 
     def build(keys: Any) -> models.QuerySet[Any]:
-        chosen = rows.keyed(keys)
         if rows.is_postgresql:  # which plans this in half the time, for few keys
             is_chosen = RawSQL("id = ANY(%s::bigint[])", [keys], models.BooleanField())
             chosen = rows.filter(is_chosen)
+        else:
+            chosen = rows.keyed(keys)
         return chosen.order_by("pk").select_for_update(no_key=True)
 
     return Statement(Selection(build, rows.key_parameter([1])), ["pk"])

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.db.transaction import TransactionManagementError
 from django.test import Client
 
 from catalog.execution.context import Context
 from catalog.execution.operations import GraphQLRequest
 from catalog.execution.readings import RowsByKey
-from catalog.models import Book, Category
+from catalog.models import Author, Book, Category, locked
 from catalog.views import executor
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
 from tests.factories import UserFactory
@@ -157,6 +158,14 @@ def test_an_author_with_a_concurrent_book_is_not_deleted():
         late = started(delete, author)
         assert not late.done()
     assert late.result() == HAS_BOOKS
+
+
+def test_rows_are_not_locked_outside_of_a_transaction():
+    author = AuthorFactory.create()
+    with transaction.atomic():
+        assert locked(Author, [author.pk, author.pk + 1]) == {author.pk}
+    with pytest.raises(TransactionManagementError):
+        locked(Author, [author.pk])
 
 
 def test_no_race_ends_in_an_internal_error(root):

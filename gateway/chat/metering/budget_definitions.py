@@ -78,7 +78,8 @@ class Definitions:
     load: Callable[..., Loaded] = load
     budgets: Sequence[BudgetEntry] = ()
     prices: Mapping[str, ModelPrice] = field(default_factory=dict)
-    _loaded_for: tuple[str, Collection[str]] = ("", ())
+    # The database's version, the endpoints, and whether prices are needed.
+    _loaded_for: tuple[str, Collection[str], bool] = ("", (), False)
     # The first load, and the first with prices: tasks, since a request that waits may be cancelled.
     _first: asyncio.Task[None] | None = None
     _priced: asyncio.Task[None] | None = None
@@ -97,7 +98,6 @@ class Definitions:
     async def need_prices(self) -> None:
         """Load prices now and from now on: the budget of a key needs them."""
         if self._priced is None:
-            self._loaded_for = "", ()
             self._priced = asyncio.create_task(self.renew())
         if not self._priced.done():
             await asyncio.wait({self._priced}, timeout=WAIT_S)
@@ -107,14 +107,13 @@ class Definitions:
 
         Without the database, what was loaded last serves.
         """
-        endpoints = self.endpoints()
-        if version and self._loaded_for == (version, endpoints.keys()):
+        endpoints, with_prices = self.endpoints(), self._priced is not None
+        if version and self._loaded_for == (version, endpoints.keys(), with_prices):
             return
         try:
-            load = partial(self.load, endpoints, self._priced is not None)
-            loaded = await self.in_thread(load)
+            loaded = await self.in_thread(partial(self.load, endpoints, with_prices))
         except (Error, TimeoutError, OSError) as error:
             log.warning("budgets not loaded", error=reason(error))
             return
         self.budgets, self.prices, version = loaded
-        self._loaded_for = version, endpoints.keys()
+        self._loaded_for = version, endpoints.keys(), with_prices

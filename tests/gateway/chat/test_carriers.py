@@ -9,6 +9,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ import pytest
 from django.db import connections
 from django.test import Client
 
-from gateway.chat import runtime
+from gateway.chat import loop_thread, runtime
 from gateway.chat.loop_thread import LOOP_THREAD, LoopThread
 from gateway.chat.models import UsageRecord
 from gateway.chat.routing import Router
@@ -236,15 +237,19 @@ def test_a_stream_that_is_closed_has_ended(process, is_read):
 def test_a_request_that_runs_when_its_process_stops_is_recorded(process, monkeypatch):
     called, statuses = threading.Event(), []
 
-    def pace(_: str) -> float:
+    async def sleep(_: float) -> None:
         called.set()
-        return 2 * PATIENCE_S
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.2)  # the stop waits for its end, too
 
     def wait() -> None:
         statuses.append(ask(process).status_code)
         connections.close_all()
 
-    monkeypatch.setattr(echo, "_pace", pace)
+    monkeypatch.setattr(echo, "asyncio", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(loop_thread, "CANCELLED_S", PATIENCE_S)
     waiting = threading.Thread(target=wait, daemon=True)
     waiting.start()
     assert called.wait(PATIENCE_S)

@@ -6,8 +6,10 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+from django.db import OperationalError
+
 from gateway.chat.core.usage_tokens import Usage
-from gateway.chat.metering.budget_definitions import Loaded
+from gateway.chat.metering.budget_definitions import Definitions, Loaded
 from gateway.configuration.shapes import BudgetEntry
 from gateway.rights import Rights
 from tests.gateway.chat.metering.budgeting import (
@@ -38,6 +40,34 @@ def test_a_key_whose_cost_is_limited_has_the_prices_loaded():
     run(budgets.share())
     assert list(database.amounts.values()) == [2_000_000]
     assert asked == [False, True]
+
+
+def test_prices_that_could_not_be_loaded_are_loaded_with_the_next_turn():
+    async def prices() -> Any:
+        loading, loaded, with_prices = asyncio.Event(), asyncio.Event(), []
+
+        async def in_thread(function: Any) -> Any:
+            with_prices.append(function.args[1])
+            if with_prices == [False]:
+                loading.set()
+                await loaded.wait()
+            elif with_prices == [False, True]:
+                loaded.set()
+                raise OperationalError
+            return function()
+
+        definitions = Definitions(
+            in_thread,
+            load=lambda _, priced: Loaded((), {"small": PRICE} if priced else {}, "v1"),
+        )
+        first = asyncio.create_task(definitions.renew("v1"))
+        await loading.wait()
+        await definitions.need_prices()
+        await first
+        await definitions.renew("v1")
+        return definitions.prices
+
+    assert asyncio.run(prices()) == {"small": PRICE}
 
 
 def test_no_request_is_reserved_before_the_prices_that_another_had_begun_to_load():
