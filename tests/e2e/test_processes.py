@@ -5,23 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from contextlib import ExitStack, suppress
-from uuid import uuid4
 
 import requests
 
 from tests.running import (
-    MARK,
     PATIENCE_S,
-    ROOT,
     Running,
     environment,
     family,
     free_port,
     running,
+    unread,
     until,
 )
 
@@ -119,26 +115,13 @@ def _check_that_a_stop_waits_for_a_stream(process: Running, port: int) -> None:
 
 
 def test_one_that_dies_is_replaced_although_nobody_reads_the_output(data):
-    reader, writer = os.pipe()
-    own, mark = free_ports(2), uuid4().hex
+    own = free_ports(2)
     options = ("--port", str(free_port()), "--processes", "2", "--own-port", str(own))
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "web", *options],
-        env=environment(DATABASE_URL=f"sqlite:///{data}") | {MARK: mark},
-        cwd=ROOT,
-        stdout=writer,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(writer)
-    os.close(reader)
-    try:
+    variables = environment(DATABASE_URL=f"sqlite:///{data}")
+    with unread("manage.py", "web", *options, environment=variables) as (process, mark):
         until(lambda: answers(own) and answers(own + 1), "both processes answer")
         victim = next(pid for pid in family(mark) if pid != process.pid)
         os.kill(victim, signal.SIGKILL)
         until(lambda: victim not in family(mark), "its end")
         until(lambda: len(family(mark)) == 3 or process.poll(), "its replacement")
         assert process.poll() is None
-    finally:
-        process.terminate()
-        status = process.wait()
-    assert (status, family(mark)) == (0, [])

@@ -6,11 +6,8 @@ import shutil
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
-from uuid import uuid4
 
 import requests
 
@@ -26,13 +23,13 @@ from tests.e2e.starting import (
     wait_for_everybody,
 )
 from tests.running import (
-    MARK,
     ROOT,
     command_line,
     environment,
     family,
     free_port,
     running,
+    unread,
     until,
 )
 from tests.tools import needs_ipv6
@@ -161,26 +158,14 @@ def test_on_ipv6_with_a_closed_standard_input_it_serves_until_ctrl_c_is_heard_on
 
 
 def test_output_that_nobody_reads_any_more_ends_nothing(data):
-    reader, writer = os.pipe()
-    mark, port = uuid4().hex, free_port()
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "up", "--port", str(port), "--no-demo"],
-        env=variables(data, BASE_URL=f"http://127.0.0.1:{port}") | {MARK: mark},
-        cwd=ROOT,
-        stdout=writer,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(writer)
-    os.close(reader)
-    try:
+    port = free_port()
+    own = variables(data, BASE_URL=f"http://127.0.0.1:{port}")
+    command = ("manage.py", "up", "--port", str(port), "--no-demo")
+    with unread(*command, environment=own) as (process, mark):
         url = f"http://127.0.0.1:{port}/admin/login/"
         until(lambda: answers(url), "an answer")
         until(lambda: len(family(mark)) == EVERYBODY, "all processes")
         assert process.poll() is None
-    finally:
-        process.terminate()
-        status = process.wait()
-    assert (status, family(mark)) == (0, [])
 
 
 def test_the_web_server_runs_alone_and_answers_a_connection_that_is_older_than_its_stop(
