@@ -32,7 +32,11 @@ _INSERT = f"INSERT INTO {_TARGET} SELECT {_VALUES} FROM json_each(%s) ORDER BY k
 _DERIVED = """
     SELECT type, name, sql FROM sqlite_master
     WHERE tbl_name = 'catalog_book' AND sql IS NOT NULL
-    AND (type = 'index' OR type = 'trigger' AND name LIKE 'catalog_book_search%')
+    AND (type = 'index' OR name IN (
+        'catalog_book_search_insert',
+        'catalog_book_search_delete',
+        'catalog_book_search_update'
+    ))
 """
 _REBUILD = "INSERT INTO catalog_book_search (catalog_book_search) VALUES ('rebuild')"
 
@@ -72,7 +76,8 @@ def indexes_built_last() -> Iterator[None]:
     with connection.cursor() as cursor:
         derived = cursor.execute(_DERIVED).fetchall()
         for kind, name, _ in derived:
-            cursor.execute(f'DROP {kind} "{name}"')
+            quoted = name.replace('"', '""')  # of an index of the user's
+            cursor.execute(f'DROP {kind} "{quoted}"')
         yield
         # First: with the index of names, it would read the books in another order than by key.
         cursor.execute(_REBUILD)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from catalog import book_rows, bulk
 from catalog.models import Book
@@ -37,9 +38,26 @@ def test_indexes_that_are_built_last_are_those_of_before(tmp_path):
     first_books = "Emma,1,Jane,Austen,Novel\nWaverley,1,Walter,Scott,\n"
     import_lines(tmp_path, first_books)
     assert parts_of_sqlite() == before
-    import_lines(tmp_path, "Emma,2,Jane,Austen,Novel\n")
+    with CaptureQueriesContext(connection) as second:
+        import_lines(tmp_path, "Emma,2,Jane,Austen,Novel\n")
+    assert not [query for query in second if query["sql"].startswith("DROP")]
     assert parts_of_sqlite() == before
     assert [book.page_count for book in Book.objects.search("EMM")] == [1, 2]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL keeps them")
+def test_an_import_respects_triggers_and_indexes_of_others(tmp_path):
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE mine (book bigint)")
+        cursor.execute(
+            "CREATE TRIGGER catalog_book_search_mine AFTER INSERT ON catalog_book "
+            "BEGIN INSERT INTO mine VALUES (new.id); END"
+        )
+        cursor.execute('CREATE INDEX "my ""own""" ON catalog_book (page_count)')
+        before = parts_of_sqlite()
+        import_lines(tmp_path, "Emma,1,Jane,Austen,\nWaverley,1,Walter,Scott,\n")
+        assert parts_of_sqlite() == before
+        assert cursor.execute("SELECT count(*) FROM mine").fetchone() == (2,)
 
 
 @pytest.mark.django_db(transaction=True)
