@@ -58,9 +58,7 @@ def examine() -> Iterator[Finding]:
         for name, (path, read) in PROBES.items():
             try:
                 url = settings.BASE_URL + path()
-                with session.get(
-                    url, timeout=TIMEOUT_S, allow_redirects=False, stream=True
-                ) as response:
+                with _get(session, url) as response:
                     url = url.partition("?")[0]
                     for level, message in read(response):
                         yield Finding(name, level, message.format(url=url))
@@ -68,6 +66,10 @@ def examine() -> Iterator[Finding]:
                 yield Finding(name, Level.FAILED, unreachable(error))
                 if isinstance(error, requests.ConnectionError):
                     return
+
+
+def _get(session: requests.Session, url: str) -> requests.Response:
+    return session.get(url, timeout=TIMEOUT_S, allow_redirects=False, stream=True)
 
 
 def unreachable(error: BaseException) -> str:
@@ -179,15 +181,13 @@ def _read_stream(response: requests.Response) -> tuple[dict[str, object], bool]:
 
 
 def _stream_again() -> bool:
-    """Return True if another stream arrives in parts."""
+    """Return True if another stream arrives, and in parts."""
     url = settings.BASE_URL + stream_probe.address()
-    with (
-        own_requests.session() as session,
-        session.get(
-            url, timeout=TIMEOUT_S, allow_redirects=False, stream=True
-        ) as response,
-    ):
-        return _read_stream(response)[1]
+    try:
+        with own_requests.session() as session, _get(session, url) as response:
+            return response.status_code == 200 and _read_stream(response)[1]
+    except (requests.RequestException, ValueError):
+        return False
 
 
 Path = Callable[[], str]

@@ -6,7 +6,6 @@ import http.server
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -112,16 +111,29 @@ def test_a_proxy_that_buffers_streams_fails(site):
     assert "proxy_buffering off" in message
 
 
-def test_a_stream_whose_parts_are_read_at_once_is_asked_for_again(
-    instance, monkeypatch
-):
-    pauses = iter([0.0, 0.0])
+def delay_parts(monkeypatch, *seconds: int) -> None:
+    """Have the second part of each stream come so long after the first, as the clock says."""
+    ticks = iter([tick for later in seconds for tick in (0, later)])
+    clock = SimpleNamespace(monotonic=lambda: next(ticks))
+    monkeypatch.setattr(reach, "time", clock)
 
-    def sleep(seconds: float) -> None:
-        time.sleep(next(pauses, seconds))
 
-    monkeypatch.setattr(stream_probe, "time", SimpleNamespace(sleep=sleep))
+def test_a_stream_whose_parts_are_read_at_once_is_asked_for_again(site, monkeypatch):
+    site.expect_request(stream_probe.PATH).respond_with_data("{}\n{}\n")
+    delay_parts(monkeypatch, 0, 0, 1)
     assert found()["stream"][0] == Level.OK
+
+
+@pytest.mark.parametrize("body", ["<html>", "{}\n{}\n"])
+def test_a_repeat_that_fails_does_not_hide_that_streams_are_buffered(
+    site, monkeypatch, body
+):
+    site.expect_oneshot_request(stream_probe.PATH).respond_with_data("{}\n{}\n")
+    site.expect_request(stream_probe.PATH).respond_with_data(body, 502)
+    delay_parts(monkeypatch, 0, 1, 1)
+    level, message = found()["stream"]
+    assert level == Level.FAILED
+    assert "proxy_buffering off" in message
 
 
 @pytest.mark.parametrize("body", ["", "<html>", "[]\n{}\n", "null"])
