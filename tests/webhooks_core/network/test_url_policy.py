@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from contextlib import nullcontext
 from ipaddress import ip_network
-from itertools import count, product
+from itertools import count, islice, product
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -301,16 +302,13 @@ def test_a_resolver_that_hangs_delays_no_caller_and_leaves_no_queue(monkeypatch)
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
     monkeypatch.setattr(url_policy, "RESOLVE_TIMEOUT_S", 0.01)
-    numbers = count()
-
-    def started_after_another() -> int:
-        STRICT.check(f"https://slow{next(numbers)}.example/")
-        return len(started)
-
+    names = (f"https://slow{number}.example/" for number in count())
+    end = time.monotonic() + PATIENCE_S
     try:
-        until(lambda: started_after_another() == 16, "as many threads as there may be")
-        for _ in range(4):
-            started_after_another()
+        while len(started) < 16 and time.monotonic() < end:
+            STRICT.check(next(names))
+        for url in islice(names, 4):
+            STRICT.check(url)
     finally:
         release.set()
     until(
