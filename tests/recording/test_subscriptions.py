@@ -90,9 +90,12 @@ def test_a_listed_ping_is_never_sent_by_an_event(api):
 @pytest.mark.spec(
     "recording", "GET /v1/webhooks lists the account's subscriptions as items"
 )
-def test_the_list_shows_each_subscription_with_exactly_the_fields_of_the_spec(api):
+def test_the_list_shows_each_subscription_with_exactly_the_fields_of_the_spec(
+    api, django_assert_num_queries
+):
     first, second = api.create(), api.create(url=OTHER_URL, events=[])
-    response = api.get("webhooks")
+    with django_assert_num_queries(2):  # whose token is it, and the list
+        response = api.get("webhooks")
     assert response.status_code == 200
     assert list(response.json()) == ["items"]
     newest, oldest = response.json()["items"]
