@@ -138,7 +138,7 @@ def environment(**variables: str) -> dict[str, str]:
 def unread(
     *arguments: str, environment: Mapping[str, str]
 ) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Yield a process whose output nobody reads, and its mark; check that it ends well."""
+    """Yield a process whose output pipe has no reader, and its mark; check its exit at the end."""
     reader, writer = os.pipe()
     mark = uuid4().hex
     process = subprocess.Popen(

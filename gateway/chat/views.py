@@ -51,6 +51,7 @@ class ChatView(GatewayView):
     schema = None  # gateway.chat.openapi describes it
     required_scope = CHAT
     route: Route = MODELS
+    response: Any = None
     _has_left = False
 
     @property
@@ -72,7 +73,7 @@ class ChatView(GatewayView):
         finally:
             # The view and its request refer to each other. Without this, a stream that Django
             # drops, because the client has left, would be open until a garbage collection.
-            vars(self).pop("response", None)
+            self.response = None
 
     async def _dispatch(self, *args: Any, **kwargs: Any) -> Any:
         """Dispatch in this thread, while a task waits that a disconnect cancels."""

@@ -225,7 +225,7 @@ class LangChainChat:
 
     def __init__(self, url: str, key: str) -> None:
         self.url, self.key = url, key
-        self.client = httpx.Client()  # its own is closed by nobody
+        self.client = httpx.Client()  # ChatOpenAI does not close one of its own
 
     def talk(self, model: str, *, stream: bool, tools: bool) -> Iterator[Any]:
         client: Any = ChatOpenAI(
