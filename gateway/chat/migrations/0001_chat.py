@@ -1,5 +1,6 @@
 import django.core.validators
 import django.db.models.deletion
+import django.db.models.functions.datetime
 import django.utils.timezone
 import gateway.chat.models
 import webhooks_core.secrets
@@ -12,6 +13,100 @@ class Migration(migrations.Migration):
     dependencies = []
 
     operations = [
+        migrations.CreateModel(
+            name="Budget",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("name", models.CharField(max_length=64, unique=True)),
+                (
+                    "counts",
+                    models.CharField(
+                        choices=[
+                            ("requests", "requests"),
+                            ("tokens", "tokens"),
+                            ("cost", "cost"),
+                        ],
+                        default="requests",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "window",
+                    models.CharField(
+                        choices=[
+                            ("minute", "minute"),
+                            ("hour", "hour"),
+                            ("day", "day"),
+                            ("week", "week"),
+                            ("month", "month"),
+                        ],
+                        default="month",
+                        help_text="By the calendar in UTC; a week begins on Monday.",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "limit",
+                    models.DecimalField(
+                        decimal_places=9,
+                        help_text="Requests, tokens, or a cost in the currency of the prices.",
+                        max_digits=19,
+                    ),
+                ),
+                (
+                    "per",
+                    models.JSONField(
+                        blank=True,
+                        default=list,
+                        help_text="What has a counter of its own. None means one counter for all.",
+                    ),
+                ),
+                (
+                    "tenants",
+                    models.JSONField(
+                        blank=True,
+                        default=list,
+                        help_text="Whose requests count, one a line.",
+                    ),
+                ),
+                (
+                    "principals",
+                    models.JSONField(
+                        blank=True,
+                        default=list,
+                        help_text="One tenant/principal a line. Without both, the requests of all count.",
+                    ),
+                ),
+                (
+                    "only_models",
+                    models.JSONField(
+                        blank=True,
+                        default=list,
+                        help_text="Names of model endpoints, one a line; empty means all.",
+                        verbose_name="models",
+                    ),
+                ),
+                ("is_active", models.BooleanField(default=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False
+                    ),
+                ),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+            ],
+            options={
+                "ordering": ["name"],
+            },
+        ),
         migrations.CreateModel(
             name="ModelEndpoint",
             fields=[
@@ -53,6 +148,39 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         default=True,
                         help_text="Ask the upstream for the usage of streams.",
+                    ),
+                ),
+                (
+                    "thinking",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "adaptive"),
+                            ("unasked", "unasked"),
+                            ("budget", "budget"),
+                        ],
+                        db_default="",
+                        default="",
+                        help_text="Of Anthropic's models: when a request asks for it, also unasked, or with a budget of tokens (before Claude 4.6).",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "strict_end",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="A stream without a finish reason is a failure.",
+                    ),
+                ),
+                (
+                    "options",
+                    models.TextField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="As YAML, as in the configuration file: drop_params, extra_headers, extra_body, retries, fallbacks, context_fallbacks, balance, proxy, responses, server, api_version, cache. It is shown again: write ${NAME} for a secret.",
+                        verbose_name="more keys",
                     ),
                 ),
                 ("is_active", models.BooleanField(default=True)),
@@ -184,9 +312,123 @@ class Migration(migrations.Migration):
                         validators=[django.core.validators.MinValueValidator(0)],
                     ),
                 ),
+                (
+                    "updated_at",
+                    models.DateTimeField(
+                        auto_now=True,
+                        db_default=django.db.models.functions.datetime.Now(),
+                    ),
+                ),
             ],
             options={
                 "ordering": ["model"],
+            },
+        ),
+        migrations.CreateModel(
+            name="BudgetCounter",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("budget", models.CharField(max_length=64)),
+                ("subject", models.CharField(blank=True, max_length=600)),
+                ("window", models.BigIntegerField()),
+                ("tenant", models.CharField(blank=True, max_length=128)),
+                ("amount", models.BigIntegerField(default=0)),
+                ("reported", models.PositiveSmallIntegerField(db_default=0, default=0)),
+            ],
+            options={
+                "indexes": [models.Index(fields=["window"], name="budget_counter_age")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("budget", "subject", "window"),
+                        name="budget_counter_once",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="CachedAnswer",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("key", models.CharField(max_length=64, unique=True)),
+                ("tenant", models.CharField(max_length=128)),
+                ("model", models.CharField(max_length=128)),
+                ("body", models.BinaryField()),
+                ("expires_at", models.DateTimeField()),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["model", "-id"], name="answer_of_model"),
+                    models.Index(fields=["tenant"], name="answer_of_tenant"),
+                    models.Index(fields=["expires_at"], name="answer_by_age"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="LoggedRequest",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("created_at", models.DateTimeField()),
+                ("tenant", models.CharField(max_length=128)),
+                ("principal", models.CharField(max_length=128)),
+                ("key_id", models.BigIntegerField(null=True)),
+                ("model", models.CharField(max_length=128)),
+                ("upstream_model", models.CharField(blank=True, max_length=255)),
+                ("request_id", models.CharField(max_length=128)),
+                ("status", models.PositiveSmallIntegerField()),
+                ("error_status", models.PositiveSmallIntegerField(default=0)),
+                ("streamed", models.BooleanField()),
+                ("prompt_tokens", models.PositiveIntegerField(null=True)),
+                ("completion_tokens", models.PositiveIntegerField(null=True)),
+                ("first_chunk_ms", models.PositiveIntegerField(null=True)),
+                ("duration_ms", models.PositiveIntegerField()),
+                ("public_id", models.CharField(max_length=40, unique=True)),
+                ("operation", models.CharField(max_length=32)),
+                ("answered_by", models.CharField(max_length=128)),
+                (
+                    "base_url",
+                    models.CharField(
+                        blank=True, max_length=2048, verbose_name="base URL"
+                    ),
+                ),
+                ("error", models.TextField(blank=True)),
+                ("estimated", models.BooleanField(default=False)),
+                ("rules", models.TextField(default="[]")),
+                ("tools", models.TextField(default="[]")),
+                ("excerpt", models.CharField(blank=True, max_length=120)),
+                ("prompt", models.TextField()),
+                ("answer", models.TextField()),
+                ("truncated", models.BooleanField(default=False)),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["tenant", "-id"], name="log_of_tenant"),
+                    models.Index(fields=["created_at"], name="log_by_age"),
+                    models.Index(fields=["request_id"], name="log_by_request"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -287,6 +529,7 @@ class Migration(migrations.Migration):
                 ("completion_tokens", models.BigIntegerField(default=0)),
                 ("cost_nano", models.BigIntegerField(default=0)),
                 ("estimated_requests", models.BigIntegerField(db_default=0, default=0)),
+                ("cached_requests", models.BigIntegerField(db_default=0, default=0)),
                 ("day", models.DateField()),
                 ("tenant", models.CharField(max_length=128)),
                 ("principal", models.CharField(max_length=128)),
@@ -333,12 +576,37 @@ class Migration(migrations.Migration):
                 ("streamed", models.BooleanField()),
                 ("prompt_tokens", models.PositiveIntegerField(null=True)),
                 ("completion_tokens", models.PositiveIntegerField(null=True)),
+                ("first_chunk_ms", models.PositiveIntegerField(null=True)),
+                ("duration_ms", models.PositiveIntegerField()),
+                (
+                    "session",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=128
+                    ),
+                ),
+                (
+                    "agent",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=128
+                    ),
+                ),
+                (
+                    "parent_agent",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=128
+                    ),
+                ),
+                (
+                    "ending",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=32
+                    ),
+                ),
                 ("cached_tokens", models.PositiveIntegerField(null=True)),
                 ("cache_write_tokens", models.PositiveIntegerField(null=True)),
                 ("reasoning_tokens", models.PositiveIntegerField(null=True)),
                 ("estimated", models.BooleanField(db_default=False, default=False)),
-                ("first_chunk_ms", models.PositiveIntegerField(null=True)),
-                ("duration_ms", models.PositiveIntegerField()),
+                ("cached", models.BooleanField(db_default=False, default=False)),
                 ("cost_nano", models.BigIntegerField(null=True)),
             ],
             options={
@@ -367,6 +635,7 @@ class Migration(migrations.Migration):
                 ("completion_tokens", models.BigIntegerField(default=0)),
                 ("cost_nano", models.BigIntegerField(default=0)),
                 ("estimated_requests", models.BigIntegerField(db_default=0, default=0)),
+                ("cached_requests", models.BigIntegerField(db_default=0, default=0)),
                 ("model", models.CharField(max_length=128)),
                 ("status", models.PositiveSmallIntegerField()),
             ],
