@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("recording", "0002_summaries"),
-        ("webhooks_core", "0002_owner_removals"),
+        ("webhooks_core", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -36,6 +36,25 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="AttemptHour",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("hour", models.DateTimeField()),
+                ("ok", models.PositiveIntegerField(default=0)),
+                ("failed", models.PositiveIntegerField(default=0)),
+                ("latencies", models.JSONField(default=list)),
+                ("slots", models.JSONField(null=True)),
+            ],
+        ),
+        migrations.CreateModel(
             name="Delivery",
             fields=[
                 (
@@ -74,6 +93,7 @@ class Migration(migrations.Migration):
                             ("event", "Event"),
                             ("test", "Test"),
                             ("replay", "Replay"),
+                            ("manual", "Manual"),
                         ],
                         default="event",
                         max_length=8,
@@ -84,30 +104,6 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "deliveries",
             },
-        ),
-        migrations.CreateModel(
-            name="DispatcherLease",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("slot", models.PositiveSmallIntegerField(null=True, unique=True)),
-                ("host", models.CharField(max_length=255)),
-                ("pid", models.PositiveIntegerField()),
-                ("boot_id", models.CharField(blank=True, max_length=128)),
-                ("address", models.CharField(blank=True, max_length=45)),
-                ("started_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("expires_at", models.DateTimeField()),
-                ("ended_at", models.DateTimeField(null=True)),
-                ("attempts", models.PositiveIntegerField(default=0)),
-                ("offline_since", models.DateTimeField(null=True)),
-            ],
         ),
         migrations.CreateModel(
             name="Endpoint",
@@ -126,6 +122,7 @@ class Migration(migrations.Migration):
                 ("owner", models.CharField(max_length=128)),
                 ("url", models.CharField(max_length=2048)),
                 ("event_types", models.JSONField(default=list)),
+                ("filter", models.JSONField(blank=True, null=True)),
                 ("description", models.CharField(blank=True, max_length=1000)),
                 (
                     "status",
@@ -146,6 +143,51 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("last_attempt_at", models.DateTimeField(blank=True, null=True)),
+                ("last_success_at", models.DateTimeField(blank=True, null=True)),
+                ("failing_since", models.DateTimeField(blank=True, null=True)),
+                (
+                    "failed_attempts",
+                    models.PositiveIntegerField(db_default=0, default=0),
+                ),
+                (
+                    "alike_failures",
+                    models.PositiveIntegerField(db_default=0, default=0),
+                ),
+                (
+                    "last_outcome",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("ok", "Ok"),
+                            ("http", "Http"),
+                            ("timeout", "Timeout"),
+                            ("dns", "Dns"),
+                            ("connect", "Connect"),
+                            ("tls", "Tls"),
+                            ("blocked", "Blocked"),
+                            ("unsigned", "Unsigned"),
+                            ("interrupted", "Interrupted"),
+                        ],
+                        db_default="",
+                        default="",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "last_error",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=512
+                    ),
+                ),
+                (
+                    "last_response",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=200
+                    ),
+                ),
+                ("disabled_at", models.DateTimeField(blank=True, null=True)),
+                ("refused_at", models.DateTimeField(blank=True, null=True)),
+                ("alerted_at", models.DateTimeField(blank=True, null=True)),
                 ("deleted_at", models.DateTimeField(blank=True, null=True)),
                 ("static_key", models.CharField(blank=True, max_length=128, null=True)),
                 ("slot", models.PositiveSmallIntegerField(blank=True, null=True)),
@@ -196,6 +238,47 @@ class Migration(migrations.Migration):
                     "custom_headers",
                     webhooks_core.secrets.EncryptedTextField(blank=True, null=True),
                 ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="EndpointChange",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("actor_kind", models.CharField(max_length=16)),
+                ("actor", models.CharField(blank=True, max_length=150)),
+                ("at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "action",
+                    models.CharField(
+                        choices=[
+                            ("created", "Created"),
+                            ("changed", "Changed"),
+                            ("paused", "Paused"),
+                            ("resumed", "Resumed"),
+                            ("disabled", "Disabled"),
+                            ("enabled", "Enabled"),
+                            ("deleted", "Deleted"),
+                            ("rotated", "Rotated"),
+                            ("shown", "Shown"),
+                            ("resent", "Resent"),
+                            ("retried", "Retried"),
+                            ("cancelled", "Cancelled"),
+                            ("replay_started", "Replay Started"),
+                            ("replay_cancelled", "Replay Cancelled"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                ("subject", models.CharField(blank=True, max_length=40)),
+                ("details", models.JSONField(blank=True, default=dict)),
             ],
         ),
         migrations.CreateModel(
@@ -260,6 +343,90 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="OwnerRemoval",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("profile", models.CharField(max_length=32)),
+                ("owner", models.CharField(max_length=128)),
+                ("ended_at", models.DateTimeField()),
+            ],
+        ),
+        migrations.CreateModel(
+            name="ReplayJob",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("public_id", models.CharField(max_length=40)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("failed", "Failed"), ("missing", "Missing")],
+                        max_length=8,
+                    ),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("running", "Running"),
+                            ("done", "Done"),
+                            ("cancelled", "Cancelled"),
+                            ("stopped", "Stopped"),
+                        ],
+                        default="running",
+                        max_length=10,
+                    ),
+                ),
+                ("since", models.DateTimeField()),
+                ("until", models.DateTimeField()),
+                ("event_types", models.JSONField(default=list)),
+                ("rate_per_s", models.PositiveIntegerField()),
+                ("total", models.PositiveIntegerField()),
+                ("sent", models.PositiveIntegerField(default=0)),
+                ("skipped", models.PositiveIntegerField(default=0)),
+                ("position", models.BigIntegerField(default=0)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("continued_at", models.DateTimeField(null=True)),
+                ("finished_at", models.DateTimeField(null=True)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="SkippedEvent",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "reason",
+                    models.CharField(
+                        choices=[("disabled", "Disabled"), ("inactive", "Inactive")],
+                        max_length=8,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="Attempt",
             fields=[
                 (
@@ -307,7 +474,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="AttemptHour",
+            name="DispatcherLease",
             fields=[
                 (
                     "id",
@@ -318,25 +485,23 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
-                ("hour", models.DateTimeField()),
-                ("ok", models.PositiveIntegerField(default=0)),
-                ("failed", models.PositiveIntegerField(default=0)),
-                ("latencies", models.JSONField(default=list)),
-                (
-                    "endpoint",
-                    models.ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=django.db.models.deletion.DO_NOTHING,
-                        to="webhooks_core.endpoint",
-                    ),
-                ),
+                ("slot", models.PositiveSmallIntegerField(null=True, unique=True)),
+                ("host", models.CharField(max_length=255)),
+                ("pid", models.PositiveIntegerField()),
+                ("boot_id", models.CharField(blank=True, max_length=128)),
+                ("address", models.CharField(blank=True, max_length=45)),
+                ("started_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("expires_at", models.DateTimeField()),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("offline_since", models.DateTimeField(null=True)),
             ],
             options={
-                "indexes": [models.Index(fields=["hour"], name="attempt_hour_age")],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("endpoint", "hour"), name="attempt_hour_once"
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("ended_at", None)),
+                        fields=["id"],
+                        name="lease_open",
                     )
                 ],
             },
@@ -358,14 +523,6 @@ class Migration(migrations.Migration):
                 ("leased_by", models.BigIntegerField(null=True)),
                 ("not_before", models.DateTimeField(null=True)),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="dispatcherlease",
-            index=models.Index(
-                condition=models.Q(("ended_at", None)),
-                fields=["id"],
-                name="lease_open",
-            ),
         ),
         migrations.AddIndex(
             model_name="endpoint",
@@ -417,6 +574,25 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="delivery",
+            name="endpoint",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                to="webhooks_core.endpoint",
+            ),
+        ),
+        migrations.AddField(
+            model_name="attempthour",
+            name="endpoint",
+            field=models.ForeignKey(
+                db_constraint=False,
+                db_index=False,
+                on_delete=django.db.models.deletion.DO_NOTHING,
+                to="webhooks_core.endpoint",
+            ),
+        ),
+        migrations.AddField(
+            model_name="endpointchange",
             name="endpoint",
             field=models.ForeignKey(
                 db_index=False,
@@ -491,6 +667,39 @@ class Migration(migrations.Migration):
                 to="webhooks_core.event",
             ),
         ),
+        migrations.AddConstraint(
+            model_name="ownerremoval",
+            constraint=models.UniqueConstraint(
+                fields=("profile", "owner"), name="removal_once"
+            ),
+        ),
+        migrations.AddField(
+            model_name="replayjob",
+            name="endpoint",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                to="webhooks_core.endpoint",
+            ),
+        ),
+        migrations.AddField(
+            model_name="skippedevent",
+            name="endpoint",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                to="webhooks_core.endpoint",
+            ),
+        ),
+        migrations.AddField(
+            model_name="skippedevent",
+            name="event",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                to="webhooks_core.event",
+            ),
+        ),
         migrations.AddIndex(
             model_name="attempt",
             index=models.Index(
@@ -520,6 +729,24 @@ class Migration(migrations.Migration):
                 fields=["leased_by"],
                 name="queue_leased_by",
             ),
+        ),
+        migrations.AddIndex(
+            model_name="attempthour",
+            index=models.Index(fields=["hour"], name="attempt_hour_age"),
+        ),
+        migrations.AddConstraint(
+            model_name="attempthour",
+            constraint=models.UniqueConstraint(
+                fields=("endpoint", "hour"), name="attempt_hour_once"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="endpointchange",
+            index=models.Index(fields=["endpoint", "-id"], name="change_of_endpoint"),
+        ),
+        migrations.AddIndex(
+            model_name="endpointchange",
+            index=models.Index(fields=["at"], name="change_age"),
         ),
         migrations.AddIndex(
             model_name="delivery",
@@ -552,9 +779,25 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="delivery",
             index=models.Index(
+                condition=models.Q(("status", 2)),
+                fields=["endpoint", "-id"],
+                name="delivery_failed_of_endpoint",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="delivery",
+            index=models.Index(
                 condition=models.Q(("trigger", "event"), _negated=True),
                 fields=["trigger", "-id"],
                 name="delivery_by_hand",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="delivery",
+            index=models.Index(
+                condition=models.Q(("trigger", "event"), _negated=True),
+                fields=["endpoint", "-id"],
+                name="delivery_by_hand_to_endpoint",
             ),
         ),
         migrations.AddConstraint(
@@ -597,6 +840,36 @@ class Migration(migrations.Migration):
                 name="delivery_time_when_delivered",
             ),
         ),
-        migrations.RunPython(set_storage, migrations.RunPython.noop, elidable=False),
+        migrations.AddIndex(
+            model_name="replayjob",
+            index=models.Index(fields=["endpoint", "-id"], name="replay_of_endpoint"),
+        ),
+        migrations.AddConstraint(
+            model_name="replayjob",
+            constraint=models.UniqueConstraint(
+                fields=("public_id",), name="replay_public_id"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="replayjob",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status", "running")),
+                fields=("endpoint",),
+                name="replay_one_at_a_time",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="skippedevent",
+            index=models.Index(
+                fields=["endpoint", "-event"], name="skipped_by_endpoint"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="skippedevent",
+            constraint=models.UniqueConstraint(
+                fields=("event", "endpoint"), name="skipped_once"
+            ),
+        ),
+        migrations.RunPython(set_storage, migrations.RunPython.noop),
         compress_with_lz4("webhooks_core_event", "body"),
     ]
