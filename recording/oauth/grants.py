@@ -82,7 +82,7 @@ def rotate(token: RefreshToken, *, now: datetime) -> bool:
     if token.revoked is None:
         RefreshToken.objects.filter(pk=token.pk).update(revoked=now, updated=now)
         return True
-    rotation, _ = Rotation.objects.get_or_create(retired=token)
+    rotation, _ = Rotation.objects.get_or_create(retired=token.pk)
     return rotation.add_sibling(at_most=MAX_SIBLINGS)
 
 

@@ -224,10 +224,10 @@ class Grant(AbstractGrant):
 class Rotation(models.Model):
     """How often a retired refresh token was used once more in its leeway."""
 
-    retired = models.OneToOneField(
-        RefreshToken, models.CASCADE, primary_key=True, related_name="+"
-    )
+    # Not a foreign key: the toolkit's tables refer to those of this app, and are made after them.
+    retired = models.BigIntegerField(primary_key=True)
     siblings = models.PositiveSmallIntegerField(default=0)
+    created = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:
         return f"siblings: {self.siblings}"

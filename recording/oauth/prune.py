@@ -12,11 +12,18 @@ from oauth2_provider.models import AccessToken, RefreshToken
 
 from recording.models import SecurityEvent
 from recording.oauth.clients import UNUSED_AFTER
-from recording.oauth.models import REFRESH_LIFETIME, Application, Grant, WebSession
+from recording.oauth.models import (
+    REFRESH_LIFETIME,
+    Application,
+    Grant,
+    Rotation,
+    WebSession,
+)
 
 BATCH = 1000
 # A used code stays for a day, so that its replay is still detected.
 REPLAY_DETECTION = timedelta(days=1)
+MAX_LEEWAY = timedelta(days=1)  # of OAUTH_REFRESH_LEEWAY
 
 
 def prune() -> dict[str, int]:
@@ -30,6 +37,7 @@ def prune() -> dict[str, int]:
     idle_since = now - timedelta(days=settings.OAUTH_UNUSED_CLIENT_DAYS)
     return {
         "codes": _delete(Grant.objects.filter(expires__lt=now - REPLAY_DETECTION)),
+        "rotations": _delete(Rotation.objects.filter(created__lt=now - MAX_LEEWAY)),
         "refresh tokens": _delete(
             RefreshToken.objects.filter(created__lt=now - REFRESH_LIFETIME)
         ),

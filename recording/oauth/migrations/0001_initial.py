@@ -280,6 +280,20 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.CreateModel(
+            name="Rotation",
+            fields=[
+                (
+                    "retired",
+                    models.BigIntegerField(primary_key=True, serialize=False),
+                ),
+                ("siblings", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "created",
+                    models.DateTimeField(default=django.utils.timezone.now),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="WebSession",
             fields=[
                 (
