@@ -70,6 +70,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ("webhooks_core", "__first__"),
     ]
 
     operations = [
@@ -119,8 +120,14 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
                 ("audio_id", models.CharField(max_length=255)),
-                ("document", models.BinaryField()),
                 (
                     "size",
                     models.PositiveIntegerField(help_text="Bytes of the document."),
@@ -129,13 +136,8 @@ class Migration(migrations.Migration):
                 ("recorded_at", models.DateTimeField(blank=True, null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
-                (
-                    "account",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ("document", models.BinaryField()),
+                ("summaries", models.BinaryField(null=True)),
             ],
             options={
                 "indexes": [
@@ -251,6 +253,55 @@ class Migration(migrations.Migration):
                         name="security_of_account",
                     ),
                     models.Index(fields=["at"], name="security_by_time"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="EventSubscription",
+            fields=[
+                (
+                    "endpoint",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="+",
+                        serialize=False,
+                        to="webhooks_core.endpoint",
+                    ),
+                ),
+                ("client", models.CharField(max_length=64)),
+                ("subscription_id", models.CharField(max_length=40)),
+                ("name", models.CharField(max_length=128)),
+                ("arguments", models.JSONField(default=dict)),
+                ("expires_at", models.DateTimeField(null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "refreshed_at",
+                    models.DateTimeField(default=django.utils.timezone.now),
+                ),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("ended_at", None)),
+                        fields=["account", "name"],
+                        name="event_subscription_live",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at", None)),
+                        fields=("subscription_id",),
+                        name="event_subscription_once",
+                    )
                 ],
             },
         ),

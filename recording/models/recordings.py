@@ -22,15 +22,16 @@ class Recording(models.Model):
 
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     audio_id = models.CharField(max_length=MAX_ID_LENGTH)
-    document = models.BinaryField()
-    # As JSON, the document's with HTML as Markdown; null if it has no HTML.
-    summaries = models.BinaryField(null=True)
     size = models.PositiveIntegerField(help_text="Bytes of the document.")
     # Copied from the document, for lists.
     title = models.TextField(blank=True, default="")
     recorded_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
+    # Last in the row: SQLite reads a list without walking the pages of long documents.
+    document = models.BinaryField()
+    # As JSON, the document's with HTML as Markdown; null if it has no HTML.
+    summaries = models.BinaryField(null=True)
 
     class Meta:
         constraints = [
