@@ -160,7 +160,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "webhooks_core.web.openapi.add_webhooks",
         "gateway.chat.openapi.add_chat",
-        "recording.oauth.openapi.add_oauth",
         "config.operations.openapi.add_operation",
         "config.operations.code_samples.add_code_samples",
         "config.operations.openapi.introduce",

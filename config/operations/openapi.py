@@ -102,7 +102,6 @@ SECTIONS = {
     "Gateway webhooks": "Subscriptions and documents of a tenant. [Guide](/guides/gateway)",
     "Gateway chat": "Language models in the form of OpenAI. [Guide](/guides/chat)",
     "Gateway keys": "Keys of a tenant, for its administrator. [Guide](/guides/gateway)",
-    "OAuth": "Access for applications. [Guide](/guides/oauth)",
     "Operation": "Health and figures. [Guide](/guides/operations)",
 }
 SCHEMES = {
@@ -112,7 +111,6 @@ SCHEMES = {
     "gatewayTenant": "**Gateway**, instead of a key: the tenant, from trusted proxies only. "
     "Locally this machine is trusted.",
     "gatewayPrincipal": "**Gateway**, with the tenant: the person or program that acts for it.",
-    "oauthClient": "**OAuth**: a confidential client's id and secret, each form-encoded first.",
     "metricsToken": "**Operation**: the value of `METRICS_TOKEN`.",
 }
 INTRODUCTION = """\

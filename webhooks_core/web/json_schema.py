@@ -10,7 +10,6 @@ INTEGER = {"type": "integer"}
 NUMBER = {"type": "number"}
 BOOLEAN = {"type": "boolean"}
 DATE_TIME = {"type": "string", "format": "date-time"}
-URI = {"type": "string", "format": "uri"}
 
 # For an object with properties that another system defines.
 AND_OTHERS: dict[str, Any] = {"additionalProperties": {}}

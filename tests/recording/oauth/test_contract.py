@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
+from config import errors
 from recording.oauth import access
 from tests.recording.oauth.flows import (
     ISSUER,
@@ -357,3 +358,28 @@ def test_basic_with_a_secret_in_the_body_is_refused(confidential):
 def test_basic_with_another_client_id_in_the_body_is_refused(confidential, app):
     response = confidential.refresh("x", client_id=app.client_id)
     assert refusal(response, 401) == "invalid_client"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.well-known/oauth-protected-resource/%0A",
+        "/.well-known/openid-configuration",
+        "/oauth/token/more",
+    ],
+)
+def test_an_address_beside_the_endpoints_is_an_error_of_oauth(client, path):
+    response = client.get(path)
+    assert response.status_code == 404
+    assert response.json()["error"] == "invalid_request"
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(400, "invalid_request"), (500, "server_error")]
+)
+def test_what_django_refuses_is_an_error_of_oauth(rf, status, code):
+    request = rf.post("/oauth/token")
+    refuse = errors.bad_request if status == 400 else errors.server_error
+    response = refuse(request, *([ValueError()] if status == 400 else []))
+    assert response.status_code == status
+    assert f'"error": "{code}"'.encode() in response.content
