@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial, wraps
-from typing import Any, cast, get_type_hints
+from typing import Any, cast
 
 import structlog
 from asgiref.sync import sync_to_async
@@ -16,8 +16,6 @@ from mcp.server.mcpserver.exceptions import (
     ToolError,
 )
 from mcp_types import ToolAnnotations
-from pydantic import Field, create_model
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -48,61 +46,6 @@ def account() -> AbstractUser:
 def check_throttle(scope: str) -> None:
     """Count a call that also has a limit of its own. Raises TooManyRequestsError."""
     AccountThrottle(scope).allow_request(request.get(), APIView())
-
-
-def returns(
-    serializer: type[serializers.Serializer[Any]], *, many_as: str = "", **more: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Describe a tool's result as a serializer does, or as a list of these under a name.
-
-    `more` are the types of the fields beside the list.
-    """
-    fields: dict[str, Any] = {
-        name: (_type(serializer, field), Field(description=str(field.help_text)))
-        for name, field in serializer().fields.items()
-    }
-    result = create_model(serializer.__name__.removesuffix("Serializer"), **fields)
-    if many_as:
-        many: dict[str, Any] = {many_as: (list[result], ...)}  # type: ignore[valid-type]
-        many |= {name: (kind, ...) for name, kind in more.items()}
-        result = create_model(f"{result.__name__}List", **many)
-
-    def describe(function: Callable[..., Any]) -> Callable[..., Any]:
-        function.__annotations__["return"] = result
-        return function
-
-    return describe
-
-
-def _type(
-    serializer: type[serializers.Serializer[Any]],
-    field: serializers.Field[Any, Any, Any, Any],
-) -> Any:
-    value = _value_type(serializer, field)
-    return value | None if field.allow_null else value
-
-
-def _value_type(
-    serializer: type[serializers.Serializer[Any]],
-    field: serializers.Field[Any, Any, Any, Any],
-) -> Any:
-    if isinstance(field, serializers.SerializerMethodField):
-        method = getattr(serializer, f"get_{field.field_name}")
-        return get_type_hints(method)["return"]
-    if isinstance(field, serializers.ChoiceField):
-        return type(next(iter(field.choices)))
-    kinds = (value for kind, value in _TYPES if isinstance(field, kind))
-    return next(kinds, str)
-
-
-# The first that a field is.
-_TYPES: tuple[tuple[Any, Any], ...] = (
-    (serializers.ListSerializer, list[dict[str, Any]]),
-    ((serializers.Serializer, serializers.DictField), dict[str, Any]),
-    (serializers.ListField, list[str]),
-    (serializers.BooleanField, bool),
-    (serializers.IntegerField, int),
-)
 
 
 def in_thread_of_request(

@@ -38,7 +38,7 @@ def debug_webhook(endpoint_id: EndpointId) -> str:
 Look at list_webhooks (status 2 is disabled, after 20 failures in a row) and at list_deliveries: \
 last_error and attempts of the newest deliveries.
 Say what the receiver answered, what its owner must change, and which deliveries are lost. Before \
-send_test_event, resend_delivery or update_webhook, ask me."""
+send_test_event, ask me."""
 
 
 PROMPTS = (summarise_recording, collect_action_items, debug_webhook)

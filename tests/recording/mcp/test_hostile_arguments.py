@@ -32,11 +32,9 @@ TOOLS: dict[str, dict[str, Any]] = {
     },
     "list_webhooks": {},
     "create_webhook": {"url": URL, "events": []},
-    "update_webhook": {"endpoint_id": ENDPOINT, "url": "", "events": []},
     "delete_webhook": {"endpoint_id": ENDPOINT},
     "send_test_event": {"endpoint_id": ENDPOINT},
     "list_deliveries": {"endpoint_id": ENDPOINT, "page": 1, "page_size": 20},
-    "resend_delivery": {"endpoint_id": ENDPOINT, "delivery_id": "dlv_" + "0" * 26},
 }  # fmt: skip
 # As they stand in the message: some are no JSON, some are JSON again in a string.
 HOSTILE = (

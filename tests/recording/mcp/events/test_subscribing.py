@@ -283,16 +283,3 @@ def test_nothing_shows_the_secret(events, caplog, capfd):
         )
     assert key not in seen
     assert key not in str(stored)
-
-
-def test_the_tools_show_the_accounts_subscriptions(events, mcp, stranger):
-    with callback() as server:
-        result = subscribe(events, server, arguments={"label": "x"})
-        subscribe(EventsClient(stranger), server)
-    answer = mcp.call("list_webhooks")
-    assert answer["webhooks"] == []
-    [item] = answer["event_subscriptions"]
-    assert item["id"] == result["id"]
-    assert (item["url"], item["arguments"]) == (server.url, {"label": "x"})
-    assert (item["event"], item["is_delivering"]) == (EVENT, True)
-    assert item["expires_at"] == result["refreshBefore"]
