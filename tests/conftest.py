@@ -67,9 +67,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="SEED",
         help="run the files, and the tests of each file, in random order",
     )
-    parser.addoption(
-        "--write-matrix", action="store_true", help="write docs/clients-matrix.md"
-    )
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

@@ -1,7 +1,4 @@
-"""What the page docs/clients-matrix.md shows: clients, and an upstream of each kind for them.
-
-`python -m pytest tests/gateway/chat/test_clients_matrix.py --write-matrix` writes the page.
-"""
+"""Clients of each shape, and an upstream of each kind for them."""
 
 from __future__ import annotations
 
