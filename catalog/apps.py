@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig, apps
-from django.conf import settings
+from django.apps import AppConfig
 
 
 class CatalogConfig(AppConfig):
@@ -17,11 +16,3 @@ class CatalogConfig(AppConfig):
         # A wrong value stops the start.
         persisted.documents(option("CATALOG_OPERATIONS"))
         cors.check(option("CATALOG_CORS_ORIGINS"))
-        if not apps.is_installed("webhooks_core"):
-            return  # a project without events
-        from catalog import webhooks
-        from webhooks_core import profiles
-
-        profiles.register(
-            webhooks.profile(base_url=settings.BASE_URL, local=settings.LOCAL)
-        )

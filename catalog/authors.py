@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from catalog.errors import AuthorHasBooksError, NotFoundError
-from catalog.events import publish_change
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.models import Author, Book, locked
 from catalog.text_checks import check_name, folded
@@ -17,9 +16,7 @@ def check_names(first_name: str, last_name: str) -> None:
 def add(*, first_name: str, last_name: str) -> int:
     """Store a new author and return the key."""
     check_names(first_name, last_name)
-    key = Author.objects.create(first_name=first_name, last_name=last_name).pk
-    publish_change("author.created", key, first_name=first_name, last_name=last_name)
-    return key
+    return Author.objects.create(first_name=first_name, last_name=last_name).pk
 
 
 def update(author_id: str, *, first_name: str, last_name: str) -> int:
@@ -32,7 +29,6 @@ def update(author_id: str, *, first_name: str, last_name: str) -> int:
         name_folded=folded(f"{first_name} {last_name}"),
     ):
         raise NotFoundError("author", field="id")
-    publish_change("author.updated", key, first_name=first_name, last_name=last_name)
     return key
 
 
@@ -47,5 +43,4 @@ def delete(author_id: str) -> bool:
     if count := Book.objects.filter(author_id=key).count():
         raise AuthorHasBooksError(count)
     Author.objects.filter(pk=key).delete()
-    publish_change("author.deleted", key)
     return True

@@ -8,7 +8,6 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from catalog.errors import BadUserInputError, CatalogError, NotFoundError
-from catalog.events import publish_change
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.models import Author, Book, Category, locked
 from catalog.text_checks import check_name, folded
@@ -40,9 +39,7 @@ class ItemsRefusedError(Exception):
 def add(**fields: Any) -> int:
     """Store a new book and return its key; raise BadUserInputError or NotFoundError."""
     check_one(fields)
-    book = Book.objects.create(**fields)
-    publish("book.created", [book])
-    return book.pk
+    return Book.objects.create(**fields).pk
 
 
 def update(book_id: str, **fields: Any) -> int:
@@ -50,18 +47,21 @@ def update(book_id: str, **fields: Any) -> int:
     check_one(fields)
     book = Book(pk=primary_key(book_id), **fields)
     rows = Book.objects.filter(pk=book.pk)
-    if not rows.update(**columns(book), name_folded=folded(book.name)):
+    columns = {
+        "name": book.name,
+        "name_folded": folded(book.name),
+        "page_count": book.page_count,
+        "author_id": book.author_id,
+        "category_id": book.category_id,
+    }
+    if not rows.update(**columns):
         raise NotFoundError("book", field="id")
-    publish("book.updated", [book])
     return book.pk
 
 
 def delete(book_id: str) -> bool:
     """Delete a book; return False if it does not exist."""
-    key = primary_key(book_id)
-    deleted, _ = Book.objects.filter(pk=key).delete()
-    if deleted:
-        publish_change("book.deleted", key)
+    deleted, _ = Book.objects.filter(pk=primary_key(book_id)).delete()
     return bool(deleted)
 
 
@@ -75,7 +75,6 @@ def add_list(items: Sequence[Fields]) -> list[int]:
     """
     check_items(items)
     books = Book.objects.bulk_create([Book(**item) for item in items])
-    publish("book.created", books)
     return [book.pk for book in books]
 
 
@@ -88,15 +87,12 @@ def upsert_list(items: Sequence[Fields]) -> list[int]:
     keys = [item["external_id"] for item in items]
     # By key, so that two upserts of the same books cannot deadlock.
     rows = [Book(**item) for item in sorted(items, key=itemgetter("external_id"))]
-    known = Book.objects.with_external_ids(keys)
     books = Book.objects.bulk_create(
         rows,
         update_conflicts=True,
         unique_fields=["external_id"],
         update_fields=REPLACED,
     )
-    publish("book.created", [book for book in books if book.external_id not in known])
-    publish("book.updated", [book for book in books if book.external_id in known])
     by_key = {book.external_id: book.pk for book in books}
     return [by_key[key] for key in keys]
 
@@ -110,8 +106,6 @@ def delete_list(ids: Sequence[str]) -> list[bool]:
     keys = [primary_key(each) for each in ids]
     existing = locked(Book, keys)
     Book.objects.filter(pk__in=existing).delete()
-    for key in sorted(existing):
-        publish_change("book.deleted", key)
     return [key in existing for key in keys]
 
 
@@ -171,21 +165,3 @@ def reference_faults(items: Sequence[Fields]) -> Iterable[Fault]:
             key = item.get(column)
             if key is not None and key not in existing:
                 yield Fault(index, NotFoundError(model.__name__.lower(), field=field))
-
-
-# ── Events ─────────────────────────────────────────────────────────────────────────────
-
-
-def columns(book: Book) -> Fields:
-    """Return what an update replaces and an event tells."""
-    return {
-        "name": book.name,
-        "page_count": book.page_count,
-        "author_id": book.author_id,
-        "category_id": book.category_id,
-    }
-
-
-def publish(event_type: str, books: Iterable[Book]) -> None:
-    for book in books:
-        publish_change(event_type, book.pk, **columns(book))

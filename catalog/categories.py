@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from catalog.events import publish_change
 from catalog.models import Category
 from catalog.text_checks import check_name, check_text
 
@@ -12,6 +11,4 @@ def add(*, name: str, description: str | None = None) -> int:
     check_name(name, field="name")
     if description is not None:
         check_text(description, field="description")
-    key = Category.objects.create(name=name, description=description).pk
-    publish_change("category.created", key, name=name, description=description)
-    return key
+    return Category.objects.create(name=name, description=description).pk

@@ -9,7 +9,6 @@ from django.conf import settings
 DEFAULTS: dict[str, Any] = {
     "CATALOG_WRITES": "authenticated",
     "CATALOG_TOKEN_AUTHENTICATOR": "",  # empty: every write is refused
-    "CATALOG_EVENTS": False,
     "CATALOG_INTROSPECTION": True,
     "CATALOG_SUGGESTIONS": True,
     "CATALOG_ROW_BUDGET": 100_000,

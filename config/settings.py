@@ -169,7 +169,6 @@ CATALOG_WRITES = env.str(
     validate=validate.OneOf(["open", "authenticated"]),
 )
 CATALOG_INTROSPECTION = env.bool("CATALOG_INTROSPECTION", True)
-CATALOG_EVENTS = env.bool("CATALOG_EVENTS", False)
 CATALOG_SUGGESTIONS = env.bool("CATALOG_SUGGESTIONS", True)
 CATALOG_ROW_BUDGET = env.integer("CATALOG_ROW_BUDGET", 100_000, least=1)
 CATALOG_TIME_LIMIT_S = env.integer("CATALOG_TIME_LIMIT_S", 10, least=1, most=3600)

@@ -55,7 +55,7 @@ def test_a_product_of_another_project_is_diagnosed_by_its_own_profile(shop):
     [fault] = diagnose(replace(sold, headers={}), secrets=[SECRET])
     assert fault.part == "header"
     assert "X-Shop-Signature" in fault.message
-    assert "X-Catalog-Signature" in fault.message
+    assert "X-Gateway-Signature" in fault.message
 
 
 def test_products_that_share_a_prefix_are_told_apart_by_what_fits(shop):
