@@ -1,4 +1,4 @@
-"""The demo data of a first start: a user, a catalogue, a recording, and webhooks with a day of deliveries."""
+"""The demo data of a first start: a user, a catalogue, a recording, and sample webhooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from django.db import transaction
 
 from catalog import demo as catalog_demo
 from recording.library import demo as recording_demo
-from recording.library import demo_webhooks
 
 USER = "demo"
 
@@ -36,5 +35,4 @@ def load() -> NewSecrets:
         password = secrets.token_urlsafe(12)
         user = users.create_superuser(USER, f"{USER}@example.com", password)
     catalog_demo.load()
-    demo_webhooks.load()
     return NewSecrets(password=password, personal_token=recording_demo.load(user=user))

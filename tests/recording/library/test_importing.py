@@ -12,11 +12,9 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
-from recording.accounts import personal_tokens
-from recording.library import demo, event_data, importing
-from recording.models import PersonalToken, Recording
+from recording.library import event_data, importing
+from recording.models import Recording
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
-from tests.factories import UserFactory
 from tests.threads import at_once
 from webhooks_core import publishing
 from webhooks_core.models import Delivery, Event
@@ -283,21 +281,3 @@ def test_the_command_refuses_files_and_users_that_are_not_there(user, file, tmp_
             run(str(path), "--account", "ada")
     with pytest.raises(CommandError, match="no user named 'bob'"):
         run(str(file), "--account", "bob")
-
-
-# ── The demo ────────────────────────────────────────────────────────────────────────
-
-
-def test_the_demo_gives_a_recording_and_a_token_once(user):
-    text = demo.load(user=user)
-    assert text is not None
-    assert personal_tokens.authenticate(text) == user
-    assert Recording.objects.get().content == SUMMARY_COMPLETED_SAMPLE
-    assert demo.load(user=user) is None
-    assert (Recording.objects.count(), PersonalToken.objects.count()) == (1, 1)
-
-
-def test_the_demo_of_one_user_is_not_another_s(user):
-    other = UserFactory.create(username="bob")
-    assert demo.load(user=user) != demo.load(user=other)
-    assert Recording.objects.count() == 2
