@@ -41,15 +41,7 @@ def import_recording(
     locks.InactiveAccountError.
     """
     locks.check(account)
-    return import_file(
-        account=account, file=files.read(raw), publish_event=publish_event
-    )
-
-
-def import_file(
-    *, account: AbstractUser, file: files.RecordingFile, publish_event: bool = True
-) -> Imported:
-    """As import_recording, for a file that was read. Raises locks.InactiveAccountError."""
+    file = files.read(raw)
     # Before the transaction: converting and trimming may take a while.
     readable = event_data.with_markdown(file.content)
     data = event_data.trimmed(readable) if publish_event else None

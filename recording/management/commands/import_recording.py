@@ -1,4 +1,4 @@
-"""Import recordings from a file: JSON, an array, or JSON Lines. Subscribers receive summary.completed."""
+"""Import a recording. Subscribers receive summary.completed."""
 
 from __future__ import annotations
 
@@ -6,64 +6,57 @@ import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import orjson
 from django.core.management.base import BaseCommand, CommandError
 
 from recording.accounts.locks import InactiveAccountError
-from recording.library import files, importing
+from recording.library import importing
 from recording.library.files import MAX_BYTES, RecordingFileError
-from recording.library.importing import Imported
 from recording.management.accounts import user_named
-from webhooks_core.management.output import add_json_argument, format_output
+from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 
 
 class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", help="the file, or - for standard input")
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("file", nargs="?", help="JSON, or - for standard input")
+        source.add_argument(
+            "--sample", action="store_true", help="a sample, each time with a new id"
+        )
         parser.add_argument("--account", required=True, metavar="USER")
         parser.add_argument(
             "--no-event", action="store_true", help="store only; publish nothing"
         )
-        add_json_argument(parser)
 
     def handle(
-        self, *args: Any, file: str, account: str, no_event: bool, **options: Any
+        self, *, file: str | None, account: str, no_event: bool, **_: Any
     ) -> None:
-        user, raw = user_named(account), self.read(file)
+        user = user_named(account)
+        raw = self.sample() if file is None else self.read(file)
         try:
-            # All are checked before one is stored.
-            recordings = files.read_all(raw)
+            imported = importing.import_recording(
+                account=user, raw=raw, publish_event=not no_event
+            )
         except RecordingFileError as error:
             raise CommandError(f"{file}: {error}; nothing was stored") from error
-        for number, recording in enumerate(recordings):
-            try:
-                imported = importing.import_file(
-                    account=user, file=recording, publish_event=not no_event
-                )
-            except InactiveAccountError as error:
-                stored = f"the first {number} were" if number else "nothing was"
-                raise CommandError(f"{error}; {stored} stored") from error
-            self.report(imported, as_json=options["json"])
-
-    def report(self, imported: Imported, *, as_json: bool) -> None:
-        """Print a line for a recording, as JSON if wanted."""
+        except InactiveAccountError as error:
+            raise CommandError(f"{error}; nothing was stored") from error
         if imported.ignored:
             self.stderr.write(f"ignored unknown fields: {', '.join(imported.ignored)}")
         done = "imported" if imported.is_new else "updated"
-        event_id = imported.event.public_id if imported.event else None
-        data = {
-            "audio_id": imported.recording.audio_id,
-            "done": done,
-            "event_id": event_id,
-            "ignored": list(imported.ignored),
-        }
-        text = f"{done} {imported.recording.audio_id}: {event_id or 'no event'}"
-        self.stdout.write(format_output(data, text, as_json=as_json))
+        event = imported.event.public_id if imported.event else "no event"
+        self.stdout.write(f"{done} {imported.recording.audio_id}: {event}")
+
+    def sample(self) -> bytes:
+        audio_id = f"aud_{uuid4().hex[:12]}"
+        return orjson.dumps({**SUMMARY_COMPLETED_SAMPLE, "audio_id": audio_id})
 
     def read(self, file: str) -> bytes:
-        """Return the file's bytes, one more than the limit at most."""
+        """Return the file's bytes, one more than the limit at most. Raises CommandError."""
         try:
             if file == "-":
                 return sys.stdin.buffer.read(MAX_BYTES + 1)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 
 import orjson
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
@@ -208,71 +206,16 @@ def test_the_command_names_file_line_and_field(user, file, _case, content, words
     assert not Recording.objects.exists()
 
 
-MANY = [{"audio_id": "a", "title": "One"}, {"audio_id": "b"}, {"audio_id": "c"}]
-LINES = "\n".join(map(json.dumps, MANY))
+def test_the_command_imports_a_sample_each_time_with_a_new_id(user):
+    for _ in range(2):
+        assert run("--sample", "--account", "ada")[0].startswith("imported aud_")
+    assert (Recording.objects.count(), Event.objects.count()) == (2, 2)
 
 
-@pytest.mark.parametrize(
-    ("_case", "content"),
-    [
-        ("an array", json.dumps(MANY)),
-        ("an array over lines", json.dumps(MANY, indent=2)),
-        ("JSON Lines", LINES),
-        ("JSON Lines with empty ones, and a mark", f"\ufeff\n{LINES}\n\n".lstrip("\n")),
-        ("JSON Lines with carriage returns", LINES.replace("\n", "\r\n")),
-    ],
-)
-def test_the_command_imports_each_recording_of_a_file(user, file, _case, content):
-    file.write_text(content)
-    out, err = run(str(file), "--account", "ada", "--json")
-    results = [json.loads(line) for line in out.splitlines()]
-    assert [result["audio_id"] for result in results] == ["a", "b", "c"]
-    assert {result["done"] for result in results} == {"imported"}
-    assert Event.objects.count() == 3
-    assert err == ""
-
-
-@pytest.mark.parametrize(
-    ("_case", "content", "words"),
-    [
-        ("a wrong one in an array", [*MANY, {"audio_id": 7}], "recording 4: audio_id"),
-        ("no object in an array", [*MANY, []], "recording 4: the recording must be"),
-        ("an empty array", [], "the file has no recording"),
-        (
-            "a wrong line",
-            f"{LINES}\n{{}}",
-            "line 4: the recording lacks the field audio_id",
-        ),
-        ("a line that is no JSON", f"{LINES}\n{{", "line 4: column"),
-        ("a line that is an array", f"{LINES}\n[]", "line 4: the recording must be"),
-    ],
-)
-def test_the_command_stores_none_of_a_file_with_a_fault(
-    user, file, _case, content, words
-):
-    file.write_text(content if isinstance(content, str) else json.dumps(content))
-    with pytest.raises(CommandError) as caught:
-        run(str(file), "--account", "ada")
-    assert str(caught.value).startswith(f"{file}: {words}")
-    assert str(caught.value).endswith("; nothing was stored")
-    assert not Recording.objects.exists()
-
-
-def test_an_account_that_is_deactivated_meanwhile_keeps_what_was_stored(
-    user, file, monkeypatch
-):
-    file.write_text(json.dumps(MANY))
-    store = importing.import_file
-
-    def deactivate_after_two(**arguments):
-        if Recording.objects.count() == 2:
-            User.objects.update(is_active=False)
-        return store(**arguments)
-
-    monkeypatch.setattr(importing, "import_file", deactivate_after_two)
-    with pytest.raises(CommandError, match="inactive; the first 2 were stored"):
-        run(str(file), "--account", "ada")
-    assert Recording.objects.count() == 2
+@pytest.mark.parametrize("arguments", [[], ["FILE", "--sample"]])
+def test_the_command_takes_one_source(user, arguments):
+    with pytest.raises(CommandError, match="argument"):
+        run(*arguments, "--account", "ada")
 
 
 def test_the_command_refuses_files_and_users_that_are_not_there(user, file, tmp_path):
