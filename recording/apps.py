@@ -24,5 +24,4 @@ class RecordingConfig(AppConfig):
             "recording.accounts.personal_tokens.prune",
             name="recording: prune personal tokens",
             schedule_type="D",
-            kwargs='{"days": 30}',
         )

@@ -18,6 +18,7 @@ from webhooks_core.models import bearer
 
 PREFIX = "rec_pat_"
 MAX_DAYS = 365
+KEPT = timedelta(days=30)
 DISPLAY_LENGTH = len(PREFIX) + 4
 COLUMNS = ("id", "created_at", "expires_at", "last_used_at", "revoked_at")
 PERSONAL_TOKENS = TokenLookup(
@@ -98,10 +99,6 @@ def revoke(
     return revoked
 
 
-def prune(*, days: int = 0) -> int:
-    """Delete the tokens that ended at least `days` ago; return how many.
-
-    The schedule keeps them for a month, so that users see their state.
-    """
-    since = timezone.now() - timedelta(days=days)
-    return PersonalToken.objects.ended(since).delete()[0]
+def prune() -> int:
+    """Delete the tokens that ended a month ago: until then users see their state."""
+    return PersonalToken.objects.ended(timezone.now() - KEPT).delete()[0]

@@ -10,8 +10,6 @@ from django.db import transaction
 
 from recording.accounts import personal_tokens, security_log
 from recording.management.accounts import user_named
-from webhooks_core.management.output import add_json_argument, format_output
-from webhooks_core.times import iso
 
 
 class Command(BaseCommand):
@@ -23,23 +21,14 @@ class Command(BaseCommand):
             "--days", type=int, required=True, help="until it expires, 1 to 365"
         )
         parser.add_argument("--name", default="", help="a name for lists")
-        add_json_argument(parser)
 
     @transaction.atomic
-    def handle(
-        self, *args: Any, user: str, days: int, name: str, json: bool, **options: Any
-    ) -> None:
+    def handle(self, *, user: str, days: int, name: str, **_: Any) -> None:
+        account = user_named(user)
         try:
-            created = personal_tokens.create(
-                user=user_named(user), days=days, name=name
-            )
+            created = personal_tokens.create(user=account, days=days, name=name)
         except personal_tokens.TokenInputError as error:
             raise CommandError(str(error)) from error
-        token, kind = created.token, security_log.Kind.TOKEN_CREATED
-        security_log.record(kind, token.user, subject=token.display_prefix)
-        data = {
-            "id": token.pk,
-            "token": created.text,
-            "expires_at": iso(token.expires_at),
-        }
-        self.stdout.write(format_output(data, created.text, as_json=json))
+        kind, prefix = security_log.Kind.TOKEN_CREATED, created.token.display_prefix
+        security_log.record(kind, account, subject=prefix)
+        self.stdout.write(created.text)

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import ast
 import io
-import json
 from datetime import timedelta
 
 import pytest
@@ -18,7 +16,6 @@ from django_q.models import Schedule
 from recording.accounts import personal_tokens
 from recording.accounts.personal_tokens import authenticate
 from recording.models import PersonalToken
-from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -149,123 +146,16 @@ def test_create_refuses(user, _case, args, words):
     assert not PersonalToken.objects.exists()
 
 
-def states_in(listed: str) -> list[str]:
-    return [line.split("\t")[3] for line in listed.splitlines()]
-
-
-@pytest.mark.spec("recording", "list_personal_tokens [USER]")
-def test_list_shows_states_and_never_a_token(text, user):
-    other = personal_tokens.create(user=UserFactory.create(username="bob"), days=1).text
-    PersonalToken.objects.filter(user__username="bob").revoke(timezone.now())
-    short = personal_tokens.create(user=user, days=1).text
-    with after(days=2):
-        everything = run("list_personal_tokens")
-        hers = run("list_personal_tokens", "ada")
-    with after(days=91):
-        later = run("list_personal_tokens", "ada")
-    assert text not in everything
-    assert states_in(everything) == ["state", "live", "revoked", "expired"]
-    assert [each[:12] in hers for each in (text, short, other)] == [True, True, False]
-    assert states_in(later)[1] == "unused"
-    with pytest.raises(CommandError, match="no user named"):
-        run("list_personal_tokens", "nobody")
-
-
-@pytest.mark.spec("recording", "revoke_personal_token ID… | --user USER --all")
-def test_revoke_by_ids_and_by_user(user):
-    created = [personal_tokens.create(user=user, days=1) for _ in range(4)]
-    ids = [str(row.token.pk) for row in created[:2]]
-    assert run("revoke_personal_token", *ids) == "revoked 2\n"
-    assert [row for row in created if authenticate(row.text)] == created[2:]
-    assert run("revoke_personal_token", "--user", "ada", "--all") == "revoked 2\n"
-    assert not any(authenticate(row.text) for row in created)
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        [],
-        ["--all"],
-        ["--user", "ada"],
-        ["1", "--all"],
-        ["1", "--user", "ada", "--all"],
-        ["1", "--user", "ada"],
-        ["x"],
-        ["0"],
-        ["-5"],
-        ["99999999999999999999"],
-        ["--user", "nobody", "--all"],
-    ],
-)
-def test_revoke_refuses_what_is_not_clear_and_revokes_nothing(text, args):
-    token_id = str(PersonalToken.objects.get().pk)
-    args = [token_id if arg == "1" else arg for arg in args]
-    with pytest.raises(CommandError):
-        run("revoke_personal_token", *args)
-    assert authenticate(text)
-
-
-def test_revoke_with_one_absent_id_revokes_none(text):
-    token_id = PersonalToken.objects.get().pk
-    with pytest.raises(CommandError, match=f"id {token_id + 1}; nothing"):
-        run("revoke_personal_token", str(token_id), str(token_id + 1))
-    assert authenticate(text)
-
-
-@pytest.mark.spec("recording", "prune_personal_tokens")
-def test_prune_deletes_ended_tokens_only(text, user):
-    expired = personal_tokens.create(user=user, days=1).token
-    revoked = personal_tokens.create(user=user, days=9).token
-    PersonalToken.objects.filter(pk=revoked.pk).revoke(timezone.now())
-    with after(days=2):
-        assert run("prune_personal_tokens") == "deleted 2\n"
-    assert not PersonalToken.objects.filter(pk__in=[expired.pk, revoked.pk]).exists()
-    assert authenticate(text)
-    with after(days=91):
-        assert run("prune_personal_tokens") == "deleted 1\n"
-
-
-def test_prune_can_leave_what_ended_a_short_while_ago(text, user):
-    expired = personal_tokens.create(user=user, days=1).token
+@pytest.mark.spec("recording", "a schedule prunes the tokens that ended a month ago")
+def test_the_worker_prunes_what_ended_a_month_ago(text, user):
+    personal_tokens.create(user=user, days=1)
     revoked = personal_tokens.create(user=user, days=365).token
     PersonalToken.objects.filter(pk=revoked.pk).revoke(timezone.now())
-    with after(days=30, minutes=-1):
-        assert run("prune_personal_tokens", "--days", "30") == "deleted 0\n"
-    with after(days=30, minutes=1):
-        assert run("prune_personal_tokens", "--days", "30") == "deleted 1\n"
-    assert PersonalToken.objects.filter(pk=expired.pk).exists()
-    with after(days=119):  # the one that was never used ended on the 90th day
-        assert run("prune_personal_tokens", "--days", "30") == "deleted 1\n"
-    with after(days=121):
-        assert run("prune_personal_tokens", "--days", "30") == "deleted 1\n"
-
-
-@pytest.mark.parametrize("days", ["-1", "366", "9" * 30, "x"])
-def test_prune_refuses_days_that_make_no_sense(text, days):
-    with pytest.raises(CommandError):
-        run("prune_personal_tokens", "--days", days)
-    assert authenticate(text)
-
-
-def test_the_worker_prunes_what_ended_a_month_ago(user):
-    personal_tokens.create(user=user, days=1)
     row = Schedule.objects.get(func="recording.accounts.personal_tokens.prune")
     assert (row.schedule_type, row.repeats) == (Schedule.DAILY, -1)
-    prune, kwargs = import_string(row.func), ast.literal_eval(row.kwargs)
-    with after(days=30):
-        assert prune(**kwargs) == 0
-    with after(days=32):
-        assert prune(**kwargs) == 1
-
-
-def test_programs_get_tokens_and_lists_as_json(user):
-    created = json.loads(
-        run("create_personal_token", "ada", "--days", "3", "--name", "ü", "--json")
-    )
-    assert authenticate(created["token"]) == user
-    (listed,) = json.loads(run("list_personal_tokens", "--json"))
-    assert listed["id"] == created["id"]
-    assert listed["expires_at"] == created["expires_at"]
-    assert (listed["user"], listed["name"], listed["state"]) == ("ada", "ü", "live")
-    assert listed["last_used_at"] is not None
-    assert created["token"] not in json.dumps(listed)
+    prune = import_string(row.func)
+    deleted = []
+    for days in (29, 32, 119, 121):  # the first one was never used: it ended on day 90
+        with after(days=days):
+            deleted.append(prune())
+    assert deleted == [0, 2, 0, 1]

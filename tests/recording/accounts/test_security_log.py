@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from recording.accounts import security_log
-from recording.models import SecurityEvent
+from recording.models import PersonalToken, SecurityEvent
 from recording.oauth import prune
 from tests.factories import UserFactory
 from tests.recording.accounts.browsers import FIREFOX, PASSWORD, log_in
@@ -127,7 +127,8 @@ def test_changes_of_password_tokens_and_second_step_are_recorded(ada, worker):
     WebAuthn.add(ada, "Phone", {})
     with worker:
         client.post("/accounts/tokens", {"name": "CI", "days": "7"})
-        call_command("revoke_personal_token", user="ada", all=True)
+        token = PersonalToken.objects.get().pk
+        client.post("/accounts/tokens/revoke", {"token": token})
         client.post("/accounts/sessions", {"others": "yes"})
         client.post("/accounts/password", {"old_password": PASSWORD} | new)
         call_command("remove_second_factor", "ada")
