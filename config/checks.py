@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
+from django.db import Error as DatabaseError
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 from django.http.request import validate_host
@@ -102,6 +103,45 @@ def check_tables(
         )
         for alias in databases or ()
         if _has_unknown_migrations(alias)
+    ]
+
+
+@checks.register(checks.Tags.database)
+def check_secrets(
+    databases: Sequence[str] | None = None, **_: Any
+) -> list[checks.CheckMessage]:
+    """Return an error if a stored secret, custom header or key of an upstream cannot be decrypted."""
+    # Its sources are models, which are not loaded when checks are registered.
+    from webhooks_core.models import reencryption
+
+    try:
+        unreadable = reencryption.unreadable() if databases else 0
+    except (
+        DatabaseError
+    ):  # no tables yet: `migrate` runs this check before it creates them
+        unreadable = 0
+    if not unreadable:
+        return []
+    return [
+        checks.Error(
+            f"Stored secrets that no key decrypts: {unreadable}.",
+            hint="Add the missing key to WEBHOOK_SECRET_KEYS.",
+            id="signpost.E009",
+        )
+    ]
+
+
+@checks.register(checks.Tags.security)
+def check_static_files(**_: Any) -> list[checks.CheckMessage]:
+    """Return a warning for a production whose pages lack their static files."""
+    if settings.LOCAL or (settings.STATIC_ROOT / "staticfiles.json").exists():
+        return []
+    return [
+        checks.Warning(
+            "Static files are not collected.",
+            hint="Run `manage.py collectstatic --noinput`.",
+            id="signpost.W003",
+        )
     ]
 
 

@@ -363,7 +363,7 @@ SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid"
 CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken"
 MESSAGE_STORAGE = "config.cookies.MessageStorage"
 # Probes and scrapers ask each web process directly, over plain http.
-SECURE_REDIRECT_EXEMPT = [r"^healthz(/stream)?$", r"^readyz$", r"^metrics$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if TRUST_X_FORWARDED_PROTO else None
 )

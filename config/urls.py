@@ -7,7 +7,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from catalog.views import graphql
-from config.operations import api_docs, guides, health, home, metrics, stream_probe
+from config.operations import api_docs, guides, health, home, metrics
 from recording.accounts.views import overview
 from recording.oauth.views import api, authorize
 
@@ -43,7 +43,6 @@ urlpatterns = [
     path("guides/<path:name>", guides.guide, name="guide"),
     path("openapi.json", api_docs.document, name="openapi"),
     path("healthz", health.healthz),
-    path("healthz/stream", stream_probe.stream),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),
     path("admin/", admin.site.urls),

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
 import pytest
+from cryptography.fernet import Fernet
 from django.core import checks
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from config.checks import check_production, check_tables
+from config.checks import (
+    check_production,
+    check_secrets,
+    check_static_files,
+    check_tables,
+)
+from tests.webhooks_core.factories import EndpointFactory
 
 SOUND = {
     "LOCAL": False,
@@ -90,3 +97,25 @@ def test_unknown_migrations_of_other_apps_are_no_fault():
 def test_without_a_database_to_check_no_table_is_read():
     # No database mark: a query would fail the test.
     assert check_tables() == []
+
+
+@pytest.mark.django_db
+def test_secrets_that_no_key_decrypts_are_an_error(plain, settings):
+    settings.WEBHOOK_SECRET_KEYS = [Fernet.generate_key().decode()]
+    EndpointFactory.create()
+    assert check_secrets(databases=["default"]) == []
+    settings.WEBHOOK_SECRET_KEYS = [Fernet.generate_key().decode()]
+    [error] = check_secrets(databases=["default"])
+    assert (error.id, error.msg) == (
+        "signpost.E009",
+        "Stored secrets that no key decrypts: 1.",
+    )
+    assert check_secrets() == []  # without --database
+
+
+def test_a_production_without_static_files_is_warned_of(production, tmp_path):
+    production.STATIC_ROOT = tmp_path
+    [warning] = check_static_files()
+    assert warning.id == "signpost.W003"
+    (tmp_path / "staticfiles.json").touch()
+    assert check_static_files() == []

@@ -60,14 +60,6 @@ def test_the_demo_of_the_first_page_shows_that_events_arrive_and_leaves_nothing(
     assert answer.json() == {"items": []}
 
 
-def test_the_doctor_reaches_the_instance_past_a_proxy_of_the_environment(instance):
-    with instance.run("doctor", "--reach") as it:
-        assert it.status() == 0, it.output
-        assert f"{instance.url}/healthz/stream arrives piece by piece." in it.output
-        assert "1 endpoint is disabled after failing too often" in it.output  # a sample
-        assert it.lines[-1] == "It works, with 1 warning.\n"
-
-
 def test_a_failed_attempt_is_followed_by_a_real_retry_a_minute_later(instance):
     with instance.run("demo", "--url", instance.url, "--failing") as it:
         it.wait_for("status     0 (pending)")

@@ -17,9 +17,9 @@ from webhooks_core.profiles import SigningContext
 from webhooks_core.signing.verification import Received, verify
 from webhooks_core.web import openapi
 
-# Pages for people, GraphQL and OAuth, which describe themselves, and what only `doctor` requests.
+# Pages for people, GraphQL and OAuth, which describe themselves.
 NOT_DESCRIBED = (
-    *("accounts", "admin/", "docs", "graphql", "guides/", "healthz/stream", "portal"),
+    *("accounts", "admin/", "docs", "graphql", "guides/", "portal"),
     *("oauth/", ".well-known/"),  # its metadata describes OAuth
 )
 
