@@ -141,6 +141,8 @@ SILENCED_SYSTEM_CHECKS = [
 
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Signpost",
+    "DESCRIPTION": "Recording: send a personal token, `Authorization: Bearer rec_pat_…`. Gateway: send a "
+    "gateway key, `Authorization: Bearer gw_key_…`. The catalog is GraphQL, at [/graphql](/graphql).",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
@@ -154,14 +156,10 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     # By default the document's address would be sent to a validator on the internet.
-    # Script, since a plugin is a function: that of the file docs.js.
-    "SWAGGER_UI_SETTINGS": "{deepLinking: true, validatorUrl: null, plugins: [codeSamples]}",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "webhooks_core.web.openapi.add_webhooks",
         "gateway.chat.openapi.add_chat",
-        "config.operations.openapi.add_operation",
-        "config.operations.code_samples.add_code_samples",
-        "config.operations.openapi.introduce",
     ],
 }

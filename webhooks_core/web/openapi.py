@@ -147,7 +147,8 @@ class ProductAutoSchema(AutoSchema):
         error = handler.kinds[status]()
         name = type(error).__name__.removesuffix("Error")
         example = OpenApiExample(name, handler.body(error), response_only=True)
-        return OpenApiResponse(self.view.error_serializer, error.detail, [example])
+        text = error.detail.replace("<", "\\<")  # a description is Markdown
+        return OpenApiResponse(self.view.error_serializer, text, [example])
 
 
 def add_webhooks(result: Shape, **_: Any) -> Shape:

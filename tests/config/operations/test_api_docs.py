@@ -42,7 +42,7 @@ def test_the_reference_loads_nothing_from_elsewhere_and_nothing_inline(client):
 
 
 def test_the_reference_asks_no_validator_on_the_internet(client):
-    assert "validatorUrl: null" in client.get("/docs?script=").content.decode()
+    assert '"validatorUrl": null' in client.get("/docs?script=").content.decode()
 
 
 def test_both_are_only_read(client):
