@@ -7,7 +7,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from catalog.views import graphql
-from config.operations import api_docs, guides, health, home, metrics
+from config.operations import api_docs, health, home, metrics
 from recording.accounts.views import overview
 from recording.oauth.views import api, authorize
 
@@ -39,8 +39,6 @@ urlpatterns = [
     path("accounts/", include("recording.accounts.urls")),
     path("graphql", graphql),
     path("docs", api_docs.page, name="docs"),
-    path("guides/", guides.guide, name="guides"),
-    path("guides/<path:name>", guides.guide, name="guide"),
     path("openapi.json", api_docs.document, name="openapi"),
     path("healthz", health.healthz),
     path("readyz", health.readyz),

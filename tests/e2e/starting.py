@@ -136,8 +136,8 @@ def wait_for_everybody(it: Running) -> None:
 
 
 def url_of(it: Running) -> str:
-    it.wait_for("/admin/")
-    found = re.search(r"http://\S+?(?=/admin/)", it.output)
+    it.wait_for("Open http")
+    found = re.search(r"(?<=Open )http://\S+(?=/\n)", it.output)
     assert found, it.output
     return found.group()
 

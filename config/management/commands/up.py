@@ -19,7 +19,7 @@ from django.db import Error as DatabaseError
 from django.db import connections
 
 from config.demo import data
-from config.operations import links, service_errors
+from config.operations import service_errors
 from config.serving import sockets
 from config.serving.supervisor import Program, Supervisor
 
@@ -104,12 +104,7 @@ class Command(BaseCommand):
     def _announce(self, seconds: float) -> None:
         self._say("")
         self._say(f"Signpost is ready ({seconds:.1f} s). Stop it with Ctrl-C.")
-        self._say("")
-        for link in links.existing():
-            if link.is_main:
-                self._say(f"  {link.name:<22}{settings.BASE_URL}{link.path}")
-        self._say(f"  {'Database':<22}{service_errors.database()}")
-        self._say("")
+        self._say(f"Open {settings.BASE_URL}/")
 
     def _say(self, line: str) -> None:
         # That the reader of the output has closed it is no reason to stop serving.

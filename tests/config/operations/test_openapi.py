@@ -18,7 +18,7 @@ from webhooks_core.web import openapi
 
 # Pages for people, GraphQL and OAuth, which describe themselves, and operators' addresses.
 NOT_DESCRIBED = (
-    *("accounts", "admin/", "docs", "graphql", "guides/", "portal"),
+    *("accounts", "admin/", "docs", "graphql", "portal"),
     *("oauth/", ".well-known/"),  # its metadata describes OAuth
     *("healthz", "readyz", "metrics", "openapi.json"),
 )
