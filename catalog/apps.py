@@ -10,9 +10,8 @@ class CatalogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from catalog import checks, cors, persisted  # noqa: F401 - registers the check
+        from catalog import cors
         from catalog.conf import option
 
         # A wrong value stops the start.
-        persisted.documents(option("CATALOG_OPERATIONS"))
         cors.check(option("CATALOG_CORS_ORIGINS"))

@@ -13,13 +13,7 @@ DEFAULTS: dict[str, Any] = {
     "CATALOG_SUGGESTIONS": True,
     "CATALOG_ROW_BUDGET": 100_000,
     "CATALOG_TIME_LIMIT_S": 10,
-    "CATALOG_OPERATIONS": "",  # a file with the only documents that are executed
-    "CATALOG_CACHE_S": 0,
     "CATALOG_CORS_ORIGINS": [],
-    "CATALOG_SLOW_MS": 1000,
-    "CATALOG_ADDRESS_RATE": "",  # such as 60/minute
-    "CATALOG_TOKEN_RATE": "",
-    "CATALOG_CLIENT_ADDRESS": "catalog.rates.peer_address",
 }
 
 

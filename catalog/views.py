@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,9 +20,8 @@ from django.utils.cache import (
 )
 from django.views.decorators.csrf import csrf_exempt
 
-from catalog import graphiql, rates
+from catalog import graphiql
 from catalog.compression import compress
-from catalog.conf import option
 from catalog.cors import preflight, with_cors
 from catalog.execution.context import Context
 from catalog.execution.operations import (
@@ -40,7 +38,6 @@ JSON = "application/json"
 RESPONSE_JSON = "application/graphql-response+json"
 PAGE = "text/html"
 READING = ("GET", "HEAD")
-SHA256_HEX = re.compile("[0-9a-f]{64}")
 RETRY_AFTER_S = "5"
 executor = Executor(schema.graphql_schema)
 
@@ -104,23 +101,11 @@ def respond(request: HttpRequest) -> HttpResponse:
         status = 503 if is_outage(error) else 500
         body = internal_error(requestId=request_id(request)).body
     response = json_response(status, body, accepted.json or JSON)
-    if request.method in READING and status == 200 and "errors" not in body:
-        response["Cache-Control"] = cache_control(request)
     if status == 405:
         response["Allow"] = "POST" if request.method in READING else "GET, POST"
     if status == 503:
         response["Retry-After"] = RETRY_AFTER_S
-    if status == 429:
-        response["Retry-After"] = str(body["errors"][0]["extensions"]["retryAfter"])
     return response
-
-
-def cache_control(request: HttpRequest) -> str:
-    """Return for how long caches may keep the result of a GET: only if a hash names its document."""
-    extensions = request.GET.get("extensions", "")
-    is_named = "documentId" in request.GET or "persistedQuery" in extensions
-    seconds = option("CATALOG_CACHE_S")
-    return f"public, max-age={seconds}" if is_named and seconds else "no-cache"
 
 
 def response_for(
@@ -180,14 +165,9 @@ def execute(request: HttpRequest, accepted: Accepted) -> tuple[int, dict[str, An
         raise RequestError(
             406, "NOT_ACCEPTABLE", f"Answers are {RESPONSE_JSON} or {JSON}."
         )
-    token = bearer(request)
-    try:
-        rates.check(request, token)
-    except rates.TooManyRequestsError as refusal:
-        raise RequestError(429, message=str(refusal), **refusal.extensions) from None
     read_only = request.method in READING
     parameters = query_parameters(request) if read_only else body_parameters(request)
-    context = Context(request_id=request_id(request), bearer=token)
+    context = Context(request_id=request_id(request), bearer=bearer(request))
     try:
         answer = executor.answer(
             graphql_request(parameters), context, read_only=read_only
@@ -195,19 +175,10 @@ def execute(request: HttpRequest, accepted: Accepted) -> tuple[int, dict[str, An
     except MutationNotAllowedError:
         message = "Send mutations by POST."
         raise RequestError(405, "METHOD_NOT_ALLOWED", message) from None
-    request.graphql = {  # type: ignore[attr-defined] # what traces show
-        "graphql.operation.name": answer.operation,
-        "graphql.error.codes": codes(answer.body),
-    }
     if answer.is_unavailable:
         return 503, answer.body
     is_refused = not answer.is_executed and accepted.json == RESPONSE_JSON
     return 400 if is_refused else 200, answer.body
-
-
-def codes(body: dict[str, Any]) -> list[str]:
-    """Return the codes of the errors in a body, each once."""
-    return sorted({error["extensions"]["code"] for error in body.get("errors", ())})
 
 
 def body_parameters(request: HttpRequest) -> Any:
@@ -246,37 +217,16 @@ def graphql_request(parameters: Any) -> GraphQLRequest:
     for key in ("variables", "extensions"):
         if not isinstance(parameters.get(key), dict | None):
             raise bad_request(f"{key} is not an object.")
-    if not isinstance(parameters.get("query"), str | None):
+    query = parameters.get("query")
+    if not isinstance(query, str):
         raise bad_request("query is missing or not a string.")
-    for key in ("operationName", "documentId"):
-        if not isinstance(parameters.get(key), str | None):
-            raise bad_request(f"{key} is not a string.")
-    query, document_id = parameters.get("query"), parameters.get("documentId")
-    sha256 = persisted_hash(parameters.get("extensions") or {})
-    if query is None and document_id is None and sha256 is None:
-        raise bad_request("query is missing or not a string.")
-    if query is not None and document_id is not None:
-        raise bad_request("Send query or documentId, not both.")
+    if not isinstance(parameters.get("operationName"), str | None):
+        raise bad_request("operationName is not a string.")
     return GraphQLRequest(
         query=query,
         operation_name=parameters.get("operationName") or None,
         variables=parameters.get("variables"),
-        document_id=document_id,
-        sha256=sha256,
     )
-
-
-def persisted_hash(extensions: dict[str, Any]) -> str | None:
-    """Return the hash of Apollo's automatic persisted queries; None if the request has none."""
-    entry = extensions.get("persistedQuery")
-    if entry is None:
-        return None
-    if not isinstance(entry, dict) or entry.get("version") != 1:
-        raise bad_request("extensions.persistedQuery is not of version 1.")
-    digest = entry.get("sha256Hash")
-    if not isinstance(digest, str) or not SHA256_HEX.fullmatch(digest):
-        raise bad_request("sha256Hash is not a SHA-256 in lowercase hex.")
-    return digest
 
 
 def bearer(request: HttpRequest) -> str | None:

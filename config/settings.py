@@ -172,12 +172,7 @@ CATALOG_INTROSPECTION = env.bool("CATALOG_INTROSPECTION", True)
 CATALOG_SUGGESTIONS = env.bool("CATALOG_SUGGESTIONS", True)
 CATALOG_ROW_BUDGET = env.integer("CATALOG_ROW_BUDGET", 100_000, least=1)
 CATALOG_TIME_LIMIT_S = env.integer("CATALOG_TIME_LIMIT_S", 10, least=1, most=3600)
-CATALOG_OPERATIONS = env.str("CATALOG_OPERATIONS", "")
-CATALOG_CACHE_S = env.integer("CATALOG_CACHE_S", 0)
 CATALOG_CORS_ORIGINS = env.origins("CATALOG_CORS_ORIGINS", "")
-CATALOG_SLOW_MS = env.integer("CATALOG_SLOW_MS", 1000)
-CATALOG_ADDRESS_RATE = env.rate("CATALOG_ADDRESS_RATE", "")
-CATALOG_TOKEN_RATE = env.rate("CATALOG_TOKEN_RATE", "")
 CHAT_REQUESTS_PER_MINUTE = env.integer("CHAT_REQUESTS_PER_MINUTE", 0)
 CHAT_REQUESTS_AT_ONCE = env.integer("CHAT_REQUESTS_AT_ONCE", 1000)
 CHAT_KEY_BYTES_AT_ONCE = env.integer(
@@ -389,9 +384,6 @@ SPECTACULAR_SETTINGS = third_party.SPECTACULAR_SETTINGS | {"VERSION": VERSION}
 
 # Takes a bearer token and returns its user, or None.
 CATALOG_TOKEN_AUTHENTICATOR = "recording.accounts.personal_tokens.authenticate"  # noqa: S105
-
-# Takes a request and returns the address that limits count by.
-CATALOG_CLIENT_ADDRESS = "recording.oauth.throttles.client_address"
 
 LOGGING_CONFIG = None
 logs.configure(level=LOG_LEVEL, as_json=not LOCAL)

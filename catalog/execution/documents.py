@@ -62,7 +62,6 @@ class ParsedDocument:
         self.schema, self.ast, self.cost = schema, ast, measurement.cost
         self.fragments = measurement.fragments
         self.plans: dict[tuple[Any, ...], Plan] = {}
-        self.is_listed = False  # by the operator
         self._conditions: dict[str | None, dict[str, VariableNode]] = {}
 
     def variables(
@@ -164,7 +163,6 @@ class Documents:
     def __init__(self, schema: GraphQLSchema, most_characters: int = 200_000) -> None:
         self.schema, self.most_characters = schema, most_characters
         self.kept: OrderedDict[str, ParsedDocument] = OrderedDict()
-        self.listed: dict[str, ParsedDocument] = {}
         self.lock = Lock()
 
     @property
@@ -173,16 +171,8 @@ class Documents:
             len(text) + document.plan_characters for text, document in self.kept.items()
         )
 
-    def get(self, text: str, *, is_listed: bool = False) -> ParsedDocument:
-        """Return the document of this text, or raise RequestRefusedError.
-
-        A document of the operator's list stays for as long as the process.
-        """
-        if is_listed:
-            if text not in self.listed:
-                self.listed[text] = prepare(self.schema, text)
-                self.listed[text].is_listed = True
-            return self.listed[text]
+    def get(self, text: str) -> ParsedDocument:
+        """Return the document of this text, or raise RequestRefusedError."""
         with self.lock:
             if text in self.kept:
                 self.kept.move_to_end(text)

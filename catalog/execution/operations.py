@@ -1,9 +1,8 @@
-"""Execute one GraphQL request, and say in the log and the metrics how it went."""
+"""Execute one GraphQL request."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -16,19 +15,16 @@ from graphql import (
     located_error,
 )
 
-from catalog import persisted
-from catalog.conf import option
 from catalog.errors import CatalogError
 from catalog.execution.context import Context
-from catalog.execution.documents import Documents, ParsedDocument, RequestRefusedError
+from catalog.execution.documents import Documents, RequestRefusedError
 from catalog.execution.fields import Execution
-from catalog.execution.plans import Fields
-from catalog.operation_counts import MASKED, NO_OPERATION, durations, failures
 from catalog.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")
 
 Json = dict[str, Any]
+MASKED = "INTERNAL_SERVER_ERROR"
 Result = tuple[Json | None, list[GraphQLError]]
 LONGEST_MESSAGE = 1_000
 LONGEST_NAME = 100
@@ -38,24 +34,18 @@ LONGEST_NAME = 100
 class GraphQLRequest:
     """The parameters of a request, as GraphQL over HTTP names them."""
 
-    query: str | None = None
+    query: str
     operation_name: str | None = None
     variables: Json | None = None
-    document_id: str | None = None  # in place of the query
-    sha256: str | None = None  # of the query, which it may replace
 
 
 @dataclass(slots=True)
 class Answer:
-    """The body of an answer; the operation may have been refused, or undone by an outage.
-
-    `operation` names it for monitoring: by the operator's list, otherwise by its first field.
-    """
+    """The body of an answer; the operation may have been refused, or undone by an outage."""
 
     body: Json
     is_executed: bool
     is_unavailable: bool = False
-    operation: str = NO_OPERATION
 
 
 class MutationNotAllowedError(Exception):
@@ -72,7 +62,7 @@ class Executor:
     def answer(
         self, request: GraphQLRequest, context: Context, *, read_only: bool = False
     ) -> Answer:
-        """Return the answer of a request; log its operation, duration and cost.
+        """Return the answer of a request.
 
         Raise MutationNotAllowedError for a mutation in a read-only request.
         """
@@ -81,23 +71,17 @@ class Executor:
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and its answer, and what the log says of them."""
+    """One request and its answer."""
 
     executor: Executor
     request: GraphQLRequest
     context: Context
     read_only: bool
-    text: str = ""
-    name: str | None = None
-    cost: int | None = None
-    document: ParsedDocument | None = None
-    fields: Fields = field(default_factory=dict)  # of the root, by response name
 
     def answer(self) -> Answer:
-        started = time.perf_counter()
         data, errors, code = self.attempt()
         errors = [self.timed(error) for error in errors]
-        label, is_unavailable = self.label(data), is_undone(data, errors)
+        is_unavailable = is_undone(data, errors)
         if is_unavailable:
             data = None
         is_executed = data is not None
@@ -105,38 +89,7 @@ class Exchange:
         if errors:
             shown = [public(error, code, self.context.request_id) for error in errors]
             body = {"errors": shown, **body}
-            for labels in set(map(self.failure, shown)):
-                failures.labels(*labels).inc()
-        seconds = time.perf_counter() - started
-        durations.labels(label).observe(seconds)
-        self.log(len(errors), round(seconds * 1000, 1))
-        return Answer(body, is_executed, is_unavailable, label)
-
-    def label(self, data: Json | None) -> str:
-        """Return the name of the operation for monitoring, of which there is a limited number."""
-        if self.name and self.document and self.document.is_listed:
-            return self.name
-        return self.field_name(next(iter(data))) if data else NO_OPERATION
-
-    def field_name(self, key: object) -> str:
-        """Return the name of the field of Query or Mutation with this response name."""
-        nodes = self.fields.get(str(key))
-        return nodes[0].name.value if nodes else NO_OPERATION
-
-    def log(self, errors: int, ms: float) -> None:
-        """Log the operation; a slow one as a warning, with the hash of its document."""
-        fields: Json = {
-            "operation": (self.name or "")[:LONGEST_NAME],
-            "cost": self.cost,
-            "errors": errors,
-            "ms": ms,
-        }
-        if ms >= option("CATALOG_SLOW_MS"):
-            log.warning(
-                "slow operation", **fields, document=persisted.sha256(self.text)
-            )
-        else:
-            log.info("operation", **fields)
+        return Answer(body, is_executed, is_unavailable)
 
     def timed(self, error: GraphQLError) -> GraphQLError:
         """Return an error; that of the time limit if the limit has ended a statement."""
@@ -144,12 +97,6 @@ class Exchange:
         if deadline.left > 0 or not isinstance(cause_of(error), Error):
             return error
         return located_error(deadline.error(), error.nodes, error.path)
-
-    def failure(self, error: Json) -> tuple[str, str]:
-        """Return the operation and the code of an error as clients see it."""
-        path = error.get("path")
-        name = self.field_name(path[0]) if path else NO_OPERATION
-        return name, error["extensions"]["code"]
 
     def attempt(self) -> tuple[Json | None, list[GraphQLError], str]:
         """Return data, errors, and the code of those errors that have none of their own."""
@@ -162,32 +109,20 @@ class Exchange:
             return None, [error], refusal.code
 
     def execute(self) -> Result:
-        documents = persisted.documents(option("CATALOG_OPERATIONS"))
-        if (text := self.request.query) is None:
-            text = documents.text(self.request.document_id or self.request.sha256 or "")
-        else:
-            documents.check(text, self.request.sha256)
-        self.text = text
-        document = self.executor.documents.get(text, is_listed=documents.are_listed)
-        self.cost, self.name = document.cost, self.request.operation_name
-        operation = get_operation_ast(document.ast, self.name)
+        document = self.executor.documents.get(self.request.query)
+        operation = get_operation_ast(document.ast, self.request.operation_name)
         if operation is None:
             raise unresolved(ambiguous(self.request.operation_name))
         if self.executor.schema.get_root_type(operation.operation) is None:
             raise unresolved("The schema has no subscriptions.")
-        if operation.name:
-            self.name = operation.name.value
         if self.read_only and operation.operation is not OperationType.QUERY:
             raise MutationNotAllowedError
-        self.document = document
         variables = document.variables(operation, self.request.variables or {})
         plan = document.plan(operation, variables)
         characters = plan.characters
-        execution = Execution(operation, plan, self.context, variables)
         try:
-            return execution.run()
+            return Execution(operation, plan, self.context, variables).run()
         finally:
-            self.fields = execution.fields
             if plan.characters > characters:
                 self.executor.documents.trim()
 

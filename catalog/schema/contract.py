@@ -12,7 +12,6 @@ from graphql import GraphQLObjectType, GraphQLSchema, get_named_type, is_abstrac
 from catalog.execution.connections import CONNECTION_FIELDS
 from catalog.execution.plans import has_resolver, is_planned
 from catalog.models import MODELS
-from catalog.operation_counts import MASKED, failures
 from catalog.schema.mutations import Mutation
 from catalog.schema.queries import Query
 
@@ -76,7 +75,3 @@ def has_rows(schema: GraphQLSchema, abstract: Any) -> bool:
 
 schema = graphene.Schema(query=Query, mutation=Mutation)
 check_resolvers(schema.graphql_schema)
-
-for root in (schema.graphql_schema.query_type, schema.graphql_schema.mutation_type):
-    for operation in root.fields:
-        failures.labels(operation, MASKED)  # there from the start, at zero

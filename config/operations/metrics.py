@@ -31,8 +31,6 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from catalog.operation_counts import durations as graphql_durations
-from catalog.operation_counts import failures as graphql_failures
 from config.operations import access
 from gateway.chat.metrics import ChatCollector, budget_store_up
 from recording.accounts.security_log import events as security_events
@@ -47,8 +45,6 @@ COMMITTED_AFTER_S = 5.0
 
 # Counts of this process that products keep.
 PRODUCT_COUNTERS = (
-    graphql_failures,
-    graphql_durations,
     budget_store_up,
     tool_calls,
     open_streams,

@@ -77,7 +77,6 @@ class TracingMiddleware:
             if match := request.resolver_match:
                 span.update_name(f"{request.method} /{match.route}")
                 span.set_attribute("http.route", f"/{match.route}")
-            span.set_attributes(getattr(request, "graphql", {}))
             span.set_attribute("http.request.method", str(request.method))
             span.set_attribute("http.response.status_code", response.status_code)
             if response.status_code >= 500:

@@ -37,7 +37,6 @@ from webhooks_core.models import (
 )
 
 ELSEWHERE = {"REMOTE_ADDR": "203.0.113.9"}
-GRAPHQL_ERRORS = "signpost_graphql_errors_total"
 TOKEN = "a-token-that-nobody-guesses"
 
 
@@ -133,69 +132,6 @@ def test_requests_are_counted_by_route_and_clients_create_no_labels(client, db):
     assert "stranger" not in text
     assert "BREW" not in text
     assert 'method="other",route="/healthz",status="405"' in text
-
-
-def test_errors_of_graphql_are_counted_by_operation_and_code(client, db, monkeypatch):
-    def ask(query):
-        body = {"query": query, "operationName": None}
-        assert client.post("/graphql", body, "application/json").status_code == 200
-
-    def broken(*_: object):
-        raise RuntimeError("a fault")
-
-    before = scrape(client)
-    assert before[GRAPHQL_ERRORS, "INTERNAL_SERVER_ERROR", "getAllBooks"] >= 0
-    ask('mutation Stranger { mine: deleteBook(id: "1") }')
-    ask('mutation { ...F } fragment F on Mutation { x: updateBook(id: "1", book: {name: "", pageCount: 1, authorId: 1}) { id } }')  # fmt: skip
-    ask("query Stranger { nothing }")
-    ask("{")
-    monkeypatch.setattr("catalog.execution.plans.Level.load", broken)
-    ask("query Stranger { a: getAllBooks { id } b: getAllBooks { id } }")
-    ask("{ page: books { edges { node { id } } } }")
-    after = scrape(client)
-    assert {
-        key[1:]: value - before.get(key, 0)
-        for key, value in after.items()
-        if key[0] == GRAPHQL_ERRORS and value != before.get(key, 0)
-    } == {
-        ("BAD_USER_INPUT", "updateBook"): 1,
-        ("GRAPHQL_VALIDATION_FAILED", "none"): 1,
-        ("GRAPHQL_PARSE_FAILED", "none"): 1,
-        ("INTERNAL_SERVER_ERROR", "getAllBooks"): 1,
-        ("INTERNAL_SERVER_ERROR", "books"): 1,
-    }
-    assert "Stranger" not in client.get("/metrics").content.decode()
-
-
-def test_operations_of_graphql_are_timed_by_field_or_by_their_name_in_the_list(
-    client, db, settings, tmp_path
-):
-    metric = "signpost_graphql_operation_duration_seconds_count"
-
-    def timed(*bodies: dict[str, str]):
-        before = scrape(client)
-        for body in bodies:
-            client.post("/graphql", body, "application/json")
-        return {
-            key[1:]: value - before.get(key, 0)
-            for key, value in scrape(client).items()
-            if key[0] == metric and value != before.get(key, 0)
-        }
-
-    mine = "query Mine { b: getAllBooks { id } getAllAuthors { id } }"
-    unlisted = [
-        {"query": mine},
-        {"query": "query Mine { books { totalCount } }"},
-        {"query": "{"},
-    ]
-    assert timed(*unlisted) == {("getAllBooks",): 1, ("books",): 1, ("none",): 1}
-    file = tmp_path / "operations.json"
-    file.write_text(json.dumps({"1": mine}))
-    settings.CATALOG_OPERATIONS = str(file)
-    assert timed({"documentId": "1"}, {"documentId": "2"}) == {
-        ("Mine",): 1,
-        ("none",): 1,
-    }
 
 
 def test_without_a_database_the_other_metrics_remain(client, db):

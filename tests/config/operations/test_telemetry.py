@@ -112,20 +112,6 @@ def test_a_request_that_fails_is_an_error_and_an_unknown_address_has_no_route(
     assert "stranger" not in unknown.to_json()
 
 
-def test_the_span_of_a_graphql_request_has_its_operation_and_codes(client, db, traced):
-    for query in (
-        "query Mine { getAllBooks { id } }",
-        "{ books(first: -1) { totalCount } }",
-    ):
-        body = {"query": query}
-        assert client.post("/graphql", body, "application/json").status_code == 200
-    good, bad = [span.attributes for span in traced()]
-    assert good["graphql.operation.name"] == "getAllBooks"
-    assert good["graphql.error.codes"] == ()
-    assert bad["graphql.operation.name"] == "books"
-    assert bad["graphql.error.codes"] == ("BAD_USER_INPUT",)
-
-
 def test_an_event_before_tracing_begins_a_trace_at_its_attempt(
     transactional_db, plain, request
 ):
