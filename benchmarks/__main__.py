@@ -1,4 +1,7 @@
-"""Run a benchmark: `python -m benchmarks NAME [OPTIONS]`. Nothing here runs in a serving instance."""
+"""Run benchmarks: `python -m benchmarks [NAME [OPTIONS]]`. Nothing here runs in a serving instance.
+
+Without a name: deliveries, chat and catalog, with the peers that are installed.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,12 @@ import django
 from django.core.management.base import BaseCommand
 
 COMMANDS = {
-    "auth": "benchmarks.auth",
-    "budgets": "benchmarks.chat.budgets",
-    "catalog": "benchmarks.catalog.command",
-    "chat": "benchmarks.chat.command",
     "deliveries": "benchmarks.deliveries.command",
-    "hostile": "benchmarks.hostile.command",
-    "mcp": "benchmarks.mcp.command",
-    "page": "benchmarks.page",
-    "recordings": "benchmarks.recordings",
-    "scale": "benchmarks.scale.command",
-    "search": "benchmarks.catalog.search",
+    "chat": "benchmarks.chat.command",
+    "catalog": "benchmarks.catalog.command",
+    "scale": "benchmarks.scale",
 }
+COMPARED = ("deliveries", "chat", "catalog")
 
 
 def command(name: str) -> BaseCommand:
@@ -31,11 +28,13 @@ def command(name: str) -> BaseCommand:
 
 
 def main(arguments: list[str]) -> None:
-    if not arguments or arguments[0] not in COMMANDS:
-        sys.exit(f"usage: python -m benchmarks {{{','.join(COMMANDS)}}} [OPTIONS]")
+    if arguments and arguments[0] not in COMMANDS:
+        sys.exit(f"usage: python -m benchmarks [{{{','.join(COMMANDS)}}} [OPTIONS]]")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
-    command(arguments[0]).run_from_argv(["python -m benchmarks", *arguments])
+    for name in [arguments[0]] if arguments else COMPARED:
+        given = arguments[1:]
+        command(name).run_from_argv(["python -m benchmarks", name, *given])
 
 
 if __name__ == "__main__":

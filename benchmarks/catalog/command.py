@@ -11,16 +11,16 @@ import tempfile
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmarks import node, results
+from benchmarks import node
 from benchmarks.catalog.cases import POSTGRAPHILE, QUERIES, bodies, seed
 from benchmarks.catalog.load import Client, Load, load
 from benchmarks.catalog.servers import BENCHMARKS, Server, prepare, run, serve, server
-from benchmarks.results import lines_of, python_versions
 from webhooks_core.management.argument_types import integer_between, seconds
 
 # name: module or script of the contender, and the package that it needs beside ours
@@ -58,7 +58,6 @@ class Command(BaseCommand):
         parser.add_argument(
             "--clients", type=integer_between(1, 1000), default=4, help="at once"
         )
-        results.add_option(parser)
         parser.add_argument("--database-url", help="an empty database to use up")
         parser.add_argument(
             "--serve",
@@ -97,8 +96,6 @@ class Command(BaseCommand):
             }
             agree(servers, books)
             loads = measure(servers, options)
-        if options["save"]:
-            save(loads, lacking)
         self.stdout.write(
             f"{books:,} books, {options['clients']} clients, {options['rounds']} rounds "
             f"of {options['seconds']} s; in brackets Signpost's multiple\n"
@@ -167,47 +164,16 @@ def _alike(data: Any) -> Any:
 def lacks(database: str) -> Iterator[tuple[str, str]]:
     """Return the contenders that cannot be measured here, and why."""
     for name, (module, package) in CONTENDERS.items():
-        if not version(module, package):
+        if not is_installed(module, package):
             yield name, f"{package} is not installed"
         elif module.endswith(".mjs") and not database.startswith("postgres"):
             yield name, "no PostgreSQL"
 
 
-def version(module: str, package: str) -> str:
-    found = (
-        node.versions(package) if module.endswith(".mjs") else python_versions(package)
-    )
-    return found.get(package, "")
-
-
-def save(loads: Loads, lacking: Mapping[str, str]) -> None:
-    rows: dict[str, dict[str, float | str]] = {}
-    cpu: dict[str, dict[str, float | str]] = {}
-    for case, by_name in loads.items():
-        for name, row in by_name.items():
-            rows.setdefault(name, {})[case] = row.rate
-            cpu.setdefault(name, {})[case] = row.cpu_ms
-    for name in rows.keys() - {"Signpost", *LIMITS}:
-        module, _ = CONTENDERS[name]
-        file = (
-            node.SCRIPTS / module if module.endswith(".mjs") else HERE / f"{module}.py"
-        )
-        rows[name]["lines of own code"] = lines_of(file)
-    results.save(
-        "graphql",
-        {
-            "peers": {name: row for name, row in rows.items() if name not in LIMITS},
-            "limits": {name: rows[name] for name in ("Signpost", *LIMITS)},
-            "cpu": cpu,
-        },
-        versions={
-            package: version(module, package)
-            for name, (module, package) in CONTENDERS.items()
-            if name not in {"Signpost", *LIMITS, *lacking}
-        }
-        | node.versions("graphql-jit"),
-        left_out=lacking,
-    )
+def is_installed(module: str, package: str) -> bool:
+    if module.endswith(".mjs"):
+        return node.has(package)
+    return package in {each.name.lower() for each in metadata.distributions()}
 
 
 def measure(servers: dict[str, Server], options: dict[str, Any]) -> Loads:

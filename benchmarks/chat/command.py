@@ -12,10 +12,10 @@ from typing import Any
 import uvloop
 from django.core.management.base import BaseCommand
 
-from benchmarks import node, results
+from benchmarks import results
 from benchmarks.chat import load, peers
 from benchmarks.chat.load import Server, Taken
-from benchmarks.chat.variations import OURS, Variation
+from benchmarks.chat.peers import OURS
 from webhooks_core.management.argument_types import integer_between, seconds
 
 REQUEST_CLIENTS = (16, 64)
@@ -54,19 +54,6 @@ class Command(BaseCommand):
             default=HELD,
             help="slow streams at once",
         )
-        parser.add_argument(
-            "--processes",
-            type=integer_between(1, 64),
-            default=1,
-            help="measure Signpost with so many processes, too: the column of the "
-            "clients' CPU says whether they had a core to themselves",
-        )
-        parser.add_argument(
-            "--controls",
-            action="store_true",
-            help="measure Signpost with a budget, and with five rules and the request log, too",
-        )
-        results.add_option(parser)
 
     def handle(
         self,
@@ -75,26 +62,20 @@ class Command(BaseCommand):
         only: list[str],
         held: int,
         rounds: int,
-        processes: int,
-        controls: bool,
-        save: bool,
         **options: Any,
     ) -> None:
         self.seconds, self.rounds = seconds, rounds
         left_out: dict[str, str] = {}
-        variations = Variation.wanted(processes, controls)
         with (
             tempfile.TemporaryDirectory(prefix="bench-chat-") as folder,
-            peers.all_servers(Path(folder), only, left_out, variations) as servers,
+            peers.all_servers(Path(folder), only, left_out) as servers,
         ):
-            tables = uvloop.run(self._measure(servers, held))
+            uvloop.run(self._measure(servers, held))
         for name, reason in left_out.items():
             self.stdout.write(f"Not measured: {name} ({reason}).")
-        if save:
-            results.save("chat", tables, versions=_versions(), left_out=left_out)
 
-    async def _measure(self, servers: peers.Servers, held: int) -> dict[str, Rows]:
-        """Measure and print; return the tables of the page."""
+    async def _measure(self, servers: peers.Servers, held: int) -> None:
+        self.stdout.write(results.about())
         rows: Rows = {server.name: {} for server in servers["chat"]}
         self._sequential(servers["chat"], rows)
         for clients in REQUEST_CLIENTS:
@@ -120,9 +101,6 @@ class Command(BaseCommand):
             if server.streams
         }
         self._print(f"{held} slow streams open", streams)
-        straight = {name: rows[name] for name in ("straight", OURS) if name in rows}
-        theirs = {name: row for name, row in rows.items() if name != "straight"}
-        return {"peers": theirs, "limits": straight, "streams": streams}
 
     def _sequential(self, servers: list[Server], rows: Rows) -> None:
         """Time one request after another, each server in turn; the median of the medians counts."""
@@ -205,11 +183,3 @@ def _held(
                 taken.percentile(percent) * 1e3 if taken.latencies else "none answered"
             )
     return cells
-
-
-def _versions() -> dict[str, str]:
-    environment = peers.GATEWAYS.parent
-    return {
-        **results.python_versions("litellm", "ferrogw", "smg", under=environment),
-        **node.versions("@portkey-ai/gateway", under=peers.PORTKEY),
-    }

@@ -1,4 +1,4 @@
-"""What the benchmark measures: Signpost, and the gateways that `make bench-peers` installs.
+"""What the benchmark measures: Signpost, and the gateways in var/bench-peers.
 
 A model is `bench`, and `bench-own` behind an upstream of Anthropic's kind.
 """
@@ -23,11 +23,11 @@ import requests
 from django.conf import settings
 
 from benchmarks.chat.load import Server
-from benchmarks.chat.variations import OURS, Variation
 from benchmarks.deliveries.environments import free_port, slug_of
 from benchmarks.deliveries.process_tree import descendants
 from benchmarks.results import PEERS
 
+OURS = "signpost"
 OWN_KIND = "bench-own"
 START_S = 90.0
 CHAT = "/v1/chat/completions"
@@ -89,22 +89,17 @@ def mock(folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def signpost(
-    folder: Path,
-    upstream: Server,
-    variation: Variation = Variation(),  # noqa: B008 - immutable
+    folder: Path, upstream: Server, name: str = OURS, **entries: Any
 ) -> Iterator[Server]:
-    """Processes as `manage.py up` runs them, with their own key and with usage written.
-
-    With the packages of production, like the others, where these are installed.
-    """
-    port, python = free_port(), _python()
-    folder /= slug_of(variation.name)
+    """A process as `manage.py up` runs it, with its own key and with usage written."""
+    port, python = free_port(), sys.executable
+    folder /= slug_of(name)
     folder.mkdir()
     config = folder / "gateway.json"
     own = {**_model(upstream), "name": OWN_KIND, "upstream": "anthropic"}
     del own["responses"]
     models = [_model(upstream), own]
-    config.write_text(json.dumps({"models": models, **variation.entries}))
+    config.write_text(json.dumps({"models": models, **entries}))
     environment = {
         "ENVIRONMENT": "local",
         "DATABASE_URL": f"sqlite:///{folder / 'bench.sqlite3'}",
@@ -116,11 +111,10 @@ def signpost(
     named = "--tenant", "bench", "--principal", "bench"
     key = _manage(python, "create_gateway_key", *named, **environment)
     command: list[str | Path] = [python, "manage.py", "web", "--port", str(port)]
-    command += ["--processes", str(variation.processes)]
     with process(command, port, log=folder / "signpost.log", **environment) as pid:
         headers = {"Authorization": f"Bearer {key.split()[-1]}"}
         pids = tuple(descendants(pid))
-        yield Server(variation.name, port, "/v2/chat/completions", headers, pids)
+        yield Server(name, port, "/v2/chat/completions", headers, pids)
 
 
 def _model(upstream: Server) -> dict[str, Any]:
@@ -132,11 +126,6 @@ def _model(upstream: Server) -> dict[str, Any]:
         "api_key": "sk-bench",
         "responses": True,
     }
-
-
-def _python() -> str:
-    program = PEERS / "signpost" / "bin" / "python"
-    return str(program) if program.exists() else sys.executable
 
 
 def _manage(python: str, *arguments: str, **environment: str) -> str:
@@ -223,27 +212,6 @@ def ferrogw(folder: Path, upstream: Server) -> Iterator[Server | None]:
 
 
 @contextmanager
-def smg(folder: Path, upstream: Server) -> Iterator[Server | None]:
-    """Shepherd Model Gateway, a router in Rust, without a key; None when it is not installed."""
-    program = GATEWAYS / "smg"
-    if not program.exists():
-        yield None
-        return
-    port, metrics = free_port(), free_port()
-    command: list[str | Path] = [
-        *(program, "launch", "--backend", "openai", "--policy", "round_robin"),
-        *("--worker-urls", f"http://127.0.0.1:{upstream.port}"),
-        *("--host", "127.0.0.1", "--port", str(port), "--log-level", "error"),
-        *("--prometheus-host", "127.0.0.1", "--prometheus-port", str(metrics)),
-        *("--history-backend", "none"),
-    ]
-    with process(command, port, log=folder / "smg.log") as pid:
-        pids = tuple(descendants(pid))
-        headers = {"Authorization": "Bearer sk-bench"}
-        yield Server("smg", port, CHAT, headers, pids, model="bench-upstream")
-
-
-@contextmanager
 def portkey(folder: Path, upstream: Server) -> Iterator[Server | None]:
     """Portkey's gateway; None when it is not installed."""
     package = PORTKEY / "node_modules" / "@portkey-ai" / "gateway"
@@ -267,7 +235,7 @@ def portkey(folder: Path, upstream: Server) -> Iterator[Server | None]:
 
 GATEWAYS = PEERS / "gateways" / "bin"
 PORTKEY = PEERS / "portkey"
-ALL = (signpost, litellm, portkey, ferrogw, smg)
+ALL = (signpost, litellm, portkey, ferrogw)
 ASKED: Mapping[str, Asked] = {
     "straight": SAME,
     "signpost": SAME,
@@ -277,7 +245,18 @@ ASKED: Mapping[str, Asked] = {
         "messages": ("gpt-4o", {}),
         "responses": ("gpt-4o", {}),
     },
-    "smg": {"responses": ("bench-upstream", {})},
+}
+CONTROLS: Mapping[str, Any] = {
+    "budgets": [
+        {
+            "name": "all",
+            "counts": "tokens",
+            "window": "day",
+            "limit": 1e9,
+            "per": ["tenant"],
+        }
+    ],
+    "request_log": {"models": ["bench"]},
 }
 # Servers by the shape that they are asked in.
 Servers = dict[str, list[Server]]
@@ -288,11 +267,11 @@ def all_servers(
     folder: Path,
     only: Sequence[str],
     left_out: dict[str, str],
-    variations: Sequence[Variation],
 ) -> Iterator[Servers]:
     """Start the installed servers that are wanted; the upstream is the first of each shape.
 
-    `left_out` gets the reasons why others are not measured. `variations` of Signpost run beside it.
+    `left_out` gets the reasons why others are not measured. Signpost runs once more with a budget
+    and the request log.
     """
     with ExitStack() as stack:
         upstream = stack.enter_context(mock(folder))
@@ -312,10 +291,8 @@ def all_servers(
                 left_out[name] = "not installed"
             else:
                 servers.append(server)
-        servers += [
-            stack.enter_context(signpost(folder, upstream, variation))
-            for variation in variations
-        ]
+        limited = signpost(folder, upstream, f"{OURS}, budget and log", **CONTROLS)
+        servers.append(stack.enter_context(limited))
         chat = [_checked(server) for server in servers]
         yield {"chat": chat, **{each: _asked(chat, each, left_out) for each in SAME}}
 

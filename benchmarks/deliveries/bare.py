@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
-from io import BytesIO
-from typing import Any, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -71,50 +70,6 @@ async def _post_now_and_then(
             begun[event.id] = time.monotonic()
             await _post(session, url, [event])
     return begun
-
-
-def bare_pycurl(
-    url: str, count: int, size: int, in_flight: int, at: float
-) -> dict[str, float]:
-    """Post with libcurl's multi interface."""
-    import pycurl
-
-    waiting = signed(count, size)
-    multi = pycurl.CurlMulti()
-    free = [_easy(pycurl, url) for _ in range(in_flight)]
-    watch = Watch(at)
-    left = count
-    while left:
-        while free and waiting:
-            easy = free.pop()
-            _load(pycurl, easy, waiting.pop())
-            multi.add_handle(easy)
-        multi.perform()
-        _, done, failed = multi.info_read()
-        if failed:
-            raise RuntimeError(f"curl: {failed[0][2]}")
-        for easy in done:
-            multi.remove_handle(easy)
-        free += done
-        left -= len(done)
-        if left and not done:
-            multi.select(0.1)
-    return watch.read(count)
-
-
-def _easy(pycurl: Any, url: str) -> Any:
-    easy = pycurl.Curl()
-    easy.setopt(pycurl.URL, url)
-    easy.setopt(pycurl.POST, 1)
-    easy.setopt(pycurl.NOSIGNAL, 1)
-    return easy
-
-
-def _load(pycurl: Any, easy: Any, event: Signed) -> None:
-    headers = {**COMMON, **event.headers, "Expect": ""}
-    easy.setopt(pycurl.POSTFIELDSIZE, len(event.body))
-    easy.setopt(pycurl.READDATA, BytesIO(event.body))
-    easy.setopt(pycurl.HTTPHEADER, [f"{name}: {headers[name]}" for name in headers])
 
 
 def raw(url: str, count: int, size: int, in_flight: int, at: float) -> dict[str, float]:

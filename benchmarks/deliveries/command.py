@@ -6,15 +6,13 @@ and removed after it. Times are worth something as ratios within one run only.
 
 from __future__ import annotations
 
-import json
 import os
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmarks import results
-from benchmarks.deliveries import live, waits
+from benchmarks.deliveries import live
 from benchmarks.deliveries.bench import Bench, Options, scratch_environments
 from benchmarks.deliveries.environments import BenchError
 from benchmarks.deliveries.neighbours import neighbours
@@ -25,16 +23,9 @@ from webhooks_core.management.argument_types import integer_between
 PARTS = {
     "speed": speed,
     "others": other_queues,
-    "slow": waits.slow,
-    "isolation": waits.isolation,
     "neighbours": neighbours,
-    "publishing": waits.publishing,
-    "claims": waits.claims,
-    "memory": waits.memory,
     "latency": live.latency,
     "kill": live.kill,
-    "killothers": live.kill_others,
-    "ingest": live.ingest,
 }
 
 
@@ -50,16 +41,7 @@ class Command(BaseCommand):
             metavar="PART,…",
             help=f"of {', '.join(PARTS)}; may be given several times",
         )
-        parser.add_argument(
-            "--publish",
-            action="append_const",
-            dest="only",
-            const="ingest",
-            help="what publishing costs a request: --only ingest",
-        )
-        results.add_option(parser)
         parser.add_argument("--quick", action="store_true", help="under a minute")
-        parser.add_argument("--json", action="store_true", help="for machines")
         parser.add_argument(
             "--dispatchers",
             type=integer_between(1, 100),
@@ -84,30 +66,17 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **given: Any) -> None:
         options = _options(given)
-        report = Report(results.called())
+        report = Report()
         try:
             with scratch_environments(options, report, self.stderr.write) as bench:
                 failed = [name for name in options.parts if not _done(bench, name)]
         except BenchError as error:
             raise CommandError(str(error)) from error
         finally:  # after Ctrl-C too
-            if report.figures:
-                self._tell(report, as_json=given["json"])
-        if given["save"]:
-            results.save(
-                "deliveries",
-                report.saved,
-                versions=report.versions,
-                left_out=report.skipped,
-            )
+            if report.tables:
+                self.stdout.write("\n".join(report.as_markdown()))
         if failed:
             raise CommandError(f"Failed: {', '.join(failed)}")
-
-    def _tell(self, report: Report, *, as_json: bool) -> None:
-        if as_json:
-            self.stdout.write(json.dumps(report.as_json(), indent=2))
-        else:
-            self.stdout.write("\n".join(report.as_markdown()))
 
 
 def _done(bench: Bench, name: str) -> bool:

@@ -171,7 +171,6 @@ class ScratchEnvironment:
         size: int = 1024,
         empty: bool = True,
         owner: str = "bench",
-        due: bool = True,
     ) -> list[int]:
         """Make (url, endpoints, deliveries) wait in an emptied database; return the keys."""
         if empty:
@@ -179,7 +178,7 @@ class ScratchEnvironment:
         names = ("url", "endpoints", "deliveries")
         given = [dict(zip(names, group, strict=True)) for group in groups]
         keys: list[int] = self.job_process().do(
-            "fill", groups=given, size=size, owner=owner, due=due
+            "fill", groups=given, size=size, owner=owner
         )
         return keys
 

@@ -102,18 +102,14 @@ def fill(
     groups: Sequence[Mapping[str, Any]],
     size: int,
     owner: str = OWNER,
-    due: bool = True,
 ) -> list[int]:
     """Create pending deliveries, an event each; return their keys.
-
-    Dispatchers see those that are `due`. Other libraries get the others by their keys.
 
     A group names a `url`, how many `endpoints` lead there, and how many `deliveries` they get.
     """
     keys = [pk for group in groups for pk in _fill(size, owner, **group)]
-    if due:
-        queues = EndpointQueue.objects.values_list("pk", flat=True)
-        EndpointQueue.objects.mark_due(list(queues), at=timezone.now())
+    queues = EndpointQueue.objects.values_list("pk", flat=True)
+    EndpointQueue.objects.mark_due(list(queues), at=timezone.now())
     return keys
 
 
@@ -148,42 +144,6 @@ def _event(size: int, pad: str) -> Event:
         body=text,
         size=len(text),
     )
-
-
-def grow(url: str, endpoints: int, waiting: int) -> int:
-    """Create about this number of pending deliveries; return how many.
-
-    Every endpoint gets every event. In SQL: a million rows take seconds.
-    """
-    if not Endpoint.objects.exists():
-        fill([{"url": url, "endpoints": endpoints, "deliveries": 1}], 1024)
-        Delivery.objects.all().delete()
-    known = Event.objects.count()
-    newest = Event.objects.latest("pk").pk if Delivery.objects.exists() else 0
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_EVENTS, [known, waiting // endpoints])
-        cursor.execute(_DELIVERIES, [newest])
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
-    queues = EndpointQueue.objects.values_list("pk", flat=True)
-    EndpointQueue.objects.mark_due(list(queues), at=timezone.now())
-    return Delivery.objects.count()
-
-
-_EVENTS = """
-WITH RECURSIVE n(i) AS (SELECT %s UNION ALL SELECT i + 1 FROM n WHERE i + 1 < %s)
-INSERT INTO webhooks_core_event
-(public_id, profile, owner, type, size, body, created_at)
-SELECT 'evt_bench' || n.i, e.profile, e.owner, e.type, e.size, e.body, e.created_at
-FROM n CROSS JOIN
-(SELECT * FROM webhooks_core_event ORDER BY id LIMIT 1) e"""
-_DELIVERIES = """
-INSERT INTO webhooks_core_delivery
-(public_id, event_id, endpoint_id, status, attempts, interruptions, lone_interruptions,
- next_attempt_at, last_error, created_at, "trigger", "replay_number")
-SELECT 'dlv_bench' || e.id || '_' || p.id, e.id, p.id, 0, 0, 0, 0, e.created_at,
- '', e.created_at, 'event', 0
-FROM webhooks_core_event e CROSS JOIN webhooks_core_endpoint p WHERE e.id > %s"""
 
 
 def state() -> dict[str, int]:

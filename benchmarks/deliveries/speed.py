@@ -5,31 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib.util import find_spec
 from typing import NamedTuple
 
 from benchmarks.deliveries.bench import Bench, median
 from benchmarks.deliveries.environments import BenchError, ScratchEnvironment
-from benchmarks.deliveries.peers.known import KNOWN
 from benchmarks.deliveries.peers.running import Measured, peers
 from benchmarks.deliveries.report import Table
 
 SIZES = {"1 KB": 1024, "50 KB": 50 * 1024}
 OURS = "Signpost, SQLite, 1 dispatcher"
 OURS_POSTGRES = "Signpost, PostgreSQL, 1 dispatcher"
-WANTED = {"django-q2": 10, "Celery": 5}
 BARE = ("bare aiohttp", "bare aiohttp, two processes")
-# What part of a bare loop is wanted, and of which one, by contender and size.
-TARGETS = {
-    (OURS, "1 KB"): (1.0, BARE[0]),
-    (OURS, "50 KB"): (0.9, BARE[0]),
-    (OURS_POSTGRES, "1 KB"): (0.8, BARE[0]),
-    ("Signpost, PostgreSQL, 2 dispatchers", "1 KB"): (0.5, BARE[1]),
-}
-
-
-# `publish()` in a transaction, as docs/your-own-project.md has it.
-PUBLISH_LINES = 7
 
 
 class Measurement(NamedTuple):
@@ -106,7 +92,6 @@ def ceiling(bench: Bench) -> None:
     speeds = {name: bare(bench, "raw", size, count, 2) for name, size in SIZES.items()}
     text = ", ".join(f"{speed.rate:,.0f}/s at {name}" for name, speed in speeds.items())
     bench.say(f"The receiver takes {text}.")
-    bench.report.figures["receiver"] = {n: speed.rate for n, speed in speeds.items()}
 
 
 def speed(bench: Bench) -> None:
@@ -116,13 +101,6 @@ def speed(bench: Bench) -> None:
         contenders = _contenders(bench, size)
         results = _rounds(bench, name, contenders)
         _tell(bench, name, results, contenders)
-        limits = bench.report.saved.setdefault("limits", {})
-        for contender, rounds in results.items():
-            cells = limits.setdefault(contender, {})
-            cells[f"{name}, deliveries/s"] = median([row.rate for row in rounds])
-            against = contenders[contender].against or contender
-            cells[f"{name}, of bare"] = ratio(results, contender, against)
-            cells[f"{name}, CPU, ms"] = median([row.cpu for row in rounds]) * 1e3
 
 
 def other_queues(bench: Bench) -> None:
@@ -140,28 +118,6 @@ def other_queues(bench: Bench) -> None:
         contenders = ours | theirs
         results = _rounds(bench, "1 KB", contenders)
     _tell(bench, "1 KB, one process each", results, contenders)
-    _save_peers(bench, results)
-
-
-def _save_peers(bench: Bench, results: Mapping[str, list[Measurement]]) -> None:
-    """Save a row for each library, with what a user writes and needs."""
-    bench.report.saved["peers"] = rows = {}
-    for name, rounds in results.items():
-        cells = _cells(rounds)
-        cells["of bare"] = ratio(results, name, BARE[0])
-        if peer := KNOWN.get(name):
-            cells["lines of own code"] = peer.lines()
-            bench.report.versions |= peer.installed()
-        elif name != BARE[0]:
-            cells["lines of own code"] = PUBLISH_LINES
-        rows[name] = cells
-
-
-def _cells(rounds: list[Measurement]) -> dict[str, float | str]:
-    rate, cpu, server_cpu = (median(column) for column in zip(*rounds, strict=True))
-    cells: dict[str, float | str] = {"deliveries/s": rate, "CPU, ms": cpu * 1e3}
-    cells["CPU of the database, ms"] = server_cpu * 1e3 if server_cpu else ""
-    return cells
 
 
 def _peer(measure: Callable[[], Measured]) -> Measurement:
@@ -172,10 +128,6 @@ def _contenders(bench: Bench, size: int) -> dict[str, Contender]:
     # Seconds of work: in a shorter run the start and the end of a dispatcher take a tenth.
     count = bench.options.either(400, 24_000 if size == 1024 else 5_000)
     found = {BARE[0]: Contender(lambda: bare(bench, "bare_aiohttp", size, count), "")}
-    if _has_pycurl(bench):
-        found["bare pycurl"] = Contender(
-            lambda: bare(bench, "bare_pycurl", size, count), BARE[0]
-        )
     if bench.options.dispatchers > 1:
         found[BARE[1]] = Contender(
             lambda: bare(bench, "bare_aiohttp", size, count, 2), ""
@@ -190,13 +142,6 @@ def _contenders(bench: Bench, size: int) -> dict[str, Contender]:
                 BARE[dispatchers > 1],
             )
     return found
-
-
-def _has_pycurl(bench: Bench) -> bool:
-    if find_spec("pycurl") is None:
-        bench.report.skipped["bare pycurl"] = "pycurl is not installed"
-        return False
-    return True
 
 
 def _rounds(
@@ -243,26 +188,3 @@ def _tell(
         )
     columns = ("", "deliveries/s", "of the bare loop", "CPU/delivery", "times bare")
     bench.report.tables.append(Table(f"Deliveries of {size}", columns, rows))
-    bench.report.figures[f"speed {size}"] = {
-        name: [row._asdict() for row in rounds] for name, rounds in results.items()
-    }
-    _targets(bench, size, results)
-    _multiples(bench, results)
-
-
-def _targets(bench: Bench, size: str, results: Mapping[str, list[Measurement]]) -> None:
-    for (name, of_size), (wanted, against) in TARGETS.items():
-        if of_size == size and name in results:
-            measured, what = ratio(results, name, against), f"{size}, {name}"
-            bench.report.at_least(f"{what}, of {against}", measured, wanted, "")
-    if size == "1 KB":
-        times = ratio(results, OURS, BARE[0], cpu=True)
-        bench.report.at_most(f"{size}, {OURS}, CPU of {BARE[0]}", times, 1, "times")
-
-
-def _multiples(bench: Bench, results: Mapping[str, list[Measurement]]) -> None:
-    for name in results:
-        wanted = next((n for peer, n in WANTED.items() if name.startswith(peer)), 0)
-        if wanted:
-            measured = ratio(results, OURS, name)
-            bench.report.at_least(f"{OURS}, of {name}", measured, wanted, "times")

@@ -1,8 +1,7 @@
-"""Peers in JavaScript: `make bench-peers` installs their packages, and a Node new enough for them."""
+"""Peers in JavaScript, installed in var/bench-peers/node (docs/benchmarks.md)."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -21,11 +20,6 @@ def command(script: str) -> tuple[str, ...]:
     return program, str(INSTALLED / script)
 
 
-def versions(*packages: str, under: Path = INSTALLED) -> dict[str, str]:
-    """Return the versions of installed packages."""
-    files = {name: under / "node_modules" / name / "package.json" for name in packages}
-    return {
-        name: json.loads(file.read_text())["version"]
-        for name, file in files.items()
-        if file.exists()
-    }
+def has(package: str) -> bool:
+    """Return True if a package is installed."""
+    return (INSTALLED / "node_modules" / package).exists()

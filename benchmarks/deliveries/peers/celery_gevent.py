@@ -5,16 +5,20 @@ To queue, run it as `python -m benchmarks.deliveries.peers.celery_gevent queue U
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
+import json
 import os
+import secrets
 import sys
+import time
 
 import requests
 from celery import Celery
 from requests.adapters import HTTPAdapter
 
-from benchmarks.deliveries.peers import events
-from benchmarks.deliveries.peers.signing import headers_of
-
+SECRET = b"whsec_" + b"bench" * 8
 name = os.environ["BENCH_NAME"]
 app = Celery(
     "benchmarks.deliveries.peers.celery_gevent", broker=os.environ["REDIS_URL"]
@@ -36,13 +40,20 @@ session.mount("http://", HTTPAdapter(pool_connections=1, pool_maxsize=256))
 @app.task(
     name="deliver", autoretry_for=(requests.RequestException,), retry_backoff=True
 )  # type: ignore[untyped-decorator,unused-ignore]
-def deliver(job: str) -> None:
-    url, event_id, body = events.unpacked(job)
-    answer = session.post(url, body, headers=headers_of(event_id, body), timeout=10)
-    answer.raise_for_status()
+def deliver(url: str, event_id: str, body: str) -> None:
+    now = int(time.time())
+    digest = hmac.digest(SECRET, f"{event_id}.{now}.{body}".encode(), hashlib.sha256)
+    headers = {
+        "Content-Type": "application/json",
+        "webhook-id": event_id,
+        "webhook-timestamp": str(now),
+        "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+    }
+    session.post(url, body.encode(), headers=headers, timeout=10).raise_for_status()
 
 
 if __name__ == "__main__":
-    for jobs in events.batches(sys.argv[2], int(sys.argv[3])):
-        for job in jobs:
-            app.send_task("deliver", [job.decode()])
+    text = secrets.token_urlsafe(640)
+    for _ in range(int(sys.argv[3])):
+        event = {"id": f"evt_{secrets.token_hex(12)}", "data": {"text": text}}
+        app.send_task("deliver", [sys.argv[2], event["id"], json.dumps(event)])
