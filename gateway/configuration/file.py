@@ -111,27 +111,6 @@ def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configurati
     return configuration
 
 
-class _EveryVariable(dict[str, str]):
-    """An environment in which each variable has a value that fits everywhere."""
-
-    def get(self, *_: Any) -> str:
-        return self["any"]
-
-    def __missing__(self, _: str) -> str:
-        return "http://localhost"
-
-
-def faults(key: str, item: Any) -> list[str]:
-    """Return what is wrong with an only item of a list, whatever the environment has."""
-    content, context = {key: [item]}, {"environ": _EveryVariable()}
-    try:
-        _adapter().validate_python(content, context=context)
-    except ValidationError as errors:
-        found = map(_place_and_text, errors.errors())
-        return [f"{path_of(place[2:])}: {text}" for place, text in found]
-    return []
-
-
 def budget(values: Mapping[str, Any]) -> BudgetEntry:
     """Return a budget of the admin, checked as one of the file. Raises EntryError."""
     entry: BudgetEntry = _entry(CheckedBudget, dict(values))
