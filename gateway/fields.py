@@ -1,4 +1,4 @@
-"""The fields of requests: names, URLs, secrets, media types, filters, and events to test them with."""
+"""The fields of requests: names, URLs, secrets, media types, filters."""
 
 from __future__ import annotations
 
@@ -63,23 +63,6 @@ class ContentTypeField(StrictChoiceField):
         name = data.partition(";")[0].strip().lower() if is_text else data
         choice: str = super().to_internal_value(name)
         return choice
-
-
-@extend_schema_field({"type": ["object", "string"], "additionalProperties": {}})
-class EventField(serializers.Field[Any, Any, Any, Any]):
-    """An envelope, or the id of a stored event."""
-
-    default_error_messages = {
-        **dict.fromkeys(
-            ("invalid", "null"), "event must be an object or the id of an event."
-        ),
-        "required": "event is required.",
-    }
-
-    def to_internal_value(self, data: Any) -> Any:
-        if not isinstance(data, dict | str):
-            self.fail("invalid")
-        return data
 
 
 @extend_schema_field(

@@ -16,7 +16,6 @@ from gateway.configuration.rules import check_secret
 from gateway.events import is_deeper
 from gateway.fields import (
     ContentTypeField,
-    EventField,
     EventTypesField,
     FilterField,
     SecretField,
@@ -250,43 +249,6 @@ class DeliverySerializer(serializers.Serializer[Any]):
 )
 class DeliveryDetailsSerializer(DetailsSerializer):
     delivery = DeliverySerializer(source="row", help_text="As in the list.")
-
-
-FAILED_PART = {
-    "path": "data.value",
-    "expected": {"$gt": 0.5},
-    "found": 0.31,
-}
-
-
-@extend_schema_serializer(
-    examples=[
-        request_example(
-            {
-                "filter": {"data": {"value": {"$gt": 0.5}}},
-                "event": {"type": "drift.detected", "data": {"value": 0.31}},
-            }
-        )
-    ]
-)
-class FilterTestSerializer(serializers.Serializer[Any]):
-    event = EventField(help_text="An envelope, or the id of a stored event.")
-    filter = FilterField(
-        required=False,
-        allow_null=True,
-        help_text="Without it, the filter of the subscription.",
-    )
-
-
-@extend_schema_serializer(
-    examples=[response_example({"match": False, "why": [FAILED_PART]})]
-)
-class FilterResultSerializer(serializers.Serializer[Any]):
-    match = serializers.BooleanField(help_text="True: the event passes the filter.")
-    why = serializers.ListField(
-        child=serializers.DictField(),
-        help_text="The parts that fail: `path`, `expected`, and `found` unless it is absent.",
-    )
 
 
 class DocumentSerializer(serializers.Serializer[Any]):

@@ -43,8 +43,6 @@ from gateway.serializers import (
     DeliverySerializer,
     DocumentSerializer,
     ErrorSerializer,
-    FilterResultSerializer,
-    FilterTestSerializer,
     ListPagination,
     ListQuery,
     SubscriptionCreatedSerializer,
@@ -142,14 +140,12 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
     request_serializers = {
         "create": CreationSerializer,
         "partial_update": ChangeSerializer,
-        "test_filter": FilterTestSerializer,
     }
     response_serializers = {
         "create": SubscriptionCreatedSerializer,
         "partial_update": SubscriptionSerializer,
         "deliveries": DeliverySerializer,
         "delivery": DeliveryDetailsSerializer,
-        "test_filter": FilterResultSerializer,
     }
     list_columns = SubscriptionSerializer.columns
     throttles = by_action(CallerThrottle) | {"create": CreateThrottle}
@@ -185,18 +181,6 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
         outcome = repeatable.once(create) if repeatable else Outcome(create())
         headers = idempotency.REPLAYED if outcome.is_replayed else None
         return Response(outcome.body, 201, headers=headers)
-
-    @extend_schema(
-        summary="Say whether an event passes a filter, and which part of it fails",
-        request=FilterTestSerializer,
-        responses=FilterResultSerializer,
-    )
-    @action(detail=True, methods=["post"], url_path="filter/test")
-    def test_filter(self, request: Request, **_: str) -> Response:
-        subscription = self.get_object()
-        fields = self.get_valid_serializer().validated_data
-        result = self.subscriptions.test_filter(subscription, **fields)
-        return self.respond(result)
 
     @extend_schema(
         operation_id="gateway_event_types",

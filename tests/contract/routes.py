@@ -118,14 +118,6 @@ EVENT_FIELDS = as_json(
     bad_event={"events": [{"type": "drift.detected", "data": DRIFT}, 5]},
 )
 KEY_FIELDS = as_json(empty={}, right={"name": "robot", "scopes": ["chat"]})
-FILTER_FIELDS = as_json(
-    empty={},
-    own={"event": {"type": "x"}},
-    given={"event": {"type": "x"}, "filter": {"type": "y"}},
-    absent_event={"event": "evt_" + "0" * 26},
-    number_event={"event": 5},
-    bad_filter={"event": {}, "filter": []},
-)
 PORTAL_FIELDS = as_json(
     empty={},
     right={"capabilities": ["view", "send"], "actor": "Grace", "theme": "dark"},
@@ -215,10 +207,6 @@ DJANGO_ROUTES = (
     of_tenant(f"{SUBSCRIPTIONS}/{{other_subscription}}/state"),
     of_tenant(f"{SUBSCRIPTIONS}/events?cursor=x"),
     Route(f"{SUBSCRIPTIONS}/event-types?x=1", ("headers",)),
-    *(
-        of_tenant(f"{SUBSCRIPTIONS}/{{{name}}}/filter/test", FILTER_FIELDS)
-        for name in ("subscription", "other_subscription")
-    ),
     of_tenant("/v1/ingest", INGEST_FIELDS),
     of_tenant("/v1/events", EVENT_FIELDS),
     Route("/v1/events?dry_run=true", ("headers",), EVENT_FIELDS),

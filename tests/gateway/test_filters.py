@@ -122,54 +122,6 @@ def test_a_test_event_passes_any_filter(acme):
     assert Delivery.objects.count() == 1
 
 
-def test_a_filter_can_be_tested_with_an_event_of_the_caller(acme):
-    subscription = acme.create(filter=ABOVE)
-    address = f"{PATH}/{subscription['id']}/filter/test"
-    event = {"data": {"value": 0.1}}
-    failed = [{"path": "data.value", "expected": {"$gt": 0.5}, "found": 0.1}]
-    response = acme.call("POST", address, {"event": event})
-    assert (response.status_code, response.json()) == (
-        200,
-        {"match": False, "why": failed},
-    )
-    for source in ({"data": {"value": 0.1}}, {}, None):
-        response = acme.call("POST", address, {"event": event, "filter": source})
-        assert response.json() == {"match": True, "why": []}
-    absent = acme.call("POST", address, {"event": {}}).json()
-    assert absent["why"] == [{"path": "data.value", "expected": {"$gt": 0.5}}]
-
-
-def test_a_filter_can_be_tested_with_a_stored_event(acme, globex):
-    subscription = acme.create(filter=ABOVE)
-    publish(acme, 0.1)
-    stored = Event.objects.get()
-    address = f"{PATH}/{subscription['id']}/filter/test"
-    response = acme.call("POST", address, {"event": stored.public_id})
-    assert response.json()["match"] is False
-    theirs = f"{PATH}/{globex.create()['id']}/filter/test"
-    for api, path in ((globex, theirs), (globex, address)):
-        response = api.call("POST", path, {"event": stored.public_id})
-        assert response.status_code == (400 if path == theirs else 404)
-
-
-@pytest.mark.parametrize(
-    ("body", "detail"),
-    [
-        ({}, "event is required."),
-        ({"event": None}, "event must be an object or the id of an event."),
-        ({"event": 5}, "event must be an object or the id of an event."),
-        ({"event": "evt_\0"}, "event: there is no such event."),
-        ({"event": "evt_" + 26 * "0"}, "event: there is no such event."),
-        ({"event": {}, "filter": {"$no": 1}}, "filter.$no is no operator; known are"),
-    ],
-)
-def test_a_bad_test_of_a_filter_is_refused(acme, body, detail):
-    address = f"{PATH}/{acme.create()['id']}/filter/test"
-    response = acme.call("POST", address, body)
-    assert response.status_code == 400
-    assert response.json()["detail"].startswith(detail)
-
-
 def test_why_an_event_was_not_delivered_names_the_part_that_failed(acme):
     subscription = acme.create(filter=ABOVE | {"principal_id": "bob"})
     publish(acme, 0.1)

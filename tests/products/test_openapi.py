@@ -81,7 +81,6 @@ OPERATIONS = {
         ("DELETE", SUBSCRIPTION): {204, 404, 409},
         ("POST", f"{SUBSCRIPTION}/test"): {202, 404, 409, 429},
         ("GET", f"{SUBSCRIPTION}/deliveries"): {200, 400, 404},
-        ("POST", f"{SUBSCRIPTION}/filter/test"): {200, 404} | BODY,
         ("POST", INGEST): {200, 201, 429} | BODY,
         ("POST", EVENTS): {200, 202, 422, 429} | BODY,
     },
