@@ -11,28 +11,25 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from gateway import keys
 from gateway.models import (
-    Chunk,
     Document,
     GatewayKey,
     PolicyDecision,
     PortalLink,
-    TenantAlerts,
 )
 from gateway.portal import links
 from gateway.rights import KEYS, SCOPES
 from webhooks_core.admin import display
-from webhooks_core.admin.base import CappedAdmin, HistoryAdmin
+from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.form_fields import LinesField
 
 TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
 # Enough to recognise a document: its text may have megabytes.
 SHOWN_CHARACTERS = 20_000
-SHOWN_CHUNKS = 20
 
 
 class KeyForm(forms.ModelForm[GatewayKey]):
@@ -233,15 +230,6 @@ class GatewayKeyAdmin(TenantHistoryAdmin):
         return display.time(obj.last_used_at) or "never"
 
 
-@admin.register(TenantAlerts)
-class TenantAlertsAdmin(CappedAdmin[TenantAlerts]):
-    list_display = ("tenant", "email")
-    search_fields = ("tenant", "email")
-    search_help_text = "Part of a tenant or an address"
-    ordering = ("tenant",)
-    empty_hint = "Add where failing subscriptions of a tenant are reported."
-
-
 @admin.register(PolicyDecision)
 class PolicyDecisionAdmin(TenantHistoryAdmin):
     list_display = ("shown_id", "decided", "caller", "operation", "created")
@@ -319,12 +307,11 @@ class PortalLinkAdmin(TenantHistoryAdmin):
 class DocumentAdmin(TenantHistoryAdmin):
     list_display = (
         *("shown_id", "title", "caller", "content_type"),
-        *("size", "chunk_count", "created"),
+        *("size", "created"),
     )
     fields = (
         *("shown_id", "title", "tenant", "principal", "content_type"),
-        *("size", "chunk_count", "created", "characters", "checksum"),
-        *("metadata_text", "text", "parts"),
+        *("size", "created", "characters", "checksum", "metadata_text", "text"),
     )
     search_fields = ("public_id", "tenant", "title", "checksum")
     search_help_text = "Part of an id, a tenant, a title or a checksum"
@@ -340,11 +327,6 @@ class DocumentAdmin(TenantHistoryAdmin):
     @admin.display
     def text(self, obj: Document) -> SafeString:
         return _preformatted(obj.content)
-
-    @admin.display(description="first chunks")
-    def parts(self, obj: Document) -> SafeString:
-        rows = Chunk.objects.filter(document=obj).order_by("number")[:SHOWN_CHUNKS]
-        return format_html_join("", "<pre>{}</pre>", ((row.text,) for row in rows))
 
 
 def _preformatted(text: str) -> SafeString:

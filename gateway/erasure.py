@@ -20,7 +20,6 @@ from gateway.models import (
     IdempotencyKey,
     PolicyDecision,
     PortalLink,
-    TenantAlerts,
 )
 from gateway.webhooks import PROFILE
 from webhooks_core.upkeep.erasure import OwnerErasure
@@ -49,7 +48,6 @@ def tenant_erasure(tenant: str) -> OwnerErasure:
         "portal links": PortalLink.objects.filter(tenant=tenant),
         "policy decisions": PolicyDecision.objects.filter(tenant=tenant),
         "idempotency keys": IdempotencyKey.objects.filter(tenant=tenant),
-        "alert addresses": TenantAlerts.objects.filter(tenant=tenant),
         "documents": Document.objects.filter(tenant=tenant),
         "chat requests": UsageRecord.objects.filter(tenant=tenant),
         "logged requests": LoggedRequest.objects.filter(tenant=tenant),

@@ -1,44 +1,32 @@
-"""Idempotency keys: a repeated request gets the first response, and nothing is done again."""
+"""Idempotency keys of publishing: a repeated request gets the first response, and nothing else."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter
-from rest_framework.request import Request
 
 from gateway.chat.core import json_numbers
 from gateway.errors import UnprocessableError
-from gateway.identity import Caller
 from gateway.models import IdempotencyKey
-from webhooks_core.secrets import MASK
 from webhooks_core.web.errors import BadRequestError
 from webhooks_core.web.openapi import IDEMPOTENCY
 
-HEADER = IDEMPOTENCY
 PARAMETER = OpenApiParameter(
-    HEADER,
+    IDEMPOTENCY,
     location=OpenApiParameter.HEADER,
     description="Your name of the request, kept for a day: repeated, it gets the first response.",
 )
-REPLAYED = {"Idempotency-Replayed": "true"}
 KEPT_FOR = timedelta(days=1)
 _KEY = re.compile(r"[!-~]{1,255}")
-
-
-class Outcome(NamedTuple):
-    """The body of a response; `is_replayed` is True if an earlier request got it first."""
-
-    body: dict[str, Any]
-    is_replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,63 +37,48 @@ class RepeatableRequest:
     key: str
     fingerprint: str
 
-    def known(self) -> Outcome | None:
+    @classmethod
+    def of(cls, tenant: str, key: str, body: Any) -> RepeatableRequest:
+        """Return the request of a tenant. Raises 400 for a malformed key."""
+        if not _KEY.fullmatch(key):
+            raise BadRequestError(
+                f"{IDEMPOTENCY} must have 1 to 255 printable ASCII characters without spaces."
+            )
+        content = json_numbers.dumps(body, sort_keys=True)
+        return cls(tenant, key, hashlib.sha256(content).hexdigest())
+
+    def once(self, respond: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Do what a request asks for, and keep its response; or return what is kept.
+
+        Both happen in one transaction. A concurrent request with the same key waits for it.
+        """
+        if known := self._known():
+            return known
+        try:
+            with transaction.atomic():
+                row = self._claimed()
+                body = respond()
+                row.response = orjson.dumps(body)
+                row.save(update_fields=["response"])
+        except IntegrityError:
+            if known := self._known():
+                return known
+            raise
+        return body
+
+    def _known(self) -> dict[str, Any] | None:
         """Return what the first request got. Raises 422 if that was another request."""
         row = IdempotencyKey.objects.filter(tenant=self.tenant, key=self.key).first()
         if row is None or row.created_at < timezone.now() - KEPT_FOR:
             return None
         if row.fingerprint != self.fingerprint:
             raise UnprocessableError(
-                f"This {HEADER} was used for another request within the last day."
+                f"This {IDEMPOTENCY} was used for another request within the last day."
             )
-        body = orjson.loads(row.response)
-        if row.secret is not None:
-            body["secret"] = row.secret.decrypt()
-        return Outcome(body, is_replayed=True)
-
-    def once(self, respond: Callable[[], Mapping[str, Any]]) -> Outcome:
-        """Do what a request asks for, and keep its response; or return what is kept.
-
-        Both happen in one transaction. A concurrent request with the same key waits for it.
-        """
-        if known := self.known():
-            return known
-        try:
-            with transaction.atomic():
-                row = self._claimed()
-                body = dict(respond())
-                _keep(row, body)
-        except IntegrityError:
-            if known := self.known():
-                return known
-            raise
-        return Outcome(body)
+        return {**orjson.loads(row.response), "duplicate": True}
 
     def _claimed(self) -> IdempotencyKey:
         names = {"tenant": self.tenant, "key": self.key}
         expired = timezone.now() - KEPT_FOR
         IdempotencyKey.objects.filter(**names, created_at__lt=expired).delete()
         return IdempotencyKey.objects.create(**names, fingerprint=self.fingerprint)
-
-
-def repeatable(request: Request, caller: Caller, body: Any) -> RepeatableRequest | None:
-    """Return a request as one with a key; None without one. Raises 400 for a malformed key."""
-    key = request.headers.get(HEADER)
-    if key is None:
-        return None
-    if not _KEY.fullmatch(key):
-        raise BadRequestError(
-            f"{HEADER} must have 1 to 255 printable ASCII characters without spaces."
-        )
-    content = json_numbers.dumps(body, sort_keys=True)
-    address = f"{request.method} {request.path}\n".encode()
-    return RepeatableRequest(
-        caller.tenant, key, hashlib.sha256(address + content).hexdigest()
-    )
-
-
-def _keep(row: IdempotencyKey, body: dict[str, Any]) -> None:
-    """Keep a response for a day; a secret within it is encrypted."""
-    row.secret = body.get("secret")
-    row.response = orjson.dumps(body | {"secret": MASK} if row.secret else body)
-    row.save(update_fields=["response", "secret"])

@@ -1,9 +1,9 @@
-"""Ingesting a document: stored once per tenant, split into chunks, published as an event."""
+"""Ingesting a document: stored once per tenant, and published as an event."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,21 +13,13 @@ from django.db import IntegrityError, transaction
 from gateway import events
 from gateway.chat.core import json_numbers
 from gateway.events import Origin
-from gateway.models import Chunk, Document
+from gateway.models import Document
 from gateway.webhooks import INGEST_COMPLETED
 from webhooks_core.ids import public_id
 from webhooks_core.times import iso
-from webhooks_core.web import markdown
 
 PLAIN, MARKDOWN, HTML = "text/plain", "text/markdown", "text/html"
 CONTENT_TYPES = (PLAIN, MARKDOWN, HTML)
-MAX_HTML_CHARACTERS = 2_000_000
-MAX_METADATA_BYTES = 16_384
-METADATA_TOO_LARGE = f"metadata is over {MAX_METADATA_BYTES} bytes."
-CHUNKS_PER_INSERT = 500
-CHUNK_CHARACTERS = 2000
-# Where a chunk may end, best first: before a heading, after a paragraph, line, sentence, word.
-BREAKS = (("\n#", 1), ("\n\n", 2), ("\n", 1), (". ", 2), (" ", 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +38,7 @@ def ingest(
     content_type: str,
     metadata: Mapping[str, Any],
 ) -> Ingested:
-    """Store a document with its chunks and publish `ingest.completed`, all or nothing.
+    """Store a document and publish `ingest.completed`, both or neither.
 
     The same text again is the tenant's first document, and no event.
     """
@@ -55,7 +47,6 @@ def ingest(
     same = Document.objects.filter(tenant=origin.tenant, checksum=checksum)
     if known := same.without_text().first():
         return Ingested(known, is_new=False)
-    parts = list(split(_readable(text, content_type)))
     document = Document(
         public_id=public_id("doc_"),
         tenant=origin.tenant,
@@ -66,11 +57,10 @@ def ingest(
         content=text,
         size=len(encoded),
         characters=len(text),
-        chunk_count=len(parts),
         metadata=json_numbers.dumps(metadata),
     )
     try:
-        _save(document, parts, origin)
+        _save(document, origin)
     except IntegrityError:
         # A concurrent request stored the same text.
         if known := same.without_text().first():
@@ -79,47 +69,12 @@ def ingest(
     return Ingested(document, is_new=True)
 
 
-def _save(document: Document, parts: Iterable[str], origin: Origin) -> None:
-    rows = (
-        Chunk(document=document, number=number, text=part)
-        for number, part in enumerate(parts, start=1)
-    )
+def _save(document: Document, origin: Origin) -> None:
     with transaction.atomic():
         document.save(force_insert=True)
-        Chunk.objects.bulk_create(rows, batch_size=CHUNKS_PER_INSERT)
         events.publish(
             origin=origin, event_type=INGEST_COMPLETED, data=result(document)
         )
-
-
-def _readable(text: str, content_type: str) -> str:
-    """Return the text to split: HTML as Markdown, unless it is too complex or has no text."""
-    if content_type != HTML:
-        return text
-    return markdown.from_html(text, longest=MAX_HTML_CHARACTERS) or text
-
-
-def split(text: str, *, maximum: int = CHUNK_CHARACTERS) -> Iterator[str]:
-    """Yield the chunks of a text in linear time; joined, they are the text.
-
-    Each has at most `maximum` characters and ends at the best break in its second half.
-    """
-    start = 0
-    while len(text) - start > maximum:
-        end = _end(text, start, start + maximum)
-        yield text[start:end]
-        start = end
-    if start < len(text):
-        yield text[start:]
-
-
-def _end(text: str, start: int, limit: int) -> int:
-    middle = (start + limit) // 2
-    for mark, kept in BREAKS:
-        position = text.rfind(mark, middle, limit)
-        if position != -1:
-            return min(position + kept, limit)
-    return limit
 
 
 def result(document: Document) -> dict[str, Any]:
@@ -131,7 +86,6 @@ def result(document: Document) -> dict[str, Any]:
         "checksum": f"sha256:{document.checksum}",
         "size_bytes": document.size,
         "characters": document.characters,
-        "chunk_count": document.chunk_count,
         # As it is: its integers may be larger than those that orjson reads.
         "metadata": orjson.Fragment(bytes(document.metadata)),
         "created_at": iso(document.created_at),

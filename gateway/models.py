@@ -12,7 +12,6 @@ from django.utils import timezone
 from gateway.configuration.shapes import BudgetEntry, key_budget_name
 from gateway.rights import GENERAL, Rights
 from webhooks_core.models.bearer import BearerQuerySet, BearerToken
-from webhooks_core.secrets import EncryptedTextField
 
 
 class GatewayKeyQuerySet(BearerQuerySet["GatewayKey"]):
@@ -115,7 +114,6 @@ class Document(TenantRow):
     content = models.TextField()
     size = models.PositiveIntegerField(help_text="Bytes of UTF-8.")
     characters = models.PositiveIntegerField()
-    chunk_count = models.PositiveIntegerField()
     metadata = models.BinaryField(default=b"{}", help_text="JSON.")
 
     objects = DocumentQuerySet.as_manager()
@@ -128,30 +126,13 @@ class Document(TenantRow):
         ]
 
 
-class Chunk(models.Model):
-    """A part of a document's readable text; the chunks in order are all of it."""
-
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, db_index=False)
-    number = models.PositiveIntegerField()
-    text = models.TextField()
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["document", "number"], name="chunk_once")
-        ]
-
-    def __str__(self) -> str:
-        return f"chunk {self.number}"
-
-
 class IdempotencyKey(models.Model):
-    """A request that is not done twice: its key, what it asked for, and its response as JSON."""
+    """An event that is not published twice: its key, what was asked for, and the response as JSON."""
 
     tenant = models.CharField(max_length=128)
     key = models.CharField(max_length=255)
     fingerprint = models.CharField(max_length=64, help_text="SHA-256 of the request.")
     response = models.BinaryField(default=b"")
-    secret = EncryptedTextField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -163,22 +144,6 @@ class IdempotencyKey(models.Model):
 
     def __str__(self) -> str:
         return f"idempotency key {self.pk}"
-
-
-class TenantAlerts(models.Model):
-    """Where alerts about a tenant's subscriptions go, before what the configuration says."""
-
-    tenant = models.CharField(max_length=128, unique=True)
-    email = models.EmailField(
-        blank=True, help_text="Empty: nowhere, whatever the configuration says."
-    )
-
-    class Meta:
-        verbose_name = "alert address"
-        verbose_name_plural = "alert addresses"
-
-    def __str__(self) -> str:
-        return self.tenant
 
 
 class PortalLink(TenantRow):

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 
 from gateway.chat.core import json_numbers
 from gateway.configuration.rules import check_secret
-from gateway.events import is_deeper
+from gateway.events import MAX_DATA_DEPTH, is_deeper
 from gateway.fields import (
     ContentTypeField,
     EventTypesField,
@@ -21,7 +21,9 @@ from gateway.fields import (
     SecretField,
     UrlField,
 )
-from gateway.ingest import CONTENT_TYPES, MAX_METADATA_BYTES, METADATA_TOO_LARGE, PLAIN
+from gateway.ingest import CONTENT_TYPES, PLAIN
+from gateway.parsers import MAX_DATA_BYTES
+from gateway.publishing import publishable
 from gateway.webhooks import INGEST_COMPLETED
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
@@ -49,6 +51,8 @@ MAX_DESCRIPTION = 1000
 MAX_TITLE = 255
 TITLE_ERROR = f"title must have at most {MAX_TITLE} characters, and no NUL."
 MAX_METADATA_DEPTH = 32
+MAX_METADATA_BYTES = 16_384
+METADATA_TOO_LARGE = f"metadata is over {MAX_METADATA_BYTES} bytes."
 
 EVENT_ID = "evt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
 SUBSCRIPTION: dict[str, Any] = {
@@ -249,6 +253,48 @@ class DeliverySerializer(serializers.Serializer[Any]):
 )
 class DeliveryDetailsSerializer(DetailsSerializer):
     delivery = DeliverySerializer(source="row", help_text="As in the list.")
+
+
+class NewEventSerializer(serializers.Serializer[Any]):
+    type = StrictCharField(help_text="A type that the configuration lets you publish.")
+    data = serializers.DictField(  # type: ignore[assignment] # the class gives its fields away
+        help_text=f"The event's `data`. At most {MAX_DATA_BYTES} bytes.",
+        error_messages={
+            "required": "data is required.",
+            **dict.fromkeys(("null", "not_a_dict"), "data must be an object."),
+        },
+    )
+
+    def validate_type(self, name: str) -> str:
+        known = publishable()
+        if name not in known:
+            names = ", ".join(known) or "none"
+            raise ValidationError(f"type cannot be published; known are {names}.")
+        return name
+
+    def validate_data(self, data: dict[str, Any]) -> dict[str, Any]:
+        if is_deeper(data, MAX_DATA_DEPTH):
+            raise ValidationError(
+                f"data is nested deeper than {MAX_DATA_DEPTH} levels."
+            )
+        if len(json_numbers.dumps(data)) > MAX_DATA_BYTES:
+            raise PayloadTooLargeError(f"data is over {MAX_DATA_BYTES} bytes.")
+        return data
+
+
+@extend_schema_serializer(
+    examples=[
+        response_example(
+            {"id": EVENT_ID, "duplicate": False, "subscriptions": [SUBSCRIPTION["id"]]}
+        )
+    ]
+)
+class PublishedSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField(help_text="Of the event.")
+    duplicate = serializers.BooleanField(help_text="True: it was published before.")
+    subscriptions = serializers.ListField(
+        child=serializers.CharField(), help_text="The subscriptions that get it."
+    )
 
 
 class DocumentSerializer(serializers.Serializer[Any]):

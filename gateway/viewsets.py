@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, ClassVar, cast
 
 from drf_spectacular.utils import (
-    PolymorphicProxySerializer,
     extend_schema,
     extend_schema_view,
 )
@@ -14,22 +13,14 @@ from rest_framework.decorators import action
 from rest_framework.mixins import RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
 
 from gateway import errors, idempotency, ingest, publishing
 from gateway.authentication import GatewayAuthentication, require_scope
-from gateway.event_serializers import (
-    EventsParser,
-    NewEventListSerializer,
-    NewEventSerializer,
-    PublishedListSerializer,
-    PublishedSerializer,
-    PublishQuery,
-    read_events,
-)
 from gateway.events import Origin
-from gateway.idempotency import Outcome
+from gateway.idempotency import RepeatableRequest
 from gateway.identity import Caller
-from gateway.ingest_parsers import DocumentFormParser, DocumentJSONParser
+from gateway.parsers import DocumentFormParser, DocumentJSONParser, EventParser
 from gateway.rights import EVENTS, INGEST, WEBHOOKS
 from gateway.serializers import (
     DELIVERY,
@@ -45,17 +36,21 @@ from gateway.serializers import (
     ErrorSerializer,
     ListPagination,
     ListQuery,
+    NewEventSerializer,
+    PublishedSerializer,
     SubscriptionCreatedSerializer,
     SubscriptionSerializer,
 )
 from gateway.subscriptions import Subscriptions
 from gateway.throttles import CallerThrottle, CreateThrottle
 from gateway.webhooks import DRIFT_DETECTED, EVENT_TYPES, INGEST_COMPLETED, PROFILE
+from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
 from webhooks_core.web import owner_requests as requests
 from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.errors import ConflictError
 from webhooks_core.web.json_schema import BOOLEAN, described, object_of
+from webhooks_core.web.openapi import IDEMPOTENCY
 from webhooks_core.web.owner_examples import request_example, response_example
 from webhooks_core.web.owner_views import (
     CONFLICTING,
@@ -97,7 +92,6 @@ class GatewayView(ProductAPIView):
     ),
     create=extend_schema(
         summary="Create a subscription; its secret is returned only here",
-        parameters=[idempotency.PARAMETER],
         request=CreationSerializer,
         responses={201: SubscriptionCreatedSerializer},
     ),
@@ -165,22 +159,10 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
             )
         return subscription
 
-    def create(self, request: Request, **_: str) -> Response:
-        """Create a subscription, once for an Idempotency-Key."""
-        fields = self.get_valid_serializer().validated_data
-        repeatable = idempotency.repeatable(request, self.caller, request.data)
-        if not (repeatable and repeatable.known()):
-            # Not in the transaction: it asks the resolver.
-            self.subscriptions.check_url(fields["url"])
-
-        def create() -> Any:
-            created = self.subscriptions.insert(**fields)
-            CreateThrottle().count(request, self)
-            return self.respond(created).data
-
-        outcome = repeatable.once(create) if repeatable else Outcome(create())
-        headers = idempotency.REPLAYED if outcome.is_replayed else None
-        return Response(outcome.body, 201, headers=headers)
+    def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
+        created = super().perform_create(serializer)
+        CreateThrottle().count(self.request, self)
+        return created
 
     @extend_schema(
         operation_id="gateway_event_types",
@@ -239,53 +221,31 @@ class IngestView(GatewayView):
         return Response(ingest.result(ingested.document), status=status)
 
 
-PUBLISHED = {
-    "id": EVENT_ID,
-    "duplicate": False,
-    "subscriptions": [SUBSCRIPTION["id"]],
-}
 DRIFT = {"type": DRIFT_DETECTED, "data": EVENT_TYPES[DRIFT_DETECTED].sample}
-
-PUBLISH_RESPONSE = PolymorphicProxySerializer(
-    "GatewayPublishResponse",
-    [PublishedSerializer, PublishedListSerializer],
-    resource_type_field_name=None,
-)
 
 
 class PublishView(GatewayView):
     """/v1/events: events of the caller."""
 
     required_scope = EVENTS
-    parser_classes = (EventsParser,)
+    parser_classes = (EventParser,)
     throttles = {"post": partial(CallerThrottle, "publish")}
 
     @extend_schema(
         operation_id="gateway_publish",
-        summary="Publish an event, or several, all or nothing",
-        parameters=[PublishQuery, idempotency.PARAMETER],
-        request=PolymorphicProxySerializer(
-            "GatewayPublish",
-            [NewEventSerializer, NewEventListSerializer],
-            resource_type_field_name=None,
-        ),
-        responses={202: PUBLISH_RESPONSE, 200: PUBLISH_RESPONSE},
-        examples=[
-            request_example(DRIFT),
-            response_example(PUBLISHED),
-        ],
+        summary="Publish an event",
+        parameters=[idempotency.PARAMETER],
+        request=NewEventSerializer,
+        responses={202: PublishedSerializer},
+        examples=[request_example(DRIFT)],
     )
     def post(self, request: Request) -> Response:
-        is_dry_run = read_query(PublishQuery(), request)["dry_run"]
-        body = self.get_body()
-        new = read_events(body)
-        repeatable = idempotency.repeatable(request, self.caller, body)
-        published = publishing.publish_once(
-            origin=self.origin, new=new, request=repeatable, dry_run=is_dry_run
-        )
-        results = PublishedSerializer(published, many=True).data
-        is_batch = "events" in body
-        return Response(
-            {"events": results} if is_batch else results[0],
-            200 if is_dry_run else 202,
-        )
+        read_query(requests.NoQuery(), request)
+        fields = self.read_body(NewEventSerializer).validated_data
+        new = {"event_type": fields["type"], "data": fields["data"]}
+        key = request.headers.get(IDEMPOTENCY)
+        if key is None:
+            return Response(publishing.publish(origin=self.origin, **new), 202)
+        repeatable = RepeatableRequest.of(self.caller.tenant, key, request.data)
+        published = publishing.publish_once(repeatable, origin=self.origin, **new)
+        return Response(published, 202)

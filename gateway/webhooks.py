@@ -46,7 +46,6 @@ OWNER_LISTS = {
     "Documents": "gateway_document",
     "Policy decisions": "gateway_policydecision",
     "Usage by day": "gateway_chat_usageday",
-    "Alert address": "gateway_tenantalerts",
 }
 # The shares of a limit that are reported, in percent.
 BUDGET_SHARES = (50, 80, 100)
@@ -71,12 +70,6 @@ _FAILS = (
 )
 OPERATIONAL_EVENTS = (
     (
-        "failing",
-        "A subscription has failed for ten minutes, or is disabled.",
-        12,
-        _FAILS,
-    ),
-    (
         *("disabled", "A subscription is disabled after too many failures.", 12),
         f"Disabled since 03:20:00 UTC: nothing is sent. {_FAILS}",
     ),
@@ -94,7 +87,6 @@ _EVENT_TYPES = (
             checksum=described("`sha256:` and hex."),
             size_bytes=described("Of the text in UTF-8.", COUNT),
             characters=described("Of the text.", COUNT),
-            chunk_count=described("Parts that the text was cut into.", COUNT),
             metadata=described("As it was sent.", {"type": "object"}),
             created_at=described("UTC: the first time it was sent.", DATE_TIME),
         ),
@@ -105,7 +97,6 @@ _EVENT_TYPES = (
             "checksum": "sha256:" + 8 * "9f86d081",
             "size_bytes": 5210,
             "characters": 5188,
-            "chunk_count": 3,
             "metadata": {"source": "intranet"},
             "created_at": "2026-11-21T03:20:00.000000Z",
         },
@@ -234,14 +225,8 @@ def subscribable() -> list[str]:
 
 
 def declared(event_type: DeclaredEventType) -> EventType:
-    """Return an event type of the configuration file.
-
-    Its schema has an id: in the OpenAPI document, `#/$defs` would otherwise lead out of it.
-    """
-    schema = event_type.schema
-    if schema:
-        schema = {"$id": f"urn:signpost:event-type:{event_type.name}"} | schema
-    return EventType(event_type.name, event_type.description, event_type.sample, schema)
+    """Return an event type of the configuration file."""
+    return EventType(event_type.name, event_type.description, event_type.sample)
 
 
 def matches(event_types: Sequence[str], event_type: str) -> bool:

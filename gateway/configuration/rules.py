@@ -11,8 +11,6 @@ from urllib.parse import urlsplit
 
 import orjson
 from django.conf import settings
-from django.core.exceptions import ValidationError as ValidationFailed
-from django.core.validators import validate_email
 from pydantic import (
     AfterValidator,
     ConfigDict,
@@ -77,13 +75,6 @@ def as_key(text: str) -> str:
     if not (key and key.isascii() and key.isprintable()):
         raise ValueError("must be printable ASCII")
     return key
-
-
-def check_email(address: str) -> None:
-    try:
-        validate_email(address)
-    except ValidationFailed as error:
-        raise ValueError("must be an e-mail address") from error
 
 
 def is_base_url(url: str) -> bool:

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, StrictBool
 from pydantic_core import core_schema
 
-from gateway import event_schemas, webhooks
 from gateway.chat.upstreams.registry import KINDS
 from gateway.chat.upstreams.servers import SERVERS
 from gateway.configuration import rules
@@ -71,16 +70,6 @@ class StaticSubscription(FromFile):
     ] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class AlertEmail(FromFile):
-    """Where alerts about a tenant's subscriptions go; an address in the admin comes first."""
-
-    tenant_id: Name
-    email: Annotated[
-        str, Field(strict=True, max_length=254), rules.accepted_by(rules.check_email)
-    ]
-
-
 # Letters, digits and _ in parts that dots join.
 EVENT_TYPE_NAME = r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$"
 # Signpost's own names, now and later.
@@ -93,16 +82,9 @@ def _free_name(name: str) -> str:
     return name
 
 
-def _fitting(event_type: DeclaredEventType) -> DeclaredEventType:
-    kind = webhooks.declared(event_type)
-    if event_type.sample and (fault := event_schemas.first_fault(kind, kind.sample)):
-        raise ValueError(f"has a sample that its schema refuses: {fault}")
-    return event_type
-
-
 @dataclass(frozen=True, slots=True)
 class DeclaredEventType(FromFile):
-    """An event type that callers publish; its `data` fits the schema, a JSON Schema."""
+    """An event type that callers publish; its `data` is any object, `sample` an example of it."""
 
     name: Annotated[
         str,
@@ -110,9 +92,6 @@ class DeclaredEventType(FromFile):
         AfterValidator(_free_name),
     ]
     description: Annotated[Text, Field(max_length=1000)]
-    schema: Annotated[rules.JsonObject, rules.accepted_by(event_schemas.compiled)] = (
-        field(default_factory=dict)
-    )
     sample: rules.JsonObject = field(default_factory=dict)
 
 
@@ -147,17 +126,13 @@ class WebhookSettings(FromFile):
         tuple[StaticSubscription, ...], rules.all_different("tenant_id", "url")
     ] = ()
     event_types: Annotated[
-        tuple[Annotated[DeclaredEventType, AfterValidator(_fitting)], ...],
-        rules.all_different("name"),
+        tuple[DeclaredEventType, ...], rules.all_different("name")
     ] = ()
     publishable: Annotated[
         tuple[Annotated[str, OneOf(PUBLISHABLE)], ...], AfterValidator(rules.each_once)
     ] = ()
     # 410, 413 and the header webhook-delivery of a response are obeyed.
     receiver_control: StrictBool = False
-    alert_emails: Annotated[
-        tuple[AlertEmail, ...], rules.all_different("tenant_id")
-    ] = ()
 
 
 @dataclass(frozen=True, slots=True)

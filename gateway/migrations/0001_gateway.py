@@ -2,7 +2,6 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import webhooks_core.secrets
 from django.db import migrations, models
 
 
@@ -12,33 +11,6 @@ class Migration(migrations.Migration):
     dependencies = []
 
     operations = [
-        migrations.CreateModel(
-            name="TenantAlerts",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("tenant", models.CharField(max_length=128, unique=True)),
-                (
-                    "email",
-                    models.EmailField(
-                        blank=True,
-                        help_text="Empty: nowhere, whatever the configuration says.",
-                        max_length=254,
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name": "alert address",
-                "verbose_name_plural": "alert addresses",
-            },
-        ),
         migrations.CreateModel(
             name="Document",
             fields=[
@@ -66,7 +38,6 @@ class Migration(migrations.Migration):
                 ("content", models.TextField()),
                 ("size", models.PositiveIntegerField(help_text="Bytes of UTF-8.")),
                 ("characters", models.PositiveIntegerField()),
-                ("chunk_count", models.PositiveIntegerField()),
                 ("metadata", models.BinaryField(default=b"{}", help_text="JSON.")),
             ],
             options={
@@ -135,7 +106,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("response", models.BinaryField(default=b"")),
-                ("secret", webhooks_core.secrets.EncryptedTextField(null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
@@ -172,37 +142,6 @@ class Migration(migrations.Migration):
             options={
                 "indexes": [
                     models.Index(fields=["tenant", "-id"], name="decision_of_tenant")
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="Chunk",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("number", models.PositiveIntegerField()),
-                ("text", models.TextField()),
-                (
-                    "document",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        to="gateway.document",
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("document", "number"), name="chunk_once"
-                    )
                 ],
             },
         ),

@@ -14,7 +14,6 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from gateway.chat.models import ModelTarget
-from gateway.models import IdempotencyKey
 from tests.factories import UserFactory
 from tests.gateway.chat.factories import ModelEndpointFactory
 from tests.webhooks_core.factories import EndpointFactory
@@ -32,7 +31,6 @@ def encrypted(plain, settings):
     settings.WEBHOOK_SECRET_KEYS = [OLD]
     endpoint = EndpointFactory.create(custom_headers=HEADERS)
     ModelEndpointFactory.create()
-    IdempotencyKey.objects.create(tenant="acme", key="1", secret="whsec_1")
     TOTP.activate(UserFactory.create(), "JBSWY3DP")
     settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]
     return endpoint
@@ -48,35 +46,32 @@ def test_every_encrypted_column_is_known():
     assert set(reencryption.columns()) == {
         (Endpoint, "custom_headers"),
         (EndpointSecret, "value"),
-        (IdempotencyKey, "secret"),
         (ModelTarget, "api_key"),
-        (IdempotencyKey, "secret"),
     }
 
 
 def test_the_old_key_can_be_removed_after_reencryption(encrypted, settings):
     secret = EndpointSecret.objects.get().value.decrypt()
-    assert json.loads(run_command("--json")) == {"reencrypted": 5, "unreadable": 0}
+    assert json.loads(run_command("--json")) == {"reencrypted": 4, "unreadable": 0}
     settings.WEBHOOK_SECRET_KEYS = [NEW]
     assert reencryption.unreadable() == 0
     assert EndpointSecret.objects.get().value.decrypt() == secret
     assert Endpoint.objects.get().custom_headers.decrypt() == HEADERS
-    assert IdempotencyKey.objects.get().secret.decrypt() == "whsec_1"
     assert ModelTarget.objects.get().api_key.decrypt() == "sk-1"
     assert decrypt(Authenticator.objects.get().data["secret"]) == "JBSWY3DP"
 
 
 def test_without_reencryption_no_column_can_be_decrypted(encrypted, settings):
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    assert reencryption.unreadable() == 5
+    assert reencryption.unreadable() == 4
 
 
 def test_values_that_no_key_decrypts_are_counted_and_unchanged(encrypted, settings):
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    with pytest.raises(CommandError, match="5 secrets cannot be decrypted"):
+    with pytest.raises(CommandError, match="4 secrets cannot be decrypted"):
         run_command()
     settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]
-    assert run_command() == "5 secrets are encrypted with the first key\n"
+    assert run_command() == "4 secrets are encrypted with the first key\n"
 
 
 def test_secrets_of_a_deleted_endpoint_do_not_count_as_unreadable(encrypted, settings):
@@ -94,6 +89,6 @@ def test_a_secret_that_changes_during_reencryption_keeps_its_new_value(
     app.data["secret"] = encrypt("JBSWY3DQ")
     app.save()
     monkeypatch.setattr(reencryption, "texts", lambda: iter(texts))
-    assert reencryption.reencrypt() == (3, 0)
+    assert reencryption.reencrypt() == (2, 0)
     assert EndpointSecret.objects.get().value.decrypt() == "whsec_newer"
     assert decrypt(Authenticator.objects.get().data["secret"]) == "JBSWY3DQ"

@@ -8,7 +8,7 @@ import orjson
 import stripe
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from gateway.models import Chunk, Document
+from gateway.models import Document
 from tests.documented import DocumentedClient
 from tests.receiver import Received
 from webhooks_core.models import Delivery, Endpoint, Event
@@ -80,9 +80,7 @@ def stripe_accepts(
 
 def nothing_stored() -> bool:
     """Return True if no document and no event exists."""
-    return not any(
-        table.objects.exists() for table in (Document, Chunk, Event, Delivery)
-    )
+    return not any(table.objects.exists() for table in (Document, Event, Delivery))
 
 
 def upload(

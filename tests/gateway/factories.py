@@ -39,7 +39,7 @@ class DocumentFactory(DjangoModelFactory[Document]):
     tenant = "acme"
     principal = "ada"
     checksum = Sequence(lambda n: f"{n:064x}")
-    size = characters = chunk_count = 0
+    size = characters = 0
 
 
 class PortalLinkFactory(DjangoModelFactory[PortalLink]):

@@ -13,7 +13,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from gateway import admin as pages
 from gateway import keys, policy, static_subscriptions
 from gateway.configuration.shapes import (
     Configuration,
@@ -252,23 +251,19 @@ def test_a_decision_is_found_by_its_request(admin_client):
     assert ">Allowed</span>" in page(admin_client, DECISIONS)
 
 
-def test_a_document_shows_text_chunks_and_metadata_escaped(admin_client, acme):
+def test_a_document_shows_text_and_metadata_escaped(admin_client, acme):
     acme.ingest(SCRIPT, title=SCRIPT, metadata={"a": SCRIPT})
     shown = page(admin_client, f"{DOCUMENTS}{Document.objects.get().pk}/change/")
     assert SCRIPT not in shown
-    assert unescape(shown).count(SCRIPT) >= 4
+    assert unescape(shown).count(SCRIPT) >= 3
     assert Document.objects.get().checksum in shown
 
 
-def test_a_long_document_is_cut_and_a_list_reads_no_text(
-    admin_client, acme, monkeypatch
-):
-    monkeypatch.setattr(pages, "SHOWN_CHUNKS", 2)
+def test_a_long_document_is_cut_and_a_list_reads_no_text(admin_client, acme):
     acme.ingest("x" * 100_000)
     shown = page(admin_client, f"{DOCUMENTS}{Document.objects.get().pk}/change/")
     assert "x" * 20_000 + "\n…</pre>" in shown
     assert "x" * 20_001 not in shown
-    assert shown.count("x" * 2000 + "</pre>") == 2
     with CaptureQueriesContext(connection) as queries:
         page(admin_client, DOCUMENTS)
     assert not [query["sql"] for query in queries if '"content"' in query["sql"]]

@@ -133,7 +133,6 @@ SUBSCRIPTIONS = [
         for key, file in (
             ("filter", static(filter=f"{{a: {value}}}")),
             ("sample", declared(sample=f"{{a: {value}}}")),
-            ("schema", declared(schema=f"{{const: {value}}}")),
         )
     ),
 ]

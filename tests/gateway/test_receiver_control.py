@@ -105,7 +105,7 @@ def test_the_receiver_switches_its_subscription_off(
     [line] = history.lines([change])
     assert (line.actor, line.words) == ("The receiver", "switched it off")
     assert line.details == [("answer", attempt.error)]
-    assert told == [("gateway.alerts.tell", ["disabled"], endpoint.public_id)]
+    assert told == [("gateway.alerts.tell", "disabled", endpoint.public_id)]
     page = admin_client.get(f"/admin/webhooks_core/endpoint/{endpoint.pk}/change/")
     text = page.content.decode()
     assert "Switched off by its receiver since " in text
@@ -142,7 +142,7 @@ def test_a_delivered_event_may_be_the_last_one(acme, told):
     ).headline
     assert f"answered 200 with webhook-delivery: disable ({OFF})" in verdict
     assert not acme.get(f"/{subscription['id']}")["active"]
-    alerts.tell(["disabled"], subscription["id"])
+    alerts.tell("disabled", subscription["id"])
     event = Event.objects.get(type="endpoint.disabled")
     assert orjson.loads(bytes(event.body))["data"]["message"].startswith(
         "Switched off by its receiver since "
@@ -166,7 +166,7 @@ def test_a_subscription_that_its_receiver_switched_off_is_enabled_again(acme, to
     endpoint = Endpoint.objects.get()
     assert (endpoint.refused_at, endpoint.disabled_at) == (None, None)
     assert endpoint_state.describe(endpoint).sentence.startswith("Delivers.")
-    assert [kinds for _, kinds, _ in told] == [["disabled"], ["recovered"]]
+    assert [kinds for _, kinds, _ in told] == ["disabled", "recovered"]
     Endpoint.objects.update(active=False, refused_at=timezone.now())
     endpoint.refresh_from_db()
     assert endpoint.may_be_enabled

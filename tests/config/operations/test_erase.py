@@ -19,7 +19,7 @@ from django.utils import timezone
 from gateway import keys
 from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.cache_models import CachedAnswer
-from gateway.models import Chunk, IdempotencyKey, TenantAlerts
+from gateway.models import IdempotencyKey
 from gateway.portal import links
 from recording.library.importing import import_recording
 from recording.library.search import index, search
@@ -97,10 +97,8 @@ def make_webhooks(profile: str, owner: str, event_type: str, word: str) -> None:
 def make_tenant(tenant: str) -> None:
     GatewayKeyFactory.create(tenant=tenant)
     PolicyDecisionFactory.create(tenant=tenant)
-    document = DocumentFactory.create(tenant=tenant)
-    Chunk.objects.create(document=document, number=0, text=tenant)
+    DocumentFactory.create(tenant=tenant)
     IdempotencyKey.objects.create(tenant=tenant, key=f"of {tenant}")
-    TenantAlerts.objects.create(tenant=tenant, email=f"{tenant}@example.com")
     links.create(tenant=tenant, principal="ada", capabilities=["view"], actor=tenant)
     UsageRecordFactory.create(tenant=tenant)
     LoggedRequestFactory.create(tenant=tenant)
@@ -143,7 +141,7 @@ def test_nothing_of_an_erased_tenant_is_left():
         "endpoints": 2, "events": 4, "deliveries": 6, "keys": 1, "policy decisions": 1,
         "idempotency keys": 1, "documents": 1, "chat requests": 1, "logged requests": 1,
         "portal links": 1,
-        "budget counters": 1, "cached answers": 1, "days of usage": 1, "alert addresses": 1,
+        "budget counters": 1, "cached answers": 1, "days of usage": 1,
     }  # fmt: skip
     assert mentions(NAME) == before
     assert erase("--tenant", NAME, "--yes") == shown | {"erased": True}

@@ -84,7 +84,7 @@ def test_a_password_is_never_shown(monkeypatch):
 def test_a_command_on_a_missing_database_fails_with_one_line_or_the_traceback(tmp_path):
     file = tmp_path / "absent" / "x.sqlite3"
     variables = environment(DATABASE_URL=f"sqlite:///{file}")
-    commands = ("prune_gateway",), ("prune_gateway", "--traceback")
+    commands = ("list_gateway_keys",), ("list_gateway_keys", "--traceback")
     short, long = outcomes(*commands, environment=variables)
     reason = "unable to open database file"
     message = f"signpost: the database {file} is not usable: {reason}\n"

@@ -1,0 +1,114 @@
+"""What is sent to the ingest route and to /v1/events: JSON with exact integers, and a form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import MultiPartParser
+
+from gateway.chat.core import json_numbers
+from gateway.ingest import HTML, MARKDOWN, PLAIN
+from webhooks_core.web.errors import PayloadTooLargeError
+from webhooks_core.web.parsers import StrictJSONParser, check_length
+
+TYPES_BY_SUFFIX = {
+    ".md": MARKDOWN,
+    ".markdown": MARKDOWN,
+    ".html": HTML,
+    ".htm": HTML,
+}
+# The content types that clients send for a file of unknown type.
+UNKNOWN_TYPES = ("", "application/octet-stream")
+# A text in JSON with every character of two bytes escaped, and the fields beside it.
+JSON_GROWTH, JSON_REST = 3, 65_536
+MAX_DATA_BYTES = 262_144
+
+
+def max_body_bytes() -> int:
+    """Return the size of the largest body that can hold a document."""
+    return JSON_GROWTH * settings.GATEWAY_INGEST_MAX_BYTES + JSON_REST
+
+
+class ExactJSONParser(StrictJSONParser):
+    """Parses JSON whose integers keep all their digits."""
+
+    def loads(self, body: bytes) -> Any:
+        try:
+            return json_numbers.loads_finite(body)
+        except orjson.JSONDecodeError:
+            raise
+        except ValueError as error:
+            raise ParseError(f"The body is not usable: {error}.") from error
+
+
+class EventParser(ExactJSONParser):
+    max_bytes = 2 * MAX_DATA_BYTES
+
+
+class DocumentJSONParser(ExactJSONParser):
+    """Parses JSON as large as the largest document can make it."""
+
+    @property
+    def max_bytes(self) -> int:  # type: ignore[override] # follows the setting
+        return max_body_bytes()
+
+
+class DocumentFormParser(MultiPartParser):
+    """Parses a form with the document as the file `file`; gives what the JSON body would be.
+
+    The file's name and type stand in for absent fields.
+    """
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        check_length(parser_context, limit=max_body_bytes())
+        try:
+            form = super().parse(stream, media_type, parser_context)  # type: ignore[arg-type]
+        except RequestDataTooBig as error:
+            raise PayloadTooLargeError("A form field is too large.") from error
+        try:
+            return _body(form.data.dict(), form.files.get("file"))
+        finally:
+            for file in form.files.values():
+                file.close()
+
+
+def _body(fields: dict[str, Any], file: Any) -> dict[str, Any]:
+    if file is None:
+        raise ParseError("Send the document as a file named file.")
+    if "metadata" in fields:
+        fields["metadata"] = _json(fields["metadata"])
+    return _described(file) | fields
+
+
+def _json(text: str) -> Any:
+    try:
+        return json_numbers.loads_finite(text.encode())
+    except ValueError as error:
+        raise ParseError("metadata is not JSON.") from error
+
+
+def _described(file: Any) -> dict[str, Any]:
+    """Return the fields that a file gives: its text, name and type."""
+    name, content_type = file.name or "", file.content_type or ""
+    if content_type in UNKNOWN_TYPES:
+        suffix = PurePath(name).suffix.lower()
+        content_type = TYPES_BY_SUFFIX.get(suffix, PLAIN)
+    if file.size > settings.GATEWAY_INGEST_MAX_BYTES:
+        limit = settings.GATEWAY_INGEST_MAX_BYTES
+        raise PayloadTooLargeError(f"The file is over {limit} bytes.")
+    try:
+        text = file.read().decode()
+    except UnicodeDecodeError as error:
+        raise ParseError("The file is not UTF-8 text.") from error
+    return {"text": text, "title": name, "content_type": content_type}
