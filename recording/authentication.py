@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
@@ -13,25 +12,11 @@ from rest_framework.request import Request
 
 from recording.accounts import personal_tokens
 from recording.errors import UnauthorizedError
-
-TokenChecker = Callable[[str], AbstractUser | None]
-
-# In this order; the first that knows a token decides.
-TOKEN_CHECKERS: list[TokenChecker] = [personal_tokens.authenticate]
-# By path, what else a 401 tells a client.
-CHALLENGE_PARAMETERS: list[Callable[[str], Mapping[str, str]]] = []
+from recording.oauth import access, metadata
 
 # Where the server finds the account of a request, in WSGI's environ.
 ACCOUNT_KEY = "signpost.account"
 CREDENTIALS = re.compile(rb"bearer +([!-~]{1,4096}) *", re.IGNORECASE)
-
-
-def register(
-    check: TokenChecker, *, challenge_parameters: Callable[[str], Mapping[str, str]]
-) -> None:
-    """Accept another kind of token; the parameters are those that a 401 tells about it."""
-    TOKEN_CHECKERS.append(check)
-    CHALLENGE_PARAMETERS.append(challenge_parameters)
 
 
 def challenge(path: str, *, is_refused: bool = False) -> str:
@@ -40,17 +25,13 @@ def challenge(path: str, *, is_refused: bool = False) -> str:
     `is_refused` distinguishes an invalid token from a request without one.
     """
     values = {"realm": "signpost"} | ({"error": "invalid_token"} if is_refused else {})
-    for parameters in CHALLENGE_PARAMETERS:
-        values |= parameters(path)
+    values |= metadata.challenge_parameters(path)
     return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in values.items())
 
 
 def owner_of(token: str) -> AbstractUser | None:
     """Return the account of a valid bearer token, whatever its kind."""
-    for check in TOKEN_CHECKERS:
-        if user := check(token):
-            return user
-    return None
+    return personal_tokens.authenticate(token) or access.authenticate(token)
 
 
 def bearer_token(request: Request) -> str:
@@ -71,7 +52,7 @@ class BearerAuthentication(BaseAuthentication):
                 headers={"WWW-Authenticate": challenge(request.path)},
             )
         user = owner_of(match[1].decode())
-        if user is None or not user.is_active:
+        if user is None:
             raise refused(request.path)
         request.META[ACCOUNT_KEY] = user.pk
         return user, "bearer"

@@ -6,7 +6,7 @@ without calling this package. `QuerySet.update` sends no signal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -18,20 +18,15 @@ from django.db.models.signals import (  # noqa: TID251 - see above
 )
 from django.utils import timezone
 
+from recording.accounts import web_sessions
 from recording.accounts.locks import locked_account
 from recording.models import PersonalToken
+from recording.oauth import grants
 from recording.subscriptions import owner_id
 from recording.webhooks import EVENTS_PROFILE, PROFILE
 from webhooks_core import endpoints
 from webhooks_core.models import Endpoint
 from webhooks_core.upkeep.removal import end_owner
-
-_end_access: list[Callable[[AbstractUser], object]] = []
-
-
-def on_deactivation(end_access: Callable[[AbstractUser], object]) -> None:
-    """Call this with each account that becomes inactive, in the same transaction."""
-    _end_access.append(end_access)
 
 
 def connect_signals() -> None:
@@ -84,5 +79,5 @@ def sync_activity(account: AbstractUser) -> None:
             endpoints.update(endpoint, active=current.is_active)
         if not current.is_active:
             PersonalToken.objects.filter(user=current).revoke(timezone.now())
-            for end_access in _end_access:
-                end_access(current)
+            grants.disconnect(current)
+            web_sessions.end_others(current)

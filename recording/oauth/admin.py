@@ -147,7 +147,5 @@ class GrantAdmin(ReadOnlyAdmin[Any]):
 
 
 # Addresses are not used, and operators must not add factors to accounts.
-# A project may have these without the accounts' pages.
 for app, name in (("account", "EmailAddress"), ("mfa", "Authenticator")):
-    if apps.is_installed(f"allauth.{app}"):
-        admin.site.unregister(apps.get_model(app, name))
+    admin.site.unregister(apps.get_model(app, name))

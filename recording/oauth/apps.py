@@ -11,19 +11,11 @@ class OAuthConfig(AppConfig):
     verbose_name = "OAuth"
 
     def ready(self) -> None:
-        from recording import authentication
-        from recording.accounts import lifecycle, web_sessions
+        from recording.accounts import second_factors
         from recording.mcp.events import profile
-        from recording.oauth import access, grants, metadata
+        from webhooks_core.models import reencryption
         from webhooks_core.upkeep import bootstrap
 
-        authentication.register(
-            access.authenticate, challenge_parameters=metadata.challenge_parameters
-        )
-        lifecycle.on_deactivation(grants.disconnect)
-        lifecycle.on_deactivation(web_sessions.end_others)
-
-        # MCP Events belong to connected applications: there are none without this app.
         profile.register()
         bootstrap.schedule_after_migrate(
             self,
@@ -32,11 +24,7 @@ class OAuthConfig(AppConfig):
             schedule_type="I",
             minutes=1,
         )
-        if apps.is_installed("allauth.mfa"):  # a project may have other accounts
-            from recording.accounts import second_factors
-            from webhooks_core.models import reencryption
-
-            reencryption.sources.append(second_factors.stored_keys)
+        reencryption.sources.append(second_factors.stored_keys)
 
         # The admin shows the toolkit's tables in the same group.
         apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name

@@ -93,20 +93,6 @@ def test_a_token_in_the_query_or_a_body_and_a_session_are_no_token(api):
         error_of(response, 401, "unauthorized")
 
 
-def test_an_inactive_user_is_refused_whatever_a_checker_says(api, monkeypatch):
-    api.user.is_active = False
-    monkeypatch.setattr(authentication, "TOKEN_CHECKERS", (lambda _: api.user,))
-    error_of(api.get("webhooks"), 401, "unauthorized")
-
-
-def test_checkers_are_called_in_order_until_one_knows_the_token(
-    api, stranger, monkeypatch
-):
-    checkers = (lambda _: None, lambda _: stranger.user, lambda _: api.user)
-    monkeypatch.setattr(authentication, "TOKEN_CHECKERS", checkers)
-    assert authentication.owner_of("x") == stranger.user
-
-
 def test_no_cookie_is_read_or_set(api):
     assert not api.get("webhooks").cookies
 
