@@ -107,11 +107,7 @@ RECORDING_RATES = {
     "challenge": env.rate("MCP_EVENTS_CHALLENGE_RATE", "" if LOCAL else "60/hour"),
 }
 MCP_EVENTS_SUBSCRIPTIONS = env.integer("MCP_EVENTS_SUBSCRIPTIONS", 50, most=32_767)
-MCP_EVENTS_TTL_S = env.integer("MCP_EVENTS_TTL_S", 86_400, least=300)
 MCP_EVENTS_MAX_TTL_S = env.integer("MCP_EVENTS_MAX_TTL_S", 604_800, least=300)
-MCP_EVENTS_NO_EXPIRY = env.bool("MCP_EVENTS_NO_EXPIRY", False)
-MCP_EVENTS_CALLBACKS = env.words("MCP_EVENTS_CALLBACKS", "")
-MCP_EVENTS_STREAMS = env.integer("MCP_EVENTS_STREAMS", 50)
 GATEWAY_CONFIG = env.str(
     "GATEWAY_CONFIG", locally(str(BASE_DIR / "gateway" / "sample.yaml"))
 )

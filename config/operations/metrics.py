@@ -34,7 +34,7 @@ from prometheus_client.registry import Collector
 from config.operations import access
 from gateway.chat.metrics import ChatCollector, budget_store_up
 from recording.accounts.security_log import events as security_events
-from recording.mcp.metrics import challenges, open_streams, tool_calls
+from recording.mcp.metrics import challenges, tool_calls
 from recording.oauth.client_documents import failures as document_failures
 from webhooks_core.models import Attempt, EngineState
 from webhooks_core.upkeep import stats
@@ -47,7 +47,6 @@ COMMITTED_AFTER_S = 5.0
 PRODUCT_COUNTERS = (
     budget_store_up,
     tool_calls,
-    open_streams,
     challenges,
     security_events,
     document_failures,

@@ -26,10 +26,6 @@ class Server(uvicorn.Server):
     """Answers also the connections that the kernel accepted before the port closed."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # Here: Django is set up only when the application is loaded.
-        from recording.mcp.events import streams
-
-        streams.end_all()  # a client opens its stream again, elsewhere
         clients = [client for each in sockets or () for client in _accepted(each)]
         for listening in self.servers:  # at once: what comes now is refused, not reset
             listening.close()

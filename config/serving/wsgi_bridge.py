@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import (
-    AsyncGenerator,
     Awaitable,
     Callable,
     Generator,
@@ -17,7 +16,7 @@ from collections.abc import (
     Iterable,
     MutableMapping,
 )
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from functools import partial
 from typing import IO, Any
 
@@ -76,9 +75,7 @@ class WSGIBridge:
                 env[event_loop.RESULT] = await work()
                 body.file.seek(0)
                 parts, messages, is_last = await self._begin(env)
-            if (make_parts := env.pop(event_loop.PARTS, None)) is not None:
-                await _send_async(make_parts(), messages, receive, send)
-            elif is_last:
+            if is_last:
                 for message in messages:
                     await send(message)
             else:
@@ -152,32 +149,6 @@ class WSGIBridgeWithTurns(WSGIBridge):
                 self._accounts.clear()
             self._accounts[token] = env[self._account_key]
         return begun
-
-
-async def _send_async(
-    parts: AsyncGenerator[bytes], head: list[Message], receive: Receive, send: Send
-) -> None:
-    """Send parts that the event loop makes, until they or the client end."""
-    sending = asyncio.create_task(_send_parts(parts, head[0], send))
-    gone = asyncio.create_task(_disconnected(receive))
-    try:
-        await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if sending.done():
-            with suppress(ClientGoneError, TimeoutError):
-                sending.result()
-    finally:
-        gone.cancel()
-        sending.cancel()
-        await asyncio.gather(sending, return_exceptions=True)
-
-
-async def _send_parts(parts: AsyncGenerator[bytes], head: Message, send: Send) -> None:
-    async with aclosing(parts):
-        await _send_all([head], send)
-        async for part in parts:
-            with within(STALL_S):
-                await _send_all([_part(part, more=True)], send)
-        await _send_all([_part(b"", more=False)], send)
 
 
 async def _send_all(messages: Iterable[Message], send: Send) -> None:

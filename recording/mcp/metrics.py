@@ -1,8 +1,8 @@
-"""Counts of the tool calls that this process answered, and of its open streams."""
+"""Counts of the tool calls that this process answered."""
 
 from __future__ import annotations
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import Counter
 
 # Not in prometheus_client's own registry: /metrics has one of its own.
 tool_calls = Counter(
@@ -12,11 +12,6 @@ tool_calls = Counter(
     registry=None,
 )
 tool_calls.labels("unknown", "refused")  # there from the start, at zero
-open_streams = Gauge(
-    "signpost_mcp_event_streams",
-    "Streams of MCP Events that are open in this process.",
-    registry=None,
-)
 challenges = Counter(
     "signpost_mcp_event_challenges",
     "Challenges to callbacks of MCP Events by this process.",

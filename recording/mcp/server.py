@@ -169,7 +169,7 @@ def _build() -> RecordingServer:
         security=ResourceSecurity(exempt_params={"audio_id"}),
     )
     add(calls.in_thread_of_request(resources.recording, calls.resource_error))
-    for name, method in methods.served().items():
+    for name, method in methods.METHODS.items():
         built.add_method(name, method)
     return built
 

@@ -6,8 +6,7 @@ from functools import partial
 from typing import Any
 
 import orjson
-from django.http import HttpResponse, StreamingHttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
@@ -15,9 +14,6 @@ from rest_framework.request import Request
 from recording.library.search.limits import deadline
 from recording.throttles import AccountThrottle
 from recording.viewsets import RecordingViewSet
-from recording.webhooks import EVENTS_PROFILE
-from webhooks_core import profiles
-from webhooks_core.web import event_loop
 from webhooks_core.web.json_schema import (
     AND_OTHERS,
     INTEGER,
@@ -78,10 +74,8 @@ class MCPViewSet(RecordingViewSet):
             OpenApiExample("response", TOOLS, response_only=True),
         ],
     )
-    def answer(self, request: Request) -> HttpResponseBase:
+    def answer(self, request: Request) -> HttpResponse:
         body = self.parsed_body()
-        if isinstance(body, dict) and self._lets_the_loop_work(request, body):
-            return HttpResponse(status=202)  # which nobody sees
         version = request.headers.get("MCP-Protocol-Version", VERSION_WITH_BATCHES)
         if isinstance(body, list) and version == VERSION_WITH_BATCHES:
             return self._answer_batch(request, body)
@@ -89,32 +83,7 @@ class MCPViewSet(RecordingViewSet):
         # Here, so that only processes that need the package `mcp` load it.
         from recording.mcp import server
 
-        answered = server.answer(request, message)
-        return _streamed(request, body.get("id")) or answered
-
-    def check_throttles(self, request: Request) -> None:
-        if event_loop.RESULT not in request.META:  # it was counted before the work
-            super().check_throttles(request)
-
-    def _lets_the_loop_work(self, request: Request, message: dict[str, Any]) -> bool:
-        """Return True if the event loop works before this message can be answered.
-
-        A receiver takes seconds to answer, in which this thread serves others.
-        """
-        offered, params = event_loop.OFFERED in request.META, message.get("params")
-        is_first = event_loop.RESULT not in request.META and "id" in message
-        if not (offered and is_first and isinstance(params, dict)):
-            return False
-        if message.get("method") != "events/subscribe" or not profiles.find(
-            EVENTS_PROFILE
-        ):
-            return False
-        from recording.mcp.events import webhook_methods
-
-        if (work := webhook_methods.work(request, params)) is None:
-            return False
-        request.META[event_loop.WORK] = work
-        return True
+        return server.answer(request, message)
 
     def _answer_batch(self, request: Request, batch: list[Any]) -> HttpResponse:
         """Answer each message; nothing is done if one is malformed or over the rate."""
@@ -138,20 +107,6 @@ class MCPViewSet(RecordingViewSet):
             return responses[0]
         body = b"[" + b",".join(each.content for each in answers) + b"]"
         return HttpResponse(body, content_type="application/json")
-
-
-def _streamed(request: Request, message_id: Any) -> HttpResponseBase | None:
-    """Return the response of a stream that the message opened; None if it opened none."""
-    stream = request.META.pop(event_loop.STREAM, None)
-    if stream is None:
-        return None
-    from recording.mcp.events import streams
-
-    request.META[event_loop.PARTS] = partial(streams.parts, stream, message_id)
-    response = StreamingHttpResponse((), content_type="text/event-stream")
-    # Proxies must pass each event on.
-    response["Cache-Control"], response["X-Accel-Buffering"] = "no-store", "no"
-    return response
 
 
 def _serialized(message: dict[str, Any]) -> bytes:

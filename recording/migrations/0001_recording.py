@@ -270,16 +270,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("client", models.CharField(max_length=64)),
-                ("subscription_id", models.CharField(max_length=40)),
+                ("subscription_id", models.CharField(max_length=40, unique=True)),
                 ("name", models.CharField(max_length=128)),
-                ("arguments", models.JSONField(default=dict)),
-                ("expires_at", models.DateTimeField(null=True)),
-                ("ended_at", models.DateTimeField(null=True)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                (
-                    "refreshed_at",
-                    models.DateTimeField(default=django.utils.timezone.now),
-                ),
+                ("expires_at", models.DateTimeField()),
                 (
                     "account",
                     models.ForeignKey(
@@ -288,22 +281,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={
-                "indexes": [
-                    models.Index(
-                        condition=models.Q(("ended_at", None)),
-                        fields=["account", "name"],
-                        name="event_subscription_live",
-                    )
-                ],
-                "constraints": [
-                    models.UniqueConstraint(
-                        condition=models.Q(("ended_at", None)),
-                        fields=("subscription_id",),
-                        name="event_subscription_once",
-                    )
-                ],
-            },
         ),
         migrations.RunPython(run(FORWARDS), run(BACKWARDS)),
         compress_with_lz4("recording_recording", "document"),

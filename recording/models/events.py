@@ -7,20 +7,14 @@ from typing import Self
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
-from django.utils import timezone
 
 from webhooks_core.models import Endpoint
 
 
 class EventSubscriptionQuerySet(models.QuerySet["EventSubscription"]):
     def live(self, now: datetime) -> Self:
-        """Return those that have not ended; one whose time is over has, before the upkeep sees it."""
-        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), ended_at=None)
-
-    def end(self, now: datetime) -> int:
-        """End those that have not ended; return how many."""
-        return self.filter(ended_at=None).update(ended_at=now)
+        """Leave out those whose time is over, also before the upkeep has ended them."""
+        return self.filter(expires_at__gt=now)
 
 
 class EventSubscription(models.Model):
@@ -35,36 +29,11 @@ class EventSubscription(models.Model):
     )
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE)
     client = models.CharField(max_length=64)
-    subscription_id = models.CharField(max_length=40)
+    subscription_id = models.CharField(max_length=40, unique=True)
     name = models.CharField(max_length=128)
-    arguments = models.JSONField(default=dict)
-    expires_at = models.DateTimeField(null=True)
-    ended_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now)
-    refreshed_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
 
     objects = EventSubscriptionQuerySet.as_manager()
 
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["subscription_id"],
-                condition=Q(ended_at=None),
-                name="event_subscription_once",
-            )
-        ]
-        indexes = [
-            models.Index(
-                fields=["account", "name"],
-                condition=Q(ended_at=None),
-                name="event_subscription_live",
-            )
-        ]
-
     def __str__(self) -> str:
         return self.subscription_id
-
-    def is_live(self, now: datetime) -> bool:
-        """As `EventSubscriptionQuerySet.live`."""
-        is_over = self.expires_at is not None and self.expires_at <= now
-        return self.ended_at is None and not is_over

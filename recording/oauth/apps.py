@@ -19,7 +19,7 @@ class OAuthConfig(AppConfig):
         profile.register()
         bootstrap.schedule_after_migrate(
             self,
-            "recording.mcp.events.endings.run",
+            "recording.mcp.events.subscriptions.end_over",
             name="mcp events: end subscriptions",
             schedule_type="I",
             minutes=1,

@@ -108,7 +108,7 @@ def test_production_starts_when_every_variable_is_set_or_names_a_file(tmp_path):
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://[", "OTEL_EXPORTER_OTLP_ENDPOINT: Not"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "a:4318", "OTEL_EXPORTER_OTLP_ENDPOINT: Not"),
         ("OAUTH_CIMD_HOSTS", "https://a.test", "OAUTH_CIMD_HOSTS: Holds 'https://a"),
-        ("MCP_EVENTS_TTL_S", "9" * 30, "MCP_EVENTS_TTL_S: Must be"),
+        ("MCP_EVENTS_MAX_TTL_S", "9" * 30, "MCP_EVENTS_MAX_TTL_S: Must be"),
         ("CATALOG_ROW_BUDGET", str(2**31), "CATALOG_ROW_BUDGET: Must be"),
         ("CATALOG_ROW_BUDGET", "0", "CATALOG_ROW_BUDGET: Must be"),
         ("CATALOG_WRITES", "", "CATALOG_WRITES: Must be one of"),

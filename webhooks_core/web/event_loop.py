@@ -10,8 +10,3 @@ OFFERED = "signpost.event_loop"
 # is there, the request runs again with the result at `RESULT`.
 WORK = "signpost.work"
 RESULT = "signpost.result"
-# Set by a view whose response has no body: a function that returns an asynchronous generator of the
-# parts of the body, which occupies no thread.
-PARTS = "signpost.parts"
-# What a view keeps of the stream that a message has opened.
-STREAM = "signpost.stream"

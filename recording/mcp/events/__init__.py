@@ -1,1 +1,1 @@
-"""MCP Events (`io.modelcontextprotocol/events`): what an account's clients may watch."""
+"""MCP Events (`io.modelcontextprotocol/events`): an account's clients get events by webhook."""

@@ -7,13 +7,11 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import orjson
 
 from recording.mcp import metrics
-from recording.mcp.events.conf import option
-from recording.mcp.events.errors import CallbackEndpointError
+from recording.mcp.events.errors import EventsError
 from recording.webhooks import EVENTS_PROFILE
 from webhooks_core import profiles
 from webhooks_core.dispatch.signer import standard_headers
@@ -31,50 +29,25 @@ from webhooks_core.profiles import SigningContext
 ANSWER_S = 4.0
 CHALLENGE_FAILED = "challenge_failed"
 # What callers learn of a receiver: these classes, and none of its words (SEP-3415).
-CATEGORIES = {
-    Outcome.TIMEOUT: "timeout",
-    Outcome.TLS: "tls_error",
-    Outcome.DNS: "connection_refused",
-    Outcome.CONNECT: "connection_refused",
-    Outcome.BLOCKED: "connection_refused",
-}
+CATEGORIES = {Outcome.TIMEOUT: "timeout", Outcome.TLS: "tls_error"}
 EXPLANATIONS = {
     "connection_refused": "no connection to its public address could be made",
     "timeout": "it did not answer within 5 s",
     "tls_error": "its certificate was refused",
     "http_4xx": "it answered the challenge with 4xx",
     "http_5xx": "it answered the challenge with 5xx",
-    "challenge_failed": 'it must answer 200 with {"challenge": "<the same text>"}',
+    CHALLENGE_FAILED: 'it must answer 200 with {"challenge": "<the same text>"}',
 }
 
 
 def check(reason: str) -> None:
-    """Accept the outcome of a challenge. Raises CallbackEndpointError."""
+    """Accept the outcome of a challenge. Raises EventsError."""
     if reason:
-        raise CallbackEndpointError(
-            f"the callback was not verified: {EXPLANATIONS[reason]}", reason=reason
+        raise EventsError(
+            "CallbackEndpointError",
+            f"the callback was not verified: {EXPLANATIONS[reason]}",
+            reason=reason,
         )
-
-
-def category(outcome: str, status_code: int | None) -> str:
-    """Return the class of a failed attempt."""
-    if outcome == Outcome.HTTP and status_code is not None:
-        if status_code >= 400:
-            return "http_5xx" if status_code >= 500 else "http_4xx"
-        return CHALLENGE_FAILED  # a redirect, which is not followed
-    return CATEGORIES.get(Outcome(outcome), "connection_refused")
-
-
-def is_trusted(url: str) -> bool:
-    """Return True if the settings say that a URL's receiver has agreed.
-
-    A prefix without a path ends with its host: that of another one may begin with it.
-    """
-    prefixes = option("MCP_EVENTS_CALLBACKS")
-    return any(
-        url.startswith(prefix if urlsplit(prefix).path else f"{prefix}/")
-        for prefix in prefixes
-    )
 
 
 @dataclass(frozen=True)
@@ -124,13 +97,17 @@ class Challenge:
 
 
 def _verdict(result: AttemptResult, nonce: str) -> str:
-    if result.outcome is None:
-        return "connection_refused"  # this machine has no descriptor or port
-    if result.outcome != Outcome.OK:
-        return category(result.outcome, result.status_code)
-    echoed = _echo(result.body)
-    agrees = hmac.compare_digest(echoed.encode(errors="replace"), nonce.encode())
-    return "" if agrees else CHALLENGE_FAILED
+    """Return "" if the receiver agrees, otherwise the class of its failure."""
+    if result.outcome == Outcome.OK:
+        echoed = _echo(result.body).encode(errors="replace")
+        return "" if hmac.compare_digest(echoed, nonce.encode()) else CHALLENGE_FAILED
+    if result.outcome == Outcome.HTTP and result.status_code is not None:
+        if result.status_code < 400:
+            return CHALLENGE_FAILED  # a redirect, which is not followed
+        return "http_5xx" if result.status_code >= 500 else "http_4xx"
+    return CATEGORIES.get(
+        Outcome(result.outcome or Outcome.CONNECT), "connection_refused"
+    )
 
 
 def _echo(body: bytes) -> str:

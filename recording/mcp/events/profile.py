@@ -1,68 +1,127 @@
-"""The webhook profile of MCP Events: Standard Webhooks, few retries, the receiver's word."""
+"""What MCP Events deliver: the webhook profile, which events go where, and what is sent."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
+import orjson
 from django.conf import settings
+from django.utils import timezone
 
 from recording.accounts import owners
-from recording.mcp.events import delivering
-from recording.mcp.events.conf import option
-from recording.webhooks import (
-    EVENT_TYPES,
-    EVENTS_PROFILE,
-    PROFILE,
-    SUMMARY_COMPLETED,
-)
-from webhooks_core import profiles
+from recording.ids import row_id
+from recording.mcp.events import clients
+from recording.models import EventSubscription
+from recording.webhooks import EVENT_TYPES, EVENTS_PROFILE, PROFILE, SUMMARY_COMPLETED
+from webhooks_core import profiles, publishing
 from webhooks_core.dispatch.retry import RetryPolicy
+from webhooks_core.models import Event
 from webhooks_core.network.url_policy import UrlPolicy
-from webhooks_core.profiles import EventType, WebhookProfile
-from webhooks_core.web.json_schema import AND_OTHERS, described, object_of
+from webhooks_core.profiles import Prepared, Sending, WebhookProfile
 
-TERMINATED_TYPE = EventType(
-    delivering.TERMINATED,
-    "The subscription has ended; sent to it alone.",
-    sample={"type": "terminated", "error": {"code": -32024, "message": "Forbidden"}},
-    schema=object_of(
-        type=described("Always `terminated`."),
-        error=described("Why.", object_of() | AND_OTHERS),
-    ),
-    subscribable=False,
-)
-
-
-def profile(*, base_url: str, local: bool) -> WebhookProfile:
-    """Return the profile that AppConfig.ready registers."""
-    return WebhookProfile(
-        name=EVENTS_PROFILE,
-        event_types={
-            SUMMARY_COMPLETED: EVENT_TYPES[SUMMARY_COMPLETED],
-            delivering.TERMINATED: TERMINATED_TYPE,
-        },
-        # Recording's events come by delivering.publish, which knows the arguments.
-        matches=lambda _types, _type: False,
-        signature_scheme="timestamped",  # after a rotation all secrets sign
-        standard_alone=True,
-        headers=lambda _context: {},
-        prepare=delivering.prepare,
-        # Four attempts in twelve minutes (SEP-3415, "Delivery model").
-        retry=RetryPolicy(delays=(30, 120, 570), jitter=0.05),
-        # 410: this delivery is not wanted; 413: it is too large. Neither ends the subscription.
-        final_statuses=frozenset({410, 413}),
-        timeout_s=5,
-        url_policy=UrlPolicy.public_https(base_url, local=local),
-        quota=option("MCP_EVENTS_SUBSCRIPTIONS"),
-        endpoint_prefix="mcpe_",
-        event_prefix="msg_",
-        delivery_prefix="mcpd_",
-        describe_owners=owners.describe,
-    )
+# A ping is a test of one webhook: nothing happens of which a client should hear.
+NAMES = (SUMMARY_COMPLETED,)
+# Of a whole body (SEP-3415, "Delivery profile"), and what it has besides its `data`.
+MAX_BYTES, ENVELOPE_BYTES = 256 * 1024, 1024
+# In a payload: what is left out, because it would be too large.
+OMITTED = "omitted"
+# What a delivery says for which nothing was sent.
+ENDED = "the subscription has ended"
+NOT_CONNECTED = "the application or the account has no access any more"
 
 
 def register() -> None:
     """Register the profile, and let it see what recording publishes; called from AppConfig.ready."""
     profiles.register(profile(base_url=settings.BASE_URL, local=settings.LOCAL))
     recording = profiles.get(PROFILE)
-    profiles.register(replace(recording, published=delivering.publish))
+    profiles.register(replace(recording, published=publish))
+
+
+def profile(*, base_url: str, local: bool) -> WebhookProfile:
+    return WebhookProfile(
+        name=EVENTS_PROFILE,
+        event_types={SUMMARY_COMPLETED: EVENT_TYPES[SUMMARY_COMPLETED]},
+        matches=lambda _types, _type: False,  # recording's events come by publish()
+        signature_scheme="timestamped",  # after a rotation all secrets sign
+        standard_alone=True,
+        headers=lambda _context: {},
+        prepare=prepare,
+        # Four attempts in twelve minutes (SEP-3415, "Delivery model").
+        retry=RetryPolicy(delays=(30, 120, 570), jitter=0.05),
+        # 410: this delivery is not wanted; 413: it is too large. Neither ends the subscription.
+        final_statuses=frozenset({410, 413}),
+        timeout_s=5,
+        url_policy=UrlPolicy.public_https(base_url, local=local),
+        quota=settings.MCP_EVENTS_SUBSCRIPTIONS,
+        endpoint_prefix="mcpe_",
+        delivery_prefix="mcpd_",
+        describe_owners=owners.describe,
+    )
+
+
+def publish(event: Event, _data: Mapping[str, Any]) -> None:
+    """Create the deliveries of an event that was just published, in its transaction."""
+    if event.type in NAMES:
+        live = EventSubscription.objects.live(timezone.now())
+        rows = live.filter(account=row_id(event.owner), name=event.type)
+        publishing.deliver(
+            event, list(rows.order_by("pk").values_list("pk", flat=True))
+        )
+
+
+def prepare(sendings: Sequence[Sending]) -> dict[int, Prepared | str]:
+    """Return what is sent by these attempts, or why nothing is; called for each claim.
+
+    Access is checked here again: what the account has revoked meanwhile gets nothing.
+    """
+    live = EventSubscription.objects.live(timezone.now())
+    rows = live.in_bulk({sending.endpoint for sending in sendings})
+    connected = clients.connected(
+        {(row.account_id, row.client) for row in rows.values()}
+    )
+    prepared: dict[int, Prepared | str] = {}
+    for sending in sendings:
+        row = rows.get(sending.endpoint)
+        if row is None:
+            prepared[sending.delivery] = ENDED
+        elif (row.account_id, row.client) not in connected:
+            prepared[sending.delivery] = NOT_CONNECTED
+        else:
+            headers = {"X-MCP-Subscription-Id": row.subscription_id}
+            prepared[sending.delivery] = Prepared(occurrence(sending.body), headers)
+    return prepared
+
+
+@lru_cache(maxsize=8)
+def occurrence(body: bytes) -> bytes:
+    """Return a stored event as clients get it; many subscriptions get the same one.
+
+    `cursor` is null: there is no replay (SEP-3415, "Cursor lifecycle").
+    """
+    stored = orjson.loads(body)
+    return orjson.dumps(
+        {
+            "eventId": stored["id"],
+            "name": stored["type"],
+            "timestamp": stored["created_at"],
+            "data": payload(stored["data"]),
+            "cursor": None,
+        }
+    )
+
+
+def payload(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a client gets of an event: all but the transcript, which a tool reads.
+
+    Summaries that are too large are left out, and `omitted` names them.
+    """
+    kept = {name: value for name, value in data.items() if name != "transcript"}
+    for name in ("summaries", "title"):
+        if len(orjson.dumps(kept)) <= MAX_BYTES - ENVELOPE_BYTES:
+            break
+        if kept.pop(name, None) is not None:
+            kept[OMITTED] = [*kept.get(OMITTED, ()), name]
+    return kept

@@ -50,9 +50,6 @@ class EventsClient(Client):
         error: dict[str, Any] = self.send(f"events/{method}", **params).json()["error"]
         return error
 
-    def poll(self, cursor: str | None = None, **params: Any) -> dict[str, Any]:
-        return self.do("poll", name=EVENT, cursor=cursor, **params)
-
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch) -> None:
