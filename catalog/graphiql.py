@@ -7,8 +7,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-# The bar of the project's pages, if it has one.
-BAR = ("_bar.html", "catalog/_bar.html")
 # A personal token goes behind "Bearer".
 HEADERS = '{\n  "Authorization": "Bearer "\n}'
 
@@ -65,4 +63,4 @@ EXAMPLES: list[dict[str, Any]] = [
 def page(request: HttpRequest) -> HttpResponse:
     """Return the page, which neither reads nor writes anything."""
     tabs = [{"headers": HEADERS, **example} for example in EXAMPLES]
-    return render(request, "catalog/graphiql.html", {"bar": BAR, "tabs": tabs})
+    return render(request, "catalog/graphiql.html", {"tabs": tabs})

@@ -13,24 +13,19 @@ import structlog
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.http.request import MediaType
-from django.utils.cache import (
-    get_conditional_response,
-    patch_vary_headers,
-    set_response_etag,
-)
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.gzip import gzip_page
 
 from catalog import graphiql
-from catalog.compression import compress
-from catalog.cors import preflight, with_cors
 from catalog.execution.context import Context
 from catalog.execution.operations import (
     Executor,
     GraphQLRequest,
     MutationNotAllowedError,
 )
-from catalog.outages import is_outage
 from catalog.schema.contract import schema
+from webhooks_core.database.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")
 
@@ -66,24 +61,12 @@ def internal_error(**extensions: str) -> RequestError:
 
 
 @csrf_exempt  # it reads no cookie, so no other site can use one
+@gzip_page
 def graphql(request: HttpRequest) -> HttpResponse:
-    """Answer a GraphQL request, or show GraphiQL to a browser; compressed, and for other sites."""
-    response = preflight(request) or with_etag(request, respond(request))
-    return sendable(request, response)
-
-
-def sendable(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Answer a GraphQL request, or show GraphiQL to a browser."""
+    response = respond(request)
     patch_vary_headers(response, ["Accept"])
-    return with_cors(request, compress(request, response))
-
-
-def with_etag(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Give a response to GET or HEAD an ETag; return 304 to a request that repeats it."""
-    if request.method not in READING or response.status_code != 200:
-        return response
-    set_response_etag(response)
-    etag = response["ETag"]
-    return get_conditional_response(request, etag, response=response) or response
+    return response
 
 
 def respond(request: HttpRequest) -> HttpResponse:
@@ -109,7 +92,7 @@ def respond(request: HttpRequest) -> HttpResponse:
 
 
 def response_for(
-    request: HttpRequest, status: int, _error: BaseException | None
+    _request: HttpRequest, status: int, _error: BaseException | None
 ) -> HttpResponse:
     """Answer a failure before the view: an unknown host or address, or an exception."""
     error = internal_error()
@@ -117,7 +100,7 @@ def response_for(
         error = bad_request()
     elif status == 404:
         error = RequestError(404, "NOT_FOUND", "There is nothing at this address.")
-    return sendable(request, json_response(error.status, error.body, JSON))
+    return json_response(error.status, error.body, JSON)
 
 
 @dataclass(frozen=True, slots=True)

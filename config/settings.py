@@ -205,6 +205,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "corsheaders",
     "django_q",
     "rest_framework",
     "graphene_django",
@@ -227,6 +228,7 @@ MIDDLEWARE = [
         else []
     ),
     "config.middleware.HostMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.middleware.CSPMiddleware",
@@ -380,6 +382,13 @@ SPECTACULAR_SETTINGS = third_party.SPECTACULAR_SETTINGS | {"VERSION": VERSION}
 
 # Takes a bearer token and returns its user, or None.
 CATALOG_TOKEN_AUTHENTICATOR = "recording.accounts.personal_tokens.authenticate"  # noqa: S105
+
+# Scripts of other sites may read the catalogue from these origins, without cookies.
+CORS_URLS_REGEX = r"^/graphql$"
+CORS_ALLOWED_ORIGINS = [origin for origin in CATALOG_CORS_ORIGINS if origin != "*"]
+CORS_ALLOW_ALL_ORIGINS = "*" in CATALOG_CORS_ORIGINS
+CORS_ALLOW_METHODS = ["GET", "POST"]
+CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-Id"]
 
 LOGGING_CONFIG = None
 logs.configure(level=LOG_LEVEL, as_json=not LOCAL)

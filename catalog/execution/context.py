@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from django.conf import settings
 from django.utils.module_loading import import_string
 
-from catalog.conf import option
 from catalog.errors import ForbiddenError, UnauthenticatedError
 from catalog.execution.deadline import Deadline
 from catalog.execution.limits import Budget
@@ -19,19 +19,17 @@ class Context:
     request_id: str = ""
     bearer: str | None = None
     may_change: bool = False
-    budget: Budget = field(default_factory=lambda: Budget(option("CATALOG_ROW_BUDGET")))
+    budget: Budget = field(default_factory=lambda: Budget(settings.CATALOG_ROW_BUDGET))
     deadline: Deadline = field(
-        default_factory=lambda: Deadline(option("CATALOG_TIME_LIMIT_S"))
+        default_factory=lambda: Deadline(settings.CATALOG_TIME_LIMIT_S)
     )
 
     def authorize_change(self) -> None:
         """Raise UnauthenticatedError or ForbiddenError unless this request may change rows."""
-        if self.may_change or option("CATALOG_WRITES") == "open":
+        if self.may_change or settings.CATALOG_WRITES == "open":
             return
-        authenticator = option("CATALOG_TOKEN_AUTHENTICATOR")
-        user = None
-        if authenticator and self.bearer:
-            user = import_string(authenticator)(self.bearer)
+        authenticate = import_string(settings.CATALOG_TOKEN_AUTHENTICATOR)
+        user = authenticate(self.bearer) if self.bearer else None
         if user is None or not user.is_active:
             raise UnauthenticatedError(
                 "Changes need a personal token: send Authorization: Bearer <token>."

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from threading import Lock
 from typing import Any
 
+from django.conf import settings
 from graphql import (
     DocumentNode,
     FieldNode,
@@ -25,7 +26,6 @@ from graphql import (
 )
 from graphql.execution.values import get_variable_values
 
-from catalog.conf import option
 from catalog.errors import QueryTooComplexError
 from catalog.execution.limits import INTROSPECTION, LIMITS, Measurement, check
 from catalog.execution.plans import Fragments, Plan
@@ -197,9 +197,9 @@ def prepare(schema: GraphQLSchema, text: str) -> ParsedDocument:
     ast = parse_text(text)
     measurement = Measurement(ast, schema)
     rules = [*specified_rules]
-    if not option("CATALOG_INTROSPECTION"):
+    if not settings.CATALOG_INTROSPECTION:
         rules.append(NoIntrospection)
-    is_silent = not option("CATALOG_SUGGESTIONS")
+    is_silent = not settings.CATALOG_SUGGESTIONS
     errors = validate(
         schema, ast, rules, max_errors=MOST_ERRORS, hide_suggestions=is_silent
     )

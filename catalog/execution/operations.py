@@ -19,7 +19,7 @@ from catalog.errors import CatalogError
 from catalog.execution.context import Context
 from catalog.execution.documents import Documents, RequestRefusedError
 from catalog.execution.fields import Execution
-from catalog.outages import is_outage
+from webhooks_core.database.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")
 

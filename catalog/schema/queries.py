@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import graphene
+from django.conf import settings
 
 from catalog import models
-from catalog.conf import option
 from catalog.execution.fields import planned
 from catalog.execution.readings import PageOfRows, Rows
 from catalog.execution.statements import Selection
@@ -54,7 +54,7 @@ def by_title(title: str) -> Selection:
         return Selection(
             lambda term: books.filter(books.containing(term)), folded(title)
         )
-    enough = option("CATALOG_ROW_BUDGET") + 1
+    enough = settings.CATALOG_ROW_BUDGET + 1
     return Selection(
         lambda term: books.filter(books.matching(term, at_most=enough)),
         books.term(title),

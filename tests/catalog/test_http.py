@@ -363,3 +363,39 @@ def test_a_field_that_comes_twice_under_one_condition_is_merged(ask, shelf, on, 
     text = """query ($on: Boolean!) { getBookById(id: 1) { ...F author @include(if: $on) { id } } }
       fragment F on Book { author @include(if: $on) { lastName } }"""
     assert ask(text, on=on) == {"data": {"getBookById": author}}
+
+
+def test_a_long_answer_is_compressed_for_clients_that_take_gzip(send):
+    query = json.dumps({"query": "{ __schema { types { name description } } }"})
+    plain = send(query).content
+    answer = send(query, **{"Accept-Encoding": "gzip"})
+    assert answer["Content-Encoding"] == "gzip"
+    assert gzip.decompress(answer.content) == plain
+    assert "Accept-Encoding" in answer["Vary"]
+
+
+SHOP = "https://shop.example"
+
+
+@pytest.mark.parametrize(
+    ("setting", "origin", "allowed"),
+    [
+        ({}, SHOP, None),
+        ({"CORS_ALLOWED_ORIGINS": [SHOP]}, SHOP, SHOP),
+        ({"CORS_ALLOWED_ORIGINS": [SHOP]}, f"{SHOP}.evil", None),
+        ({"CORS_ALLOW_ALL_ORIGINS": True}, SHOP, "*"),
+    ],
+)
+def test_scripts_of_listed_sites_may_read_the_catalogue(
+    client, send, settings, setting, origin, allowed
+):
+    for name, value in setting.items():
+        setattr(settings, name, value)
+    preflight = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+    query = json.dumps({"query": "{ __typename }"})
+    for response in (
+        send(query, Origin=origin),
+        client.options("/graphql", headers=preflight),
+    ):
+        assert response.get("Access-Control-Allow-Origin") == allowed
+        assert "Access-Control-Allow-Credentials" not in response
