@@ -36,7 +36,6 @@ OWNERS: dict[str, Responder] = {
     "/v1/responses": chat.response_for,
     "/v1/messages": chat.response_for,
     "/chat": chat.response_for,
-    "/models": chat.response_for,
     "/v2": chat.response_for,
     "/graphql": catalog.response_for,
     "/.well-known": oauth.response_for,

@@ -9,8 +9,6 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from gateway.chat.budget_models import BudgetCounter
-from gateway.chat.cache_models import CachedAnswer
-from gateway.chat.caching.stores import forget_answers
 from gateway.chat.metering import budget_stores
 from gateway.chat.metering.budget_counters import CounterKey
 from gateway.chat.models import LoggedRequest, UsageDay, UsageRecord
@@ -26,7 +24,7 @@ from webhooks_core.upkeep.erasure import OwnerErasure
 
 
 class TenantErasure(OwnerErasure):
-    """Also erases what Redis has: budgets' counters and cached answers."""
+    """Also erases what Redis has: budgets' counters."""
 
     __slots__ = ()
 
@@ -37,7 +35,6 @@ class TenantErasure(OwnerErasure):
         )
         if settings.REDIS_URL:
             budget_stores.forget(settings.REDIS_URL, starmap(CounterKey, keys))
-            forget_answers(settings.REDIS_URL, self.owner)
         super().erase()
 
 
@@ -52,7 +49,6 @@ def tenant_erasure(tenant: str) -> OwnerErasure:
         "chat requests": UsageRecord.objects.filter(tenant=tenant),
         "logged requests": LoggedRequest.objects.filter(tenant=tenant),
         "budget counters": BudgetCounter.objects.filter(tenant=tenant),
-        "cached answers": CachedAnswer.objects.filter(tenant=tenant),
         "days of usage": UsageDay.objects.filter(tenant=tenant),
     }
     return TenantErasure(profile=PROFILE, owner=tenant, rows=rows)

@@ -215,7 +215,6 @@ class UsageDayAdmin(UsageAdmin):
     fields = (
         *("day", "tenant", "principal", "model"),
         *("cost", "tokens", "requests", "failures", "estimated_requests"),
-        "cached_requests",
     )
     list_filter = ("day", ModelFilter)
     search_fields = ("tenant", "principal", "model")
@@ -263,7 +262,7 @@ class UsageRecordAdmin(RequestAdmin):
     fields = (
         *("created_at", "outcome", "model", "upstream_model", "tenant"),
         *("principal", "key_id", "streamed", "tokens", "estimated"),
-        *("cached", "cached_tokens", "cache_write_tokens", "reasoning_tokens"),
+        *("cached_tokens", "cache_write_tokens", "reasoning_tokens"),
         *("took", "cost", "request_id", "session", "agent", "parent_agent"),
     )
     list_filter = (StatusFilter, ModelFilter, "streamed")

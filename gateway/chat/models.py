@@ -13,7 +13,6 @@ from django.utils import timezone
 
 from gateway.chat import (  # Django looks for tables here
     budget_models,  # noqa: F401
-    cache_models,  # noqa: F401
 )
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.upstreams.registry import KINDS
@@ -212,8 +211,7 @@ def _default(price: Decimal | None, default: Decimal) -> Decimal:
 class Counted(models.Model):
     """Sums that only grow. `cost_nano` is in billionths of the prices' currency.
 
-    `estimated_requests` counts those whose tokens or cost are in part an estimate,
-    `cached_requests` those that the cache answered.
+    `estimated_requests` counts those whose tokens or cost are in part an estimate.
     """
 
     requests = models.BigIntegerField(default=0)
@@ -222,7 +220,6 @@ class Counted(models.Model):
     completion_tokens = models.BigIntegerField(default=0)
     cost_nano = models.BigIntegerField(default=0)
     estimated_requests = models.BigIntegerField(default=0, db_default=0)
-    cached_requests = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         abstract = True
@@ -254,7 +251,7 @@ class UsageRecord(OneRequest):
     """The usage of one request for an existing endpoint.
 
     `estimated`: at least one of the counts is an estimate from the length of the text, or the cost
-    is that of the dearest model of its kind of upstream. `cached`: the answer came from the cache, and used no tokens.
+    is that of the dearest model of its kind of upstream.
     """
 
     # What Claude Code says of itself: its session, and the agent in it and that agent's parent.
@@ -267,7 +264,6 @@ class UsageRecord(OneRequest):
     cache_write_tokens = models.PositiveIntegerField(null=True)
     reasoning_tokens = models.PositiveIntegerField(null=True)
     estimated = models.BooleanField(default=False, db_default=False)
-    cached = models.BooleanField(default=False, db_default=False)
     cost_nano = models.BigIntegerField(null=True)
 
     class Meta:

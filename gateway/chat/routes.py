@@ -42,9 +42,7 @@ class Route:
 
 MODELS = Route("GET", OPENAI)
 # What follows is the name of a model, which may hold anything.
-MODEL_PREFIXES = ("/v1/models/", "/models/", "/v2/models/")
-# Below /v2 errors have the form of the contract.
-CONTRACT_MODELS = Route("GET", CONTRACT)
+MODEL_PREFIX = "/v1/models/"
 CONTRACT_CHAT = Route("POST", CONTRACT, CHAT)
 ROUTES: Mapping[str, Route] = {
     "/v2/chat/completions": CONTRACT_CHAT,
@@ -57,14 +55,12 @@ ROUTES: Mapping[str, Route] = {
     "/v1/messages/count_tokens": Route("POST", MESSAGES, COUNT_TOKENS),
     "/v1/responses": Route("POST", RESPONSES, RESPOND),
     "/v1/models": MODELS,
-    "/models": MODELS,
-    "/v2/models": CONTRACT_MODELS,
 }
 
 
 def serves(path: str) -> bool:
     """Return True if a path is one of chat's."""
-    return path in ROUTES or path.startswith(MODEL_PREFIXES)
+    return path in ROUTES or path.startswith(MODEL_PREFIX)
 
 
 def route_of(path: str) -> Route:

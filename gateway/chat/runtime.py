@@ -12,8 +12,6 @@ import aiohttp
 from django.conf import settings
 
 from gateway import configuration
-from gateway.chat.caching.answers import AnswerCache
-from gateway.chat.caching.stores import store
 from gateway.chat.fallback import FallbackCaller
 from gateway.chat.metering.body_bytes import BodyBudget
 from gateway.chat.metering.budget_definitions import Definitions
@@ -79,7 +77,6 @@ class Runtime:
             in_thread=in_thread,
             request_log=configuration.current().request_log,
             policies=Policies.of(configuration.current().policies),
-            answers=AnswerCache(store(in_thread, settings.REDIS_URL)),
         )
         writer.start()
         budgets.start()
@@ -89,7 +86,6 @@ class Runtime:
         """Write what is not written yet, and close everything."""
         await self.service.budgets.stop()
         await self.writer.stop()
-        await self.service.answers.stop()
         await self.client.close()
         for pool in self.pools:
             pool.close(wait_s=CLOSING_S)

@@ -9,8 +9,6 @@ from functools import partial
 import structlog
 
 from gateway.authentication import authenticate, authenticate_cached, require_scope
-from gateway.chat.caching.answers import AnswerCache, replayed
-from gateway.chat.caching.slots import HEADER as CACHE_HEADER
 from gateway.chat.core import off_loop
 from gateway.chat.core.context import CLIENT_GONE, SUCCESS, ChatContext
 from gateway.chat.core.errors import (
@@ -47,7 +45,7 @@ from gateway.chat.policies.checks import Checks
 from gateway.chat.policies.rules import Policies
 from gateway.chat.refusals import failure_response
 from gateway.chat.request_log.entry import LogEntry
-from gateway.chat.routes import MODEL_PREFIXES, route_of
+from gateway.chat.routes import MODEL_PREFIX, route_of
 from gateway.chat.streaming.body import events
 from gateway.configuration.content import RequestLogSettings
 from gateway.configuration.shapes import Allow, ModelEntry
@@ -87,7 +85,6 @@ class Service:
     limits: Limits
     budgets: Budgets
     in_thread: InThread
-    answers: AnswerCache
     request_log: RequestLogSettings = field(default_factory=RequestLogSettings)
     policies: Policies = field(default_factory=Policies)
 
@@ -128,18 +125,18 @@ class Service:
     ) -> ChatResponse:
         """Describe the endpoints that the caller may use, or one.
 
-        Raises EndpointNotFoundError; InvalidValueError for a page that does not exist.
+        Raises EndpointNotFoundError.
         """
         is_anthropic = api_format is MESSAGES
-        if request.path.startswith(MODEL_PREFIXES):
-            _, _, name = request.path.partition("/models/")
+        if request.path.startswith(MODEL_PREFIX):
+            name = request.path.removeprefix(MODEL_PREFIX)
             endpoint = await self._endpoint(name, caller)
             describe = anthropic_model if is_anthropic else openai_model
             return ChatResponse.json(200, describe(endpoint))
         known = (await self.registry.endpoints()).values()
         endpoints = [item for item in known if _is_allowed(item, caller)]
         if is_anthropic:
-            return ChatResponse.json(200, anthropic_list(endpoints, request.query))
+            return ChatResponse.json(200, anthropic_list(endpoints))
         return ChatResponse.json(200, openai_list(endpoints))
 
     async def _endpoint(self, name: str, caller: Caller) -> ModelEntry:
@@ -205,8 +202,6 @@ class Service:
             value = request.headers.get(header)
             if value is not None and is_name(value):
                 setattr(context, name, value)
-        if endpoint.cache is not None:
-            context.cache_wish = request.headers.get(CACHE_HEADER, "")
         if endpoint.falls_back:
             context.fallbacks = await self._fallbacks(endpoint, caller)
         if prefix := operation.passed_headers:
@@ -258,8 +253,6 @@ class Service:
         is_stream = context.request.stream and operation.can_stream
         self.limits.enter(context.caller)
         try:
-            if context.endpoint.cache is not None:
-                context.cache = await self.answers.find(context, operation)
             if operation.is_budgeted:
                 await self.budgets.reserve(context)
         except BaseException:
@@ -278,7 +271,7 @@ class Service:
                 read = context.log.answer.read
                 await off_loop.run(read, completion, size=len(completion))
             self._end(context, SUCCESS)
-            return ChatResponse.json(SUCCESS, completion, context.headers())
+            return ChatResponse.json(SUCCESS, completion, context.response_headers)
         except asyncio.CancelledError:
             self._end(context, CLIENT_GONE)
             raise
@@ -293,35 +286,24 @@ class Service:
             return ChatResponse.json(status, body, headers)
 
     async def _complete(self, context: ChatContext, operation: Operation) -> bytes:
-        """Return a whole answer with what rules mask. Raises as the call does, PolicyDeniedError.
-
-        Answers are kept as the rules have left them.
-        """
-        if context.cached_answer:
-            return context.cached_answer
+        """Return a whole answer with what rules mask. Raises as the call does, PolicyDeniedError."""
         completion = await self.calls.complete(context, operation)
         if context.checks is not None and operation.inference_type == "chat":
             passes = context.passes_through
             apply = partial(context.checks.answer, completion, passes_through=passes)
             completion = await off_loop.run(apply, size=len(completion))
-        self.answers.keep(context, completion)
         return completion
 
     async def _stream(self, context: ChatContext, operation: Operation) -> ChatResponse:
-        if context.cached_answer:
-            parts = replayed(context, self._end)
-        else:
-            opened = await self.calls.open_stream(context, operation)
-            parts = events(context, opened, self._end)
+        opened = await self.calls.open_stream(context, operation)
+        parts = events(context, opened, self._end)
         context.forget_body()
-        if context.cache is not None:
-            parts = self.answers.watch(context, parts)
         if context.log is not None:
             parts = context.log.watch(parts)
         # The generator has begun, so that closing it ends the request.
         return ChatResponse(
             SUCCESS,
-            {**EVENT_STREAM, **context.headers()},
+            {**EVENT_STREAM, **context.response_headers},
             await anext(parts),
             parts,
             context.api_format.keep_alive,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from gateway.chat.request_log.views import RequestsView, RequestView
-from gateway.chat.routes import MODEL_PREFIXES, ROUTES, route_of
+from gateway.chat.routes import MODEL_PREFIX, MODELS, ROUTES
 from gateway.chat.views import ChatView, UsageView
 
 urlpatterns = [
@@ -14,8 +14,7 @@ urlpatterns = [
         for address, route in ROUTES.items()
     ),
     *(
-        path(f"{prefix.lstrip('/')}{name}", ChatView.as_view(route=route_of(prefix)))
-        for prefix in MODEL_PREFIXES
+        path(f"{MODEL_PREFIX.lstrip('/')}{name}", ChatView.as_view(route=MODELS))
         for name in ("", "<path:model>")
     ),
     path("v1/usage", UsageView.as_view()),

@@ -1,18 +1,11 @@
-"""Chat under Django's own handlers, WSGI and ASGI, and the usage of a tenant."""
+"""Chat under WSGI, and the usage of a tenant."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Callable,
-    Coroutine,
-    Iterator,
-)
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Callable, Iterator
+from typing import Any
 
-from asgiref.sync import async_to_sync, sync_to_async
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
@@ -39,8 +32,6 @@ from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.pages import read_query
 
-T = TypeVar("T")
-
 
 class ChatView(GatewayView):
     """Passes a request to the service on its event loop, and waits.
@@ -52,7 +43,6 @@ class ChatView(GatewayView):
     required_scope = CHAT
     route: Route = MODELS
     response: Any = None
-    _has_left = False
 
     @property
     def default_response_headers(self) -> dict[str, str]:
@@ -66,22 +56,12 @@ class ChatView(GatewayView):
         return self._failure
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
-        is_asgi = hasattr(request, "scope")
-        dispatch = async_to_sync(self._dispatch) if is_asgi else super().dispatch
         try:
-            return dispatch(request, *args, **kwargs)
+            return super().dispatch(request, *args, **kwargs)
         finally:
             # The view and its request refer to each other. Without this, a stream that Django
             # drops, because the client has left, would be open until a garbage collection.
             self.response = None
-
-    async def _dispatch(self, *args: Any, **kwargs: Any) -> Any:
-        """Dispatch in this thread, while a task waits that a disconnect cancels."""
-        try:
-            return await sync_to_async(super().dispatch)(*args, **kwargs)
-        except asyncio.CancelledError:
-            self._has_left = True
-            raise
 
     def _failure(self, error: Exception, _: Any) -> HttpResponseBase:
         request_id = getattr(self.request, "request_id", "")
@@ -89,23 +69,13 @@ class ChatView(GatewayView):
         return _http_response(failure_response(error, request_id, api_format))
 
     def get(self, request: Request, **_: str) -> HttpResponseBase:
-        is_asgi = hasattr(request, "scope")
-        chat_request = _chat_request(request)
-        if is_asgi:
-            response = async_to_sync(self._answer)(chat_request)
-        else:
-            response = LOOP_THREAD.submit(_serve(self.caller, chat_request)).result()
+        answer = _serve(self.caller, _chat_request(request))
+        response = LOOP_THREAD.submit(answer).result()
         if response.rest is None:
             return _http_response(response)
-        return _Stream(response, response.rest, is_asgi=is_asgi)
+        return _Stream(response, response.rest)
 
     post = get
-
-    async def _answer(self, request: ChatRequest) -> ChatResponse:
-        """Serve a request unless its client has left; one that leaves now cancels this task."""
-        if self._has_left:
-            raise asyncio.CancelledError
-        return await _result(_serve(self.caller, request))
 
 
 def _chat_request(request: Request) -> ChatRequest:
@@ -148,14 +118,6 @@ async def _serve(caller: Caller, request: ChatRequest) -> ChatResponse:
     return await runtime.current().service.answer(request, caller)
 
 
-async def _result(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the service's loop.
-
-    It starts here, in a task that a disconnect cancels, and not before that task exists.
-    """
-    return await asyncio.wrap_future(LOOP_THREAD.submit(coroutine))
-
-
 def _http_response(response: ChatResponse) -> HttpResponse:
     return HttpResponse(
         response.body, status=response.status, headers=dict(response.headers)
@@ -168,11 +130,9 @@ class _Stream(StreamingHttpResponse):
     Its parts do not refer to it, so that one that is dropped ends without a garbage collection.
     """
 
-    def __init__(
-        self, response: ChatResponse, rest: AsyncGenerator[bytes], *, is_asgi: bool
-    ) -> None:
+    def __init__(self, response: ChatResponse, rest: AsyncGenerator[bytes]) -> None:
         self._rest = _Rest(rest, response.keep_alive)
-        parts = (_async_parts if is_asgi else _parts)(response.body, self._rest)
+        parts = _parts(response.body, self._rest)
         super().__init__(parts, status=response.status, headers=dict(response.headers))
 
     def close(self) -> None:
@@ -204,12 +164,6 @@ class _Rest:
 def _parts(first: bytes, rest: _Rest) -> Iterator[bytes]:
     yield first
     while (part := LOOP_THREAD.submit(rest.next()).result()) is not None:
-        yield part
-
-
-async def _async_parts(first: bytes, rest: _Rest) -> AsyncIterator[bytes]:
-    yield first
-    while (part := await _result(rest.next())) is not None:
         yield part
 
 

@@ -47,7 +47,6 @@ SUBJECTS = ("key", "principal", "tenant", "model")
 OPTIONS = (
     *("drop_params", "extra_headers", "extra_body", "retries", "fallbacks"),
     *("context_fallbacks", "balance", "proxy", "responses", "server", "api_version"),
-    "cache",
 )
 # How the first target of a call is chosen.
 BALANCES = WEIGHT, LATENCY = ("weight", "latency")
@@ -202,15 +201,6 @@ class Timeouts(FromFile):
 
 
 @dataclass(frozen=True, slots=True)
-class CacheSettings(FromFile):
-    """How long the answers of an entry are kept, how many of them, and how large each may be."""
-
-    ttl_s: Annotated[int, Field(strict=True, ge=1, le=30 * 86_400)]
-    max_entries: Annotated[int, Field(strict=True, ge=1, le=100_000)] = 1000
-    max_bytes: Annotated[int, Field(strict=True, ge=1, le=4_194_304)] = 262_144
-
-
-@dataclass(frozen=True, slots=True)
 class ModelEntry(FromFile):
     """An entry of `models`: a name that callers use, and its servers.
 
@@ -219,7 +209,7 @@ class ModelEntry(FromFile):
     does not have. `fallbacks` are other entries, called when this one fails, and
     `context_fallbacks` those for requests that are too long for it. `responses`: the upstream
     has OpenAI's Responses API. `server` names what differs from OpenAI, and `api_version` is
-    Azure's. `cache` None: answers are not kept.
+    Azure's.
     """
 
     name: Annotated[Text, Field(max_length=128)]
@@ -247,7 +237,6 @@ class ModelEntry(FromFile):
     ] = ""
     balance: Annotated[str, OneOf(BALANCES)] = WEIGHT
     proxy: rules.Proxy = field(default="", repr=False)
-    cache: Annotated[CacheSettings | None, NOT_NULL] = None
 
     @property
     def falls_back(self) -> bool:

@@ -251,8 +251,6 @@ CHAT_ROUTES = (
         for path in ("/v1/messages", "/v1/messages/count_tokens", "/v1/responses")
     ),
     of_tenant("/v1/models"),
-    Route("/models", ("nobody", "headers")),
-    Route("/models/echo", ("nobody", "headers")),
     Route("/v1/models/echo", ("nobody", "headers")),
     Route("/v1/models/no-such", ("nobody", "headers")),
 )

@@ -9,7 +9,6 @@ from typing import Any
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
 from gateway.chat.core.json_parts import mapping, objects
-from gateway.chat.core.whole_answers import with_numbers
 
 # What some servers write in place of OpenAI's finish reasons: Mistral, Gemini, GLM.
 FINISH_REASONS = {
@@ -43,7 +42,13 @@ def said_in(choice: Mapping[str, Any]) -> Mapping[str, Any]:
     delta, message = choice.get("delta"), choice.get("message")
     if delta and isinstance(delta, dict):
         return delta
-    return with_numbers(mapping(message))
+    return _with_numbers(mapping(message))
+
+
+def _with_numbers(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a whole message whose calls say which they are, as those of a stream do."""
+    calls = [{**call, "index": number} for number, call in enumerate(calls_in(message))]
+    return {**message, "tool_calls": calls} if calls else message
 
 
 def texts_of(content: Any) -> Iterator[str]:

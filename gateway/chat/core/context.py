@@ -57,25 +57,10 @@ class ChatContext:
     # The rules that apply to it, if there are any, and whether its messages pass as they are.
     checks: Any = None
     passes_through: bool = False
-    # What the client asks of the cache, and where its answer is kept, if it may be.
-    cache_wish: str = ""
-    cache: Any = None
     # Who sent the request, within its caller.
     session: str = ""
     agent: str = ""
     parent_agent: str = ""
-
-    @property
-    def cached_answer(self) -> bytes | None:
-        """The answer if it comes from the cache."""
-        body: bytes | None = None if self.cache is None else self.cache.body
-        return body
-
-    def headers(self) -> Mapping[str, str]:
-        """Return what the client gets besides the headers of every response."""
-        if self.cache is None:
-            return self.response_headers
-        return {**self.response_headers, **self.cache.headers}
 
     def report(self, value: Mapping[str, Any]) -> None:
         """Record the usage that an upstream reports before the stream ends."""

@@ -9,7 +9,6 @@ from typing import Any
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
 from gateway.chat.core.failures import is_failure, replaces_answer
-from gateway.chat.core.whole_answers import blocks_of
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 MAX_ERROR_BYTES = 256 * 1024
@@ -32,8 +31,7 @@ def frame(payload: bytes) -> bytes:
 class EventReader:
     """Turns reads of any size into the `data` of whole events (WHATWG HTML, sections 9.2.5 and 6).
 
-    An event that its stream does not complete is discarded, as the standard says. A whole
-    answer in place of a stream becomes its events.
+    An event that its stream does not complete is discarded, as the standard says.
     """
 
     __slots__ = ("_has_begun", "_rest", "_skip_line_feed")
@@ -66,20 +64,15 @@ class EventReader:
         # No check of its size here, which would lose the events before it.
         self._rest = bytearray(rest)
         if not has_begun:
-            blocks[:1] = blocks_of(blocks[0].removeprefix(BYTE_ORDER_MARK))
+            blocks[0] = blocks[0].removeprefix(BYTE_ORDER_MARK)
         return self._of_interest(blocks)
 
     def _of_interest(self, blocks: Iterable[bytes]) -> list[bytes]:
         return [payload for block in blocks if (payload := data_of(block)) is not None]
 
     def end(self) -> list[bytes]:
-        """Return a whole answer, or the failure that ends the stream in the middle of an event."""
-        rest = bytes(self._rest)
-        if not self._has_begun:
-            rest = rest.removeprefix(BYTE_ORDER_MARK)
-            if (blocks := blocks_of(rest)) != [rest]:
-                return self._of_interest(blocks)
-        payload = data_of(rest)
+        """Return the failure that ends the stream in the middle of an event, if there is one."""
+        payload = data_of(bytes(self._rest))
         is_error = payload is not None and replaces_answer(_parsed(payload))
         return [self.ERROR + payload] if payload is not None and is_error else []
 

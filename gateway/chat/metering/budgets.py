@@ -221,7 +221,7 @@ class Budgets:
     def _estimated(self, context: ChatContext, counters: Iterable[Counter]) -> Amounts:
         """Return what a request may use: its prompt, and the longest completion it allows."""
         counts_requests = all(c.budget.counts not in {TOKENS, COST} for c in counters)
-        if context.cached_answer or counts_requests:
+        if counts_requests:
             return Amounts(1, 0, 0)
         body = context.request.body
         limits = (count(body.get(name)) or 0 for name in MAX_TOKENS)

@@ -122,7 +122,7 @@ def _counted(
     if not {*names}.isdisjoint(DETAILS):
         return _records(tenant, first, last), RECORD_SUMS
     days = UsageDay.objects.filter(tenant=tenant, day__range=(first, last))
-    sums = (*COUNTS, "cost_nano", "cached_requests")
+    sums = (*COUNTS, "cost_nano")
     return days, {name: Sum(name) for name in sums}
 
 
@@ -195,7 +195,6 @@ RECORD_SUMS: dict[str, Any] = {
     "failures": Count("pk", filter=HAS_FAILED),
     **{name: Sum(name) for name in ("prompt_tokens", "completion_tokens", "cost_nano")},
     "estimated_requests": Count("pk", filter=Q(estimated=True)),
-    "cached_requests": Count("pk", filter=Q(cached=True)),
 }
 
 
@@ -214,7 +213,6 @@ def _item(row: Mapping[str, Any], group_by: Sequence[str]) -> dict[str, Any]:
         **{name: str(row[name]) for name in group_by},
         **{name: row[name] or 0 for name in COUNTS},
         "cost": cost(row["cost_nano"] or 0),
-        "cached_requests": row["cached_requests"] or 0,
     }
 
 

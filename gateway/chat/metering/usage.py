@@ -16,7 +16,6 @@ from django.utils import timezone
 
 from gateway import configuration
 from gateway.chat.budget_models import BudgetCounter
-from gateway.chat.cache_models import CachedAnswer
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.metering.price_list import listed
@@ -28,7 +27,7 @@ FIRST_CHUNK, DURATION = "first_chunk", "duration"
 # The columns of a record: those of a completed request, those of its usage, and others.
 COPIED = (
     *("tenant", "principal", "key_id", "model", "upstream_model", "request_id"),
-    *("status", "error_status", "streamed", "estimated", "cached", "ending"),
+    *("status", "error_status", "streamed", "estimated", "ending"),
     *("session", "agent", "parent_agent"),
 )
 TOKENS = (
@@ -42,7 +41,7 @@ COLUMNS = (
 )
 SUMS = (
     *("requests", "failures", "prompt_tokens", "completion_tokens"),
-    *("cost_nano", "estimated_requests", "cached_requests"),
+    *("cost_nano", "estimated_requests"),
 )
 # The maximum of a sum, which the database accepts.
 MAX_SUM = 10**18
@@ -73,7 +72,6 @@ class CompletedRequest:
     first_chunk_s: float | None
     duration_s: float
     estimated: bool = False
-    cached: bool = False
     ending: str = ""
     base_url: str = ""
     session: str = ""
@@ -87,7 +85,7 @@ class CompletedRequest:
         usage, is_estimated = context.counted()
         caller, reserved = context.caller, context.reservation
         assumed = None
-        if reserved and usage and not context.cached_answer:
+        if reserved and usage:
             assumed = reserved.assumed_cost(context.endpoint.name, usage)
         return cls(
             at=datetime.now(UTC),
@@ -105,7 +103,6 @@ class CompletedRequest:
             duration_s=context.duration_s,
             estimated=is_estimated or assumed is not None,
             assumed_cost=assumed,
-            cached=context.cached_answer is not None,
             ending=context.ending,
             base_url=context.target.base_url if context.target else "",
             session=context.session,
@@ -153,7 +150,6 @@ class CompletedRequest:
             usage.completion_tokens or 0,
             cost or 0,
             int(self.estimated),
-            int(self.cached),
         )
 
     def durations(self) -> Iterable[tuple[str, float]]:
@@ -185,12 +181,10 @@ def prune() -> int:
     """Delete the records that are older than CHAT_USAGE_RETENTION_DAYS; return how many.
 
     Days, totals and histograms stay. Logged requests are deleted after the days that the
-    configuration says, counters of budgets when their windows have ended for long, and cached
-    answers when they are too old to be given.
+    configuration says, counters of budgets when their windows have ended for long.
     """
-    now, log_days = timezone.now(), configuration.current().request_log.retention_days
-    _delete(CachedAnswer.objects.filter(expires_at__lte=now))
-    ended = now - COUNTERS_KEPT
+    log_days = configuration.current().request_log.retention_days
+    ended = timezone.now() - COUNTERS_KEPT
     BudgetCounter.objects.filter(window__lt=ended.timestamp()).delete()
     _delete(_older(LoggedRequest.objects.all(), log_days))
     return _delete(

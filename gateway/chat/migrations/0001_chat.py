@@ -179,7 +179,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         db_default="",
                         default="",
-                        help_text="As YAML, as in the configuration file: drop_params, extra_headers, extra_body, retries, fallbacks, context_fallbacks, balance, proxy, responses, server, api_version, cache. It is shown again: write ${NAME} for a secret.",
+                        help_text="As YAML, as in the configuration file: drop_params, extra_headers, extra_body, retries, fallbacks, context_fallbacks, balance, proxy, responses, server, api_version. It is shown again: write ${NAME} for a secret.",
                         verbose_name="more keys",
                     ),
                 ),
@@ -354,32 +354,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="CachedAnswer",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("key", models.CharField(max_length=64, unique=True)),
-                ("tenant", models.CharField(max_length=128)),
-                ("model", models.CharField(max_length=128)),
-                ("body", models.BinaryField()),
-                ("expires_at", models.DateTimeField()),
-            ],
-            options={
-                "indexes": [
-                    models.Index(fields=["model", "-id"], name="answer_of_model"),
-                    models.Index(fields=["tenant"], name="answer_of_tenant"),
-                    models.Index(fields=["expires_at"], name="answer_by_age"),
-                ],
-            },
-        ),
-        migrations.CreateModel(
             name="LoggedRequest",
             fields=[
                 (
@@ -529,7 +503,6 @@ class Migration(migrations.Migration):
                 ("completion_tokens", models.BigIntegerField(default=0)),
                 ("cost_nano", models.BigIntegerField(default=0)),
                 ("estimated_requests", models.BigIntegerField(db_default=0, default=0)),
-                ("cached_requests", models.BigIntegerField(db_default=0, default=0)),
                 ("day", models.DateField()),
                 ("tenant", models.CharField(max_length=128)),
                 ("principal", models.CharField(max_length=128)),
@@ -606,7 +579,6 @@ class Migration(migrations.Migration):
                 ("cache_write_tokens", models.PositiveIntegerField(null=True)),
                 ("reasoning_tokens", models.PositiveIntegerField(null=True)),
                 ("estimated", models.BooleanField(db_default=False, default=False)),
-                ("cached", models.BooleanField(db_default=False, default=False)),
                 ("cost_nano", models.BigIntegerField(null=True)),
             ],
             options={
@@ -635,7 +607,6 @@ class Migration(migrations.Migration):
                 ("completion_tokens", models.BigIntegerField(default=0)),
                 ("cost_nano", models.BigIntegerField(default=0)),
                 ("estimated_requests", models.BigIntegerField(db_default=0, default=0)),
-                ("cached_requests", models.BigIntegerField(db_default=0, default=0)),
                 ("model", models.CharField(max_length=128)),
                 ("status", models.PositiveSmallIntegerField()),
             ],

@@ -18,7 +18,6 @@ from django.utils import timezone
 
 from gateway import keys
 from gateway.chat.budget_models import BudgetCounter
-from gateway.chat.cache_models import CachedAnswer
 from gateway.models import IdempotencyKey
 from gateway.portal import links
 from recording.library.importing import import_recording
@@ -106,9 +105,6 @@ def make_tenant(tenant: str) -> None:
     BudgetCounter.objects.create(
         budget="b", subject=f"tenant {tenant}", window=0, tenant=tenant
     )
-    CachedAnswer.objects.create(
-        key=f"of {tenant}", tenant=tenant, expires_at=timezone.now()
-    )
     make_webhooks("gateway", tenant, "ingest.completed", tenant)
 
 
@@ -141,7 +137,7 @@ def test_nothing_of_an_erased_tenant_is_left():
         "endpoints": 2, "events": 4, "deliveries": 6, "keys": 1, "policy decisions": 1,
         "idempotency keys": 1, "documents": 1, "chat requests": 1, "logged requests": 1,
         "portal links": 1,
-        "budget counters": 1, "cached answers": 1, "days of usage": 1,
+        "budget counters": 1, "days of usage": 1,
     }  # fmt: skip
     assert mentions(NAME) == before
     assert erase("--tenant", NAME, "--yes") == shown | {"erased": True}

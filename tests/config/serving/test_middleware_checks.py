@@ -35,7 +35,6 @@ SHAPES: dict[str, tuple[Any, ...]] = {
     "/v1/embeddings": OPENAI,
     "/v1/responses": OPENAI,
     "/v1/models": OPENAI,
-    "/models": OPENAI,
     "/v1/messages": OPENAI,  # its errors have the text at the same place
     "/chat/completions": DETAIL,
     "/graphql": GRAPHQL,

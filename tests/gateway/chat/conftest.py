@@ -12,7 +12,6 @@ import pytest
 
 from gateway import keys
 from gateway.chat import loop_thread, model_registry, runtime, service
-from gateway.chat.caching import answers as caching
 from gateway.chat.metering import budget_definitions, budget_sharing, limits, writer
 from gateway.chat.streaming import body
 from gateway.chat.upstreams import http
@@ -30,7 +29,6 @@ TIME_LIMITS: dict[ModuleType, tuple[str, ...]] = {
     body: ("USAGE_WAIT_S", "CLOSING_S"),
     budget_definitions: ("WAIT_S",),
     budget_sharing: ("LOAD_S",),
-    caching: ("READ_S", "PAUSE_S", "CLOSING_S"),
     http: ("CLOSE_SEEN_S", "ERROR_BODY_S"),
     limits: ("REDIS_TIMEOUT_S",),
     loop_thread: ("CLOSING_S",),

@@ -17,14 +17,11 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 import pytest
 import requests
 import uvicorn
-from django.core.asgi import get_asgi_application
 from django.core.wsgi import get_wsgi_application
 from uvicorn.server import ServerState
 
 from config.serving.uvicorn_protocol import HttpProtocol
 from gateway.chat import asgi, runtime
-from gateway.chat.caching.answers import AnswerCache
-from gateway.chat.caching.slots import Slot
 from gateway.chat.core.context import ChatContext
 from gateway.chat.fallback import FallbackCaller
 from gateway.chat.loop_thread import LOOP_THREAD
@@ -90,21 +87,6 @@ def defined(*entries: BudgetEntry) -> Definitions:
 
 
 @dataclass
-class Answers:
-    """A store of the cache that is in memory alone."""
-
-    kept: dict[str, bytes] = field(default_factory=dict)
-    tenants: set[str] = field(default_factory=set)
-
-    async def read(self, slot: Slot) -> bytes | None:
-        return self.kept.get(slot.key)
-
-    async def write(self, slot: Slot, body: bytes) -> None:
-        self.kept[slot.key] = body
-        self.tenants.add(slot.tenant)
-
-
-@dataclass
 class Gateway:
     """Chat on a socket, with endpoints that a test declares."""
 
@@ -116,7 +98,6 @@ class Gateway:
     budgets: Budgets = field(default_factory=lambda: Budgets(defined()))
     router: Router = field(default_factory=Router)
     request_log: RequestLogSettings = field(default_factory=RequestLogSettings)
-    answers: Any = field(default_factory=Answers)
     port: int = 0
     service: Any = None
     client: Any = None
@@ -279,8 +260,8 @@ def raw_request(**fields: Any) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
-# How requests reach the service: past Django, or through one of its handlers.
-SHORT_CUT, ASGI, WSGI = ("short cut", "Django, ASGI", "Django, WSGI")
+# How requests reach the service: past Django, or through its WSGI handler.
+SHORT_CUT, WSGI = ("short cut", "Django, WSGI")
 
 
 @contextmanager
@@ -294,7 +275,7 @@ def running(gateway: Gateway, way: str = SHORT_CUT) -> Iterator[Gateway]:
         runtime._running[service_loop] = gateway  # type: ignore[assignment] # has a service
     run_in(service_loop, _open(gateway))
     try:
-        with _wsgi_server(gateway) if way == WSGI else _asgi_server(gateway, way):
+        with _wsgi_server(gateway) if way == WSGI else _asgi_server(gateway):
             yield gateway
     finally:
         run_in(service_loop, gateway.client.close())
@@ -317,16 +298,15 @@ async def _open(gateway: Gateway) -> None:
         budgets=gateway.budgets,
         in_thread=asyncio.to_thread,
         request_log=gateway.request_log,
-        answers=AnswerCache(gateway.answers),
     )
 
 
 @contextmanager
-def _asgi_server(gateway: Gateway, way: str) -> Iterator[None]:
+def _asgi_server(gateway: Gateway) -> Iterator[None]:
     async def short_cut(scope: Any, receive: Any, send: Any) -> None:
         await asgi.respond(gateway.service, scope, receive, send)
 
-    gateway.server = Server(short_cut if way == SHORT_CUT else get_asgi_application())
+    gateway.server = Server(short_cut)
     gateway.port = gateway.loop.run(gateway.server.start())
     try:
         yield

@@ -20,7 +20,7 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
-from gateway.configuration.shapes import CacheSettings, Target
+from gateway.configuration.shapes import Target
 from tests.gateway.chat.factories import LoggedRequestFactory, ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import ended
 from webhooks_core.admin import base
@@ -204,7 +204,6 @@ OPTIONS = """drop_params: [seed]
 extra_headers: {X-Team: "${TEAM}"}
 retries: 2
 fallbacks: [echo]
-cache: {ttl_s: 60}
 """
 
 
@@ -214,7 +213,6 @@ def test_more_keys_of_an_endpoint_are_those_of_the_file(admin_client, monkeypatc
     entry = load()["rows"]
     assert (entry.drop_params, entry.retries) == (("seed",), 2)
     assert (entry.extra_headers, entry.fallbacks) == ({"X-Team": "harbour"}, ("echo",))
-    assert entry.cache == CacheSettings(ttl_s=60)
     monkeypatch.delenv("TEAM")  # as without the key of a target, it is left out
     assert "rows" not in load()
 

@@ -1,4 +1,4 @@
-"""Chat through Django's own handlers: a dozen cases of what each of them does in its own way.
+"""Chat through Django under WSGI: a dozen cases of what it does in its own way.
 
 All other tests reach the service past Django, as the site's server does.
 """
@@ -26,7 +26,6 @@ from gateway.configuration.shapes import Target
 from gateway.identity import Caller
 from gateway.models import PolicyDecision
 from tests.gateway.chat.harness import (
-    ASGI,
     IDENTITY,
     INTERNAL,
     NOT_FOUND,
@@ -63,10 +62,10 @@ from tests.gateway.chat.upstreams.anthropic_events import (
 )
 from tests.running import PATIENCE_S
 
-both = pytest.mark.parametrize("way", [ASGI, WSGI], indirect=True)
+through_django = pytest.mark.parametrize("way", [WSGI], indirect=True)
 
 
-@both
+@through_django
 def test_a_completion_comes_back_and_is_recorded(gateway, upstream):
     upstream.script = answers(COMPLETION)
     response = gateway.post(headers=REQUEST_ID)
@@ -80,7 +79,7 @@ def test_a_completion_comes_back_and_is_recorded(gateway, upstream):
     assert (context.caller.principal, context.usage.prompt_tokens) == ("ada", 9)
 
 
-@both
+@through_django
 @PATHS
 def test_a_stream_comes_chunk_by_chunk_with_its_headers(gateway, upstream, path):
     has_arrived = asyncio.Event()
@@ -95,7 +94,7 @@ def test_a_stream_comes_chunk_by_chunk_with_its_headers(gateway, upstream, path)
     assert response.headers["X-Accel-Buffering"] == "no"
 
 
-@both
+@through_django
 def test_requests_that_are_refused_never_reach_the_upstream(gateway, upstream):
     for headers, status in (
         ({"X-Forwarded-For": "127.0.0.1"}, 401),
@@ -112,7 +111,7 @@ def test_requests_that_are_refused_never_reach_the_upstream(gateway, upstream):
     assert upstream.requests == []
 
 
-@pytest.mark.parametrize("way", [SHORT_CUT, ASGI, WSGI], indirect=True)
+@pytest.mark.parametrize("way", [SHORT_CUT, WSGI], indirect=True)
 def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream):
     upstream.script = answers(COMPLETION)
     largest = b'{"model": "small"}'.ljust(20 * 1024 * 1024)
@@ -121,7 +120,7 @@ def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream)
     assert status_and_detail(too_large)[0] == 413
 
 
-@both
+@through_django
 def test_the_limits_of_a_caller_hold(gateway, upstream):
     upstream.script = answers(COMPLETION)
     for budget, status in (("per_key", 429), ("in_all", 503)):
@@ -138,7 +137,7 @@ def test_the_limits_of_a_caller_hold(gateway, upstream):
     assert 429 in codes
 
 
-@both
+@through_django
 def test_failures_of_the_upstream_are_told_by_the_tables(gateway, upstream):
     upstream.script = answers({}, 503)
     assert status_and_detail(gateway.post(headers=REQUEST_ID)) == (500, UPSTREAM)
@@ -152,7 +151,7 @@ def test_failures_of_the_upstream_are_told_by_the_tables(gateway, upstream):
     assert last["error"]["content"]["error"] == UPSTREAM
 
 
-@both
+@through_django
 def test_an_unforeseen_failure_tells_nothing_and_is_recorded(gateway, monkeypatch):
     def fail(*_: object) -> None:
         raise RuntimeError("a bug with a secret")
@@ -163,7 +162,7 @@ def test_an_unforeseen_failure_tells_nothing_and_is_recorded(gateway, monkeypatc
     assert gateway.recorded().status == 500
 
 
-@both
+@through_django
 def test_a_client_that_leaves_a_stream_ends_the_upstreams_call(gateway, upstream):
     chunks = [part for _ in range(500) for part in (STREAM[0], 0.02)]
     upstream.script = sends(*chunks, NEVER)
@@ -174,7 +173,7 @@ def test_a_client_that_leaves_a_stream_ends_the_upstreams_call(gateway, upstream
     assert gateway.recorded().status == 499
 
 
-@both
+@through_django
 def test_messages_come_back_in_anthropics_shape(gateway, upstream):
     version = {"anthropic-version": "2023-06-01"}
     target = Target(upstream.url, "upstream-model", "sk-ant-secret")
@@ -197,7 +196,7 @@ def test_messages_come_back_in_anthropics_shape(gateway, upstream):
     assert refused.headers["x-should-retry"] == "false"
 
 
-@both
+@through_django
 def test_a_model_is_described_whatever_its_name_holds(gateway):
     for name in ("meta-llama/Llama-3.1-8B", "/leading", "trailing/", "50%25", "a?b#c"):
         gateway.declare(name=name)
@@ -311,7 +310,7 @@ def test_a_forked_process_has_a_loop_of_its_own():
     thread.stop()
 
 
-@both
+@through_django
 def test_the_client_of_an_earlier_runtime_is_closed_first(loops, upstream, way):
     async def started() -> runtime.Runtime:
         first, second = runtime.current(), runtime.current()

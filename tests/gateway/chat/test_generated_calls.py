@@ -15,16 +15,9 @@ from tests.gateway.chat.harness import IDENTITY
 
 def _with_existing(document: Any) -> Any:
     """Return the document with the models of the test among those that calls name."""
-    schemas = document["components"]["schemas"]
-    embed = document["paths"]["/v1/embeddings"]["post"]["requestBody"]
-    for shape, name in (
-        (schemas["GatewayChatRequest"], "echo"),
-        (schemas["GatewayMessagesRequest"], "echo"),
-        (schemas["GatewayResponsesRequest"], "echo"),
-        (embed["content"]["application/json"]["schema"], "vectors"),
-    ):
-        names = [{"const": name}, {"type": "string"}]
-        shape["properties"]["model"] = {"anyOf": names}
+    shape = document["components"]["schemas"]["GatewayChatRequest"]
+    names = [{"const": "echo"}, {"const": "vectors"}, {"type": "string"}]
+    shape["properties"]["model"] = {"anyOf": names}
     return document
 
 

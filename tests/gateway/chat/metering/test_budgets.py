@@ -7,7 +7,6 @@ import random
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -231,12 +230,11 @@ def test_without_budgets_nothing_is_reserved_or_asked():
 
 
 MODELS = ("small", "small", "other")
-CACHES = (None, None, None, SimpleNamespace(body=b"{}"))
 
 
 def test_a_day_of_traffic_is_what_an_exact_ledger_says():
     """Random requests of two processes, with failures, streams that were left, retries at other
-    models, answers of the cache, and window ends.
+    models, and window ends.
     """
     chance = random.Random(7)  # noqa: S311
     database = Database()
@@ -255,11 +253,10 @@ def test_a_day_of_traffic_is_what_an_exact_ledger_says():
         if chance.random() < 0.3:
             end(each, context, status=chance.choice((400, 500)))
             return
-        caller, usage = context.caller, Usage(0, 0)
-        if not context.cached_answer:
-            usage = Usage(chance.randrange(1000), chance.randrange(1000))
-            # The model that answers may be another one than the one that was asked.
-            context.endpoint = replace(context.endpoint, name=chance.choice(MODELS))
+        caller = context.caller
+        usage = Usage(chance.randrange(1000), chance.randrange(1000))
+        # The model that answers may be another one than the one that was asked.
+        context.endpoint = replace(context.endpoint, name=chance.choice(MODELS))
         status = chance.choice((200, 200, 499))
         end(each, context, status=status, usage=usage)
         model = context.endpoint.name
@@ -275,7 +272,6 @@ def test_a_day_of_traffic_is_what_an_exact_ledger_says():
     async def day() -> None:
         for _ in range(1000):
             each, context = chance.choice(processes), request(chance.choice((ADA, BOB)))
-            context.cache = chance.choice(CACHES)
             await each.reserve(context)
             running.append((each, context, database.now))
             database.now += timedelta(seconds=chance.randrange(180))

@@ -38,7 +38,7 @@ def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
         "estimated_requests": 0,
     }
     assert shown["items"] == [
-        {"day": "2026-11-20", **who, **counts, "cost": cost, "cached_requests": 0}
+        {"day": "2026-11-20", **who, **counts, "cost": cost}
         for who, cost in (
             ({"principal": "ada", "model": "small"}, "0.000013000"),
             ({"principal": "bob", "model": "big"}, "0.000000000"),
@@ -53,7 +53,7 @@ def test_usage_is_also_summed_by_sessions_and_agents(acme: Api):
     ModelPriceFactory.create(model="small")
     usage.write(
         [
-            ended(session="s1", agent="a", cached=True),
+            ended(session="s1", agent="a"),
             ended(session="s1", error_status=500, estimated=True),
             ended(session="s1", tenant="globex"),
             ended(session="s2", status=499, usage=None),
@@ -75,7 +75,6 @@ def test_usage_is_also_summed_by_sessions_and_agents(acme: Api):
         "completion_tokens": 4,
         "estimated_requests": 1,
         "cost": "0.000026000",
-        "cached_requests": 1,
     }
     assert (second["session"], second["requests"]) == ("s2", 1)
     query = "from=2026-11-01&session=s1&agent=a&group_by=agent"

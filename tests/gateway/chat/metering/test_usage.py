@@ -138,17 +138,6 @@ def test_estimates_are_marked_and_counted():
     assert UsageDay.objects.get().estimated_requests == 3
 
 
-def test_answers_of_the_cache_are_marked_counted_and_cost_nothing():
-    ModelPriceFactory.create(model="small")
-    usage.write([ended(usage=None, cached=True), ended()])
-    cached, asked = UsageRecord.objects.order_by("pk")
-    assert (cached.cached, asked.cached) == (True, False)
-    assert (cached.prompt_tokens, cached.cost_nano) == (None, None)
-    day = UsageDay.objects.get()
-    assert (day.requests, day.cached_requests) == (2, 1)
-    assert day.cost_nano == asked.cost_nano
-
-
 def test_sums_stop_growing_before_the_database_refuses_them():
     most = Decimal("999999.999999")
     ModelPriceFactory.create(model="small", prompt_price=most, completion_price=most)

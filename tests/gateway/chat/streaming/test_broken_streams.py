@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from tests.gateway.chat.harness import PATHS, events_of, text_of
+from tests.gateway.chat.harness import (
+    INTERNAL,
+    PATHS,
+    REQUEST_ID,
+    events_of,
+    status_and_detail,
+    text_of,
+)
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
@@ -179,8 +186,6 @@ def test_a_byte_order_mark_before_an_answer_is_none_of_it(gateway, claude, upstr
     refusal = MARK + b'{"error": {"message": "no", "code": 400}}'
     upstream.script = answers(refusal, 400)
     assert gateway.post().json() == {"detail": "no"}
-    upstream.script = raw(b"HTTP/1.1 200 X\r\n\r\n" + refusal)
-    assert gateway.post(stream=True).json() == {"detail": "no"}
 
 
 def test_text_of_another_type_than_text_is_survived(claude, upstream):
@@ -252,3 +257,9 @@ def test_an_answer_that_unpacks_to_gigabytes_is_cut_off(gateway, upstream):
     upstream.script = answers(body, Content_Encoding="deflate")
     for stream in (False, True):
         assert gateway.post(stream=stream).status_code == 500
+
+
+def test_a_whole_answer_in_place_of_a_stream_is_a_failure(gateway, upstream):
+    upstream.script = answers({"choices": [{"message": {"content": "Ahoy"}}]})
+    response = gateway.post(stream=True, headers=REQUEST_ID)
+    assert status_and_detail(response) == (500, INTERNAL)

@@ -12,7 +12,6 @@ import pytest
 
 from gateway.chat.core.sse import COMMENT
 from tests.gateway.chat.harness import (
-    ASGI,
     IDENTITY,
     MESSAGES,
     PATHS,
@@ -36,7 +35,7 @@ from tests.gateway.chat.mock_upstream import (
 from tests.gateway.chat.upstreams.anthropic_events import TEXT_STREAM, named, stopped
 from tests.running import PATIENCE_S
 
-every_way = pytest.mark.parametrize("way", [SHORT_CUT, ASGI, WSGI], indirect=True)
+every_way = pytest.mark.parametrize("way", [SHORT_CUT, WSGI], indirect=True)
 
 
 @pytest.fixture(autouse=True)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
 import time
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
 
-from gateway.chat import asgi, views
+from gateway.chat import asgi
 from gateway.chat.core.http_messages import ChatResponse
-from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.streaming import body
 from gateway.chat.upstreams import http
 from tests.gateway.chat.harness import (
-    ASGI,
-    SHORT_CUT,
     V2,
     raw_request,
     text_of,
@@ -35,12 +30,10 @@ from tests.gateway.chat.mock_upstream import (
     in_chunks,
     sends,
 )
-from tests.running import PATIENCE_S
 
 SCOPE = {"method": "POST", "path": V2, "headers": []}
 
 
-@pytest.mark.parametrize("way", [SHORT_CUT, ASGI], indirect=True)
 @pytest.mark.parametrize("how", [socket.SHUT_RDWR, socket.SHUT_WR])
 @pytest.mark.parametrize(
     ("script", "fields", "seen"),
@@ -63,73 +56,6 @@ def test_a_client_that_leaves_ends_the_upstreams_call(
         assert gateway.settled(lambda: upstream.hung_up)
     assert gateway.recorded().status == 499
     assert gateway.settled(lambda: upstream.open == 0)
-
-
-@pytest.mark.parametrize("way", [ASGI], indirect=True)
-@pytest.mark.parametrize(
-    ("owner", "name", "fields"),
-    [
-        pytest.param(views, "_chat_request", {}, id="before it reaches the loop"),
-        pytest.param(LOOP_THREAD, "submit", {}, id="while it is handed over"),
-        pytest.param(
-            views, "_Stream", {"stream": True}, id="before its stream is sent"
-        ),
-    ],
-)
-def test_no_client_that_leaves_is_forgotten(
-    gateway, upstream, monkeypatch, owner, name, fields
-):
-    reached, left, step = threading.Event(), threading.Event(), getattr(owner, name)
-
-    def step_slowly(*args: Any, **options: Any):
-        result = step(*args, **options)
-        reached.set()
-        assert left.wait(PATIENCE_S)
-        time.sleep(0.1)  # a loop that is free notices
-        return result
-
-    monkeypatch.setattr(owner, name, step_slowly)
-    upstream.script = sends(STREAM[0], NEVER)
-    with gateway.connected(raw_request(**fields)) as client:
-        assert reached.wait(PATIENCE_S)
-        client.shutdown(socket.SHUT_RDWR)
-        left.set()
-        assert gateway.is_idle()
-    assert gateway.settled(lambda: len(upstream.hung_up) == len(upstream.requests))
-    assert all(context.status == 499 for context in gateway.kept.ended)
-
-
-@pytest.mark.parametrize("way", [ASGI], indirect=True)
-def test_a_client_that_leaves_before_a_part_is_read_ends_the_upstreams_call(
-    gateway, upstream, monkeypatch
-):
-    held, closing, freed, second = (
-        *(threading.Event() for _ in range(3)),
-        asyncio.Event(),
-    )
-    submit, close = LOOP_THREAD.submit, views._Stream.close
-
-    def submit_to_a_busy_loop(coroutine: Any):
-        if coroutine.__name__ == "next" and not held.is_set():
-            LOOP_THREAD.loop.call_soon_threadsafe(freed.wait, PATIENCE_S)
-            held.set()
-        return submit(coroutine)
-
-    def closed(stream):
-        close(stream)
-        closing.set()
-
-    monkeypatch.setattr(LOOP_THREAD, "submit", submit_to_a_busy_loop)
-    monkeypatch.setattr(views._Stream, "close", closed)
-    upstream.script = sends(STREAM[0], second, STREAM[1], NEVER)
-    with gateway.connected(raw_request(stream=True)) as client:
-        assert held.wait(PATIENCE_S)
-        upstream.loop.set(second)
-        client.shutdown(socket.SHUT_RDWR)
-        assert closing.wait(PATIENCE_S)
-        freed.set()
-        assert gateway.settled(lambda: upstream.hung_up)
-    assert gateway.recorded().status == 499
 
 
 @pytest.mark.parametrize(
