@@ -276,7 +276,7 @@ class LoggedRequestAdmin(RequestAdmin):
     fields = (
         *("public_id", "request_id", "created_at", "outcome", "error", "operation"),
         *("model", "answered_by", "upstream_model", "base_url", "tenant", "principal"),
-        *("key_id", "streamed", "tokens", "took", "fired", "offered", "truncated"),
+        *("key_id", "streamed", "tokens", "took", "offered", "truncated"),
         *("sent", "answered"),
     )
     list_filter = (CreatedFilter, StatusFilter, ModelFilter, "streamed")
@@ -292,10 +292,6 @@ class LoggedRequestAdmin(RequestAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LoggedRequest]:
         return super().get_queryset(request).defer("prompt", "answer", "tools")
-
-    @admin.display(description="rules")
-    def fired(self, row: LoggedRequest) -> str:
-        return ", ".join(orjson.loads(row.rules)) or "-"
 
     @admin.display(description="tools")
     def offered(self, row: LoggedRequest) -> str:

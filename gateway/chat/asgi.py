@@ -22,7 +22,6 @@ from gateway.chat.core.http_messages import (
     ChatRequest,
     ChatResponse,
     ClientGoneError,
-    Hold,
     check_length,
     join_headers,
 )
@@ -112,16 +111,15 @@ class Client:
         self._watcher: asyncio.Task[None] | None = None
         self._has_left = False
 
-    async def read(self, hold: Hold) -> bytes:
+    async def read(self) -> bytes:
         """Return the body, and from then on cancel the request when the client leaves.
 
-        Raises ClientGoneError, PayloadTooLargeError, BadRequestError: it took too long; and as
-        `hold` does, which gets the size of each part.
+        Raises ClientGoneError, PayloadTooLargeError, BadRequestError: it took too long.
         """
         check_length(self._length)
         try:
             with within(RECEIVE_S):
-                body = await self._read(hold)
+                body = await self._read()
         except TimeoutError as error:
             # What still arrives belongs to this request: the connection cannot be used again.
             raise BadRequestError(
@@ -130,14 +128,13 @@ class Client:
         self._watcher = asyncio.create_task(self._watch())
         return body
 
-    async def _read(self, hold: Hold) -> bytes:
+    async def _read(self) -> bytes:
         parts = bytearray()
         message = await self._receive()
         while message["type"] == "http.request":
             part: bytes = message.get("body", b"")
             if len(parts) + len(part) > MAX_BODY_BYTES:
                 raise PayloadTooLargeError
-            hold(len(part))
             if not message.get("more_body"):
                 return bytes(parts + part) if parts else part
             parts += part

@@ -1,11 +1,13 @@
-"""System checks of the tables of chat."""
+"""System checks of chat: its tables, and the operator's function."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.core import checks
+from django.utils.module_loading import import_string
 
 from gateway import configuration
 from gateway.chat.budget_models import Budget
@@ -41,3 +43,18 @@ def _why_without_effect(row: Budget, names: Collection[str]) -> str:
     except EntryError as error:
         return str(error)
     return ""
+
+
+@checks.register
+def check_policy(**_: Any) -> list[checks.CheckMessage]:
+    """Return an error if GATEWAY_CHAT_POLICY names nothing that can be called."""
+    path = settings.GATEWAY_CHAT_POLICY
+    try:
+        if not path or callable(import_string(path)):
+            return []
+        fault = "is nothing that can be called"
+    except ImportError as error:
+        fault = f"cannot be imported: {error}"
+    return [
+        checks.Error(f"GATEWAY_CHAT_POLICY: {path!r} {fault}.", id="gateway_chat.E001")
+    ]

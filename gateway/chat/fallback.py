@@ -24,7 +24,6 @@ from gateway.chat.core.errors import (
     UpstreamServiceError,
 )
 from gateway.chat.operations.base import Operation
-from gateway.chat.policies.streams import guard_of
 from gateway.chat.routing import Router
 from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.upstreams.base import Job, Upstream
@@ -68,15 +67,10 @@ class FallbackCaller:
 
         async def call(upstream: Upstream, job: Job) -> OpenedStream:
             opened = await operation.open(upstream, job, context)
-            opened.guard = guard_of(context.checks, opened.shape)
             try:
                 with within(job.entry.timeouts.first_byte_s):
                     await opened.read_first_chunk()
             except BaseException:
-                if context.checks is not None and context.checks.denied_by:
-                    # An upstream has answered: the tokens of a denied answer count.
-                    context.first_chunk_s = context.elapsed()
-                    opened.note_tokens(context)
                 await opened.events.aclose()
                 raise
             context.first_chunk_s = context.elapsed()
@@ -94,8 +88,7 @@ class FallbackCaller:
         try:
             result = await self._with_fallbacks(context, operation, call)
         except BaseException:
-            if context.first_chunk_s is None:  # no answer that a rule denies
-                context.endpoint = requested
+            context.endpoint = requested
             raise
         context.response_headers = {
             **context.response_headers,

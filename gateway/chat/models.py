@@ -280,7 +280,7 @@ class UsageRecord(OneRequest):
 class LoggedRequest(OneRequest):
     """One request with its prompt and its answer, for models and tenants that the file names.
 
-    `prompt`, `answer`, `tools` and `rules` are JSON as text: it may hold what no database stores
+    `prompt`, `answer` and `tools` are JSON as text: it may hold what no database stores
     as JSON. `model` is the requested one, `answered_by` the one that answered.
     """
 
@@ -291,7 +291,6 @@ class LoggedRequest(OneRequest):
     base_url = models.CharField("base URL", max_length=2048, blank=True)
     error = models.TextField(blank=True)
     estimated = models.BooleanField(default=False)
-    rules = models.TextField(default="[]")
     tools = models.TextField(default="[]")
     # The beginning of the last message, for lists.
     excerpt = models.CharField(max_length=120, blank=True)

@@ -13,14 +13,13 @@ from django.conf import settings
 
 from gateway import configuration
 from gateway.chat.fallback import FallbackCaller
-from gateway.chat.metering.body_bytes import BodyBudget
 from gateway.chat.metering.budget_definitions import Definitions
 from gateway.chat.metering.budget_stores import stores
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits, counter
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
-from gateway.chat.policies.rules import Policies
+from gateway.chat.policy_hook import configured
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
@@ -67,16 +66,12 @@ class Runtime:
             limits=Limits(
                 per_minute=settings.CHAT_REQUESTS_PER_MINUTE,
                 at_once=settings.CHAT_REQUESTS_AT_ONCE,
-                bodies=BodyBudget(
-                    per_key=settings.CHAT_KEY_BYTES_AT_ONCE,
-                    in_all=settings.CHAT_BYTES_AT_ONCE,
-                ),
                 count=counter(settings.REDIS_URL),
             ),
             budgets=budgets,
             in_thread=in_thread,
             request_log=configuration.current().request_log,
-            policies=Policies.of(configuration.current().policies),
+            policy=configured(),
         )
         writer.start()
         budgets.start()

@@ -9,7 +9,6 @@ from functools import partial
 import structlog
 
 from gateway.authentication import authenticate, authenticate_cached, require_scope
-from gateway.chat.core import off_loop
 from gateway.chat.core.context import CLIENT_GONE, SUCCESS, ChatContext
 from gateway.chat.core.errors import (
     BEFORE_FIRST_CHUNK,
@@ -26,12 +25,10 @@ from gateway.chat.core.http_messages import (
     ClientGoneError,
 )
 from gateway.chat.core.messages_format import MESSAGES
-from gateway.chat.core.model_request import MAX_VALUES, ModelRequest
+from gateway.chat.core.model_request import ModelRequest
 from gateway.chat.fallback import FallbackCaller
-from gateway.chat.metering.body_bytes import BodyBytes
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits
-from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_lists import (
     anthropic_list,
@@ -41,8 +38,7 @@ from gateway.chat.model_lists import (
 )
 from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.operations.base import Operation
-from gateway.chat.policies.checks import Checks
-from gateway.chat.policies.rules import Policies
+from gateway.chat.policy_hook import Policy, PolicyDenied
 from gateway.chat.refusals import failure_response
 from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.routes import MODEL_PREFIX, route_of
@@ -53,14 +49,11 @@ from gateway.errors import UnsupportedMediaTypeError
 from gateway.identity import Caller, is_name
 from gateway.keys import MISS
 from gateway.rights import CHAT as CHAT_SCOPE
-from webhooks_core.web.json_values import values_in
 from webhooks_core.web.parsers import EncodedBodyError, is_encoded
 from webhooks_core.web.thread_pool import InThread
 
 # How long a key is looked up before the database counts as unavailable.
 LOOK_UP_S = 10.0
-# About what a value of a body costs when it is read.
-VALUE_BYTES = 100
 # What becomes of the headers by which Claude Code tells its requests apart.
 DIMENSIONS = {
     "x-claude-code-session-id": "session",
@@ -86,7 +79,7 @@ class Service:
     budgets: Budgets
     in_thread: InThread
     request_log: RequestLogSettings = field(default_factory=RequestLogSettings)
-    policies: Policies = field(default_factory=Policies)
+    policy: Policy | None = None
 
     async def answer(
         self, request: ChatRequest, caller: Caller | None = None
@@ -168,7 +161,6 @@ class Service:
         caller: Caller,
         api_format: ApiFormat,
         operation: Operation,
-        held: BodyBytes,
     ) -> ChatContext:
         """Read the body and find the endpoint.
 
@@ -179,11 +171,8 @@ class Service:
             raise UnsupportedMediaTypeError
         if is_encoded(request.headers.get("content-encoding")):
             raise EncodedBodyError
-        raw = await request.read(held.add)
-        # A body of more values is refused when it is read.
-        held.add(VALUE_BYTES * min(values_in(raw), MAX_VALUES))
-        parse = partial(ModelRequest.parse, raw, keeps_raw=operation.keeps_raw)
-        model_request = await off_loop.run(parse, size=len(raw))
+        raw = await request.read()
+        model_request = ModelRequest.parse(raw, keeps_raw=operation.keeps_raw)
         try:
             endpoint = await self._endpoint(model_request.model, caller)
         except EndpointNotFoundError:
@@ -198,6 +187,7 @@ class Service:
         context = ChatContext(
             caller, endpoint, model_request, request.request_id, api_format
         )
+        context.traceparent = request.headers.get("traceparent")
         for header, name in DIMENSIONS.items():
             value = request.headers.get(header)
             if value is not None and is_name(value):
@@ -220,33 +210,18 @@ class Service:
         api_format: ApiFormat,
         operation: Operation,
     ) -> ChatResponse:
-        """Call the endpoint; a failure becomes what its table says. Raises as _context().
-
-        What comes after the first chunk of a stream needs no body any more.
-        """
-        held = self.limits.body_of(caller)
-        try:
-            context = await self._context(request, caller, api_format, operation, held)
-            rules = self.policies.applying(
-                model=context.endpoint.name, tenant=caller.tenant
-            )
-            if rules:
-                traceparent = request.headers.get("traceparent")
-                context.checks = Checks(rules, operation.action, traceparent)
-            await self._begin_log(context, operation)
-            return await self._answer(context, operation)
-        finally:
-            held.release()
+        """Call the endpoint; a failure becomes what its table says. Raises as _context()."""
+        context = await self._context(request, caller, api_format, operation)
+        await self._begin_log(context, operation)
+        return await self._answer(context, operation)
 
     async def _begin_log(self, context: ChatContext, operation: Operation) -> None:
         model, tenant = context.endpoint.name, context.caller.tenant
         if self.request_log.wants(model=model, tenant=tenant):
-            checks: Checks | None = context.checks
             context.log = await LogEntry.begin(
                 context,
                 operation.action,
                 max_characters=self.request_log.max_characters,
-                redact=checks.redactors() if checks is not None else (None, None),
             )
 
     async def _answer(self, context: ChatContext, operation: Operation) -> ChatResponse:
@@ -261,22 +236,22 @@ class Service:
         try:
             wanted = context.request
             await operation.check(context.endpoint, wanted)
-            if context.checks is not None:
-                apply = context.checks.request
-                context.request = await off_loop.run(apply, wanted, size=wanted.size)
+            if self.policy is not None:
+                context.request = await self.policy(context.caller, wanted)
             if is_stream:
                 return await self._stream(context, operation)
-            completion = await self._complete(context, operation)
+            completion = await self.calls.complete(context, operation)
             if context.log is not None:
-                read = context.log.answer.read
-                await off_loop.run(read, completion, size=len(completion))
+                context.log.answer.read(completion)
             self._end(context, SUCCESS)
             return ChatResponse.json(SUCCESS, completion, context.response_headers)
         except asyncio.CancelledError:
             self._end(context, CLIENT_GONE)
             raise
         except Exception as error:
-            if not isinstance(error, ChatError):
+            if isinstance(error, PolicyDenied):
+                self._deny(context, operation, error.reason)
+            elif not isinstance(error, ChatError):
                 log.exception("chat failed", request_id=context.request_id)
             table = BEFORE_FIRST_CHUNK if is_stream else SYNCHRONOUS
             api_format, request_id = context.api_format, context.request_id
@@ -284,15 +259,6 @@ class Service:
             context.failure = str(look_up(table, error, request_id)[1])
             self._end(context, status)
             return ChatResponse.json(status, body, headers)
-
-    async def _complete(self, context: ChatContext, operation: Operation) -> bytes:
-        """Return a whole answer with what rules mask. Raises as the call does, PolicyDeniedError."""
-        completion = await self.calls.complete(context, operation)
-        if context.checks is not None and operation.inference_type == "chat":
-            passes = context.passes_through
-            apply = partial(context.checks.answer, completion, passes_through=passes)
-            completion = await off_loop.run(apply, size=len(completion))
-        return completion
 
     async def _stream(self, context: ChatContext, operation: Operation) -> ChatResponse:
         opened = await self.calls.open_stream(context, operation)
@@ -317,31 +283,19 @@ class Service:
         self.limits.leave(context.caller)
         completed = self.recorder.record(context)
         self.budgets.settle(context.reservation, completed)
-        if context.checks is not None:
-            self._note_rules(context, context.checks)
         if context.log is not None:
-            self._log(context, completed)
-
-    def _log(self, context: ChatContext, completed: CompletedRequest) -> None:
-        try:
             self.recorder.log(context.log.ended(completed, context.failure))
-        except Exception:
-            # A function of an operator may fail while it masks the answer.
-            log.exception("request not logged", request_id=context.request_id)
 
-    def _note_rules(self, context: ChatContext, checks: Checks) -> None:
-        """Pass on which rules fired: to the log, and a denial to the policy writer."""
-        if context.log is not None:
-            context.log.rules = checks.fired
-        if checks.denied_by:
-            self.recorder.deny(
-                caller=context.caller,
-                action=checks.action,
-                model=context.request.model,
-                request_id=context.request_id,
-                traceparent=checks.traceparent,
-                reason=checks.denied_by,
-            )
+    def _deny(self, context: ChatContext, operation: Operation, reason: str) -> None:
+        """Pass a denial of the operator's function on to the policy writer."""
+        self.recorder.deny(
+            caller=context.caller,
+            action=operation.action,
+            model=context.request.model,
+            request_id=context.request_id,
+            traceparent=context.traceparent,
+            reason=reason,
+        )
 
 
 def _is_allowed(endpoint: ModelEntry, caller: Caller) -> bool:

@@ -16,7 +16,6 @@ from gateway.chat.core.http_messages import (
     MAX_BODY_BYTES,
     ChatRequest,
     ChatResponse,
-    Hold,
     check_length,
 )
 from gateway.chat.loop_thread import LOOP_THREAD
@@ -86,10 +85,9 @@ def _chat_request(request: Request) -> ChatRequest:
         except Exception as error:  # noqa: BLE001 - raised when the service reads
             body = error
 
-    async def read(hold: Hold) -> bytes:
+    async def read() -> bytes:
         if isinstance(body, Exception):
             raise body
-        hold(len(body))
         return body
 
     chat_request = ChatRequest(

@@ -16,7 +16,7 @@ from pydantic_core import core_schema
 from gateway.chat.upstreams.registry import KINDS
 from gateway.chat.upstreams.servers import SERVERS
 from gateway.configuration import rules
-from gateway.configuration.content import Policy, RequestLogSettings
+from gateway.configuration.content import RequestLogSettings
 from gateway.configuration.rules import (
     NOT_NULL,
     ApiKey,
@@ -353,5 +353,4 @@ class Configuration(FromFile):
         AfterValidator(rules.check_fallbacks),
     ] = ()
     budgets: Annotated[tuple[CheckedBudget, ...], rules.all_different("name")] = ()
-    policies: Annotated[tuple[Policy, ...], rules.all_different("name")] = ()
     request_log: RequestLogSettings = field(default_factory=RequestLogSettings)

@@ -107,7 +107,6 @@ class Request(TenantPage):
         context: dict[str, Any] = {"row": row, "outcome": outcome(row)}
         if self.owner.may(Capability.VIEW_PAYLOAD):
             context |= {
-                "rules": orjson.loads(row.rules),
                 "tools": orjson.loads(row.tools),
                 "prompt": payloads.pretty(row.prompt.encode()),
                 "answer": payloads.pretty(row.answer.encode()),

@@ -299,7 +299,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
 def test_the_command_tells_what_a_file_holds_or_what_is_wrong(tmp_path):
     out = StringIO()
     call_command("check_gateway_config", str(SAMPLE), stdout=out)
-    counts = "0 static subscriptions, 1 model, 0 budgets, 0 policies"
+    counts = "0 static subscriptions, 1 model, 0 budgets"
     assert f"sound; {counts}" in out.getvalue()
     file = tmp_path / "bad.yaml"
     file.write_text("webhooks: 7")

@@ -54,9 +54,7 @@ class ChatContext:
     # What its client got of a failure, and what the request log keeps of it if it is stored.
     failure: str = ""
     log: Any = None
-    # The rules that apply to it, if there are any, and whether its messages pass as they are.
-    checks: Any = None
-    passes_through: bool = False
+    traceparent: str | None = None
     # Who sent the request, within its caller.
     session: str = ""
     agent: str = ""

@@ -22,10 +22,6 @@ EVENT_STREAM = {
 }
 
 
-# Counts bytes that a request holds from now on, or refuses them.
-Hold = Callable[[int], None]
-
-
 class ClientGoneError(Exception):
     """The client left before its request was complete."""
 
@@ -34,15 +30,14 @@ class ClientGoneError(Exception):
 class ChatRequest:
     """One request; header names are lower case, repeated ones are joined with a comma.
 
-    `read` returns the body; it calls its argument with the size of each part as it arrives.
-    Raises ClientGoneError, PayloadTooLargeError, and what that call raises.
+    `read` returns the body. Raises ClientGoneError, PayloadTooLargeError.
     """
 
     method: str
     path: str
     headers: Mapping[str, str]
     peer: str
-    read: Callable[[Hold], Awaitable[bytes]]
+    read: Callable[[], Awaitable[bytes]]
     query: str = ""
     request_id: str = field(init=False)
 

@@ -12,7 +12,6 @@ import redis.asyncio
 import structlog
 from redis.exceptions import RedisError
 
-from gateway.chat.metering.body_bytes import BodyBudget, BodyBytes
 from gateway.identity import Caller
 from webhooks_core.database.outages import reason
 from webhooks_core.web.errors import TooManyRequestsError
@@ -96,7 +95,6 @@ class Limits:
     at_once: int = 0
     count: Count = field(default_factory=LocalCount)
     clock: Callable[[], float] = time.time
-    bodies: BodyBudget = field(default_factory=BodyBudget)
     _running: Counter[str] = field(default_factory=Counter)
 
     async def admit(self, caller: Caller) -> None:
@@ -117,10 +115,6 @@ class Limits:
             text = f"At most {self.at_once} requests at once."
             raise _too_many(text, retry_after=RETRY_BUSY_S)
         self._running[key] += 1
-
-    def body_of(self, caller: Caller) -> BodyBytes:
-        """Return the account of the bytes that one request of a caller will hold."""
-        return BodyBytes(self.bodies, _key(caller))
 
     def leave(self, caller: Caller) -> None:
         key = _key(caller)

@@ -390,7 +390,6 @@ class Migration(migrations.Migration):
                 ),
                 ("error", models.TextField(blank=True)),
                 ("estimated", models.BooleanField(default=False)),
-                ("rules", models.TextField(default="[]")),
                 ("tools", models.TextField(default="[]")),
                 ("excerpt", models.CharField(blank=True, max_length=120)),
                 ("prompt", models.TextField()),

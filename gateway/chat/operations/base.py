@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from gateway.chat.capabilities import CAPABILITIES, Need, require
-from gateway.chat.core import off_loop
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import UnsupportedRequestError
 from gateway.chat.core.model_request import ModelRequest
@@ -31,7 +30,7 @@ class Operation:
     async def check(self, endpoint: ModelEntry, request: ModelRequest) -> None:
         """Raise as require() does for a request that an endpoint cannot serve."""
         kind, needs = self.inference_type, self.capabilities
-        await off_loop.run(require, endpoint, kind, request, needs, size=request.size)
+        require(endpoint, kind, request, needs)
 
     async def complete(
         self, upstream: Upstream, job: Job, context: ChatContext

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gateway.chat.core import chunks, failures, json_numbers, off_loop
+from gateway.chat.core import chunks, failures, json_numbers
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import UpstreamServiceError
 from gateway.chat.core.json_parts import objects
@@ -51,7 +51,7 @@ CHAT, EMBEDDINGS = ChatCompletions(), Embeddings()
 
 
 async def _renamed(context: ChatContext, body: bytes, list_key: str) -> bytes:
-    return await off_loop.run(renamed, context, body, list_key, size=len(body))
+    return renamed(context, body, list_key)
 
 
 def renamed(context: ChatContext, body: bytes, list_key: str) -> bytes:

@@ -21,7 +21,6 @@ from gateway.chat.core.answers import (
 )
 from gateway.chat.core.json_parts import objects
 from gateway.chat.core.sse import data_of
-from gateway.chat.request_log.shortened import BEHIND_CUT
 
 # So many bytes of a stream wait until they are read together.
 WAITING = 64 * 1024
@@ -67,7 +66,7 @@ class Answer:
     """Collects an answer, up to a number of characters and a little more."""
 
     def __init__(self, max_characters: int) -> None:
-        self._left = max_characters + BEHIND_CUT
+        self._left = max_characters
         self._choices: dict[int, Choice] = {}
         self._waiting: list[bytes] = []
         self._size = 0

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from gateway.chat.core import off_loop
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.tool_names import TOOLS, tool_names
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.request_log.answers import ANSWERS, Answer
-from gateway.chat.request_log.shortened import Redact, Room, shortened
+from gateway.chat.request_log.shortened import Room, shortened
 
 # The conversation comes first: of what is too long, its last messages are kept.
 CONVERSATION = ("messages", "input", "prompt")
@@ -29,17 +28,13 @@ class EndedRequest:
     prompt: Any
     tools: Sequence[str]
     answer: Any
-    rules: Sequence[str]
     error: str
     is_cut: bool
 
 
 @dataclass(slots=True)
 class LogEntry:
-    """The prompt of a running request, cut, and its answer so far.
-
-    `redact` masks the texts of the prompt, and those of the answer.
-    """
+    """The prompt of a running request, cut, and its answer so far."""
 
     operation: str
     model: str
@@ -47,9 +42,7 @@ class LogEntry:
     tools: Sequence[str]
     answer: Answer
     max_characters: int
-    redact: tuple[Redact | None, Redact | None]
     is_cut: bool = False
-    rules: list[str] = field(default_factory=list)
 
     @classmethod
     async def begin(
@@ -58,15 +51,12 @@ class LogEntry:
         operation: str,
         *,
         max_characters: int,
-        redact: tuple[Redact | None, Redact | None] = (None, None),
     ) -> LogEntry | None:
         """Return the entry of a request; None for one whose answer is no text."""
         if operation not in ANSWERS:
             return None
-        body, size = context.request.body, context.request.size
-        room = Room(max_characters, redact[0])
-        given, size = _without_tools(body), min(size, max_characters)
-        prompt = await off_loop.run(shortened, given, room, size=size)
+        body, room = context.request.body, Room(max_characters)
+        prompt = shortened(_without_tools(body), room)
         return cls(
             operation,
             context.request.model,
@@ -74,7 +64,6 @@ class LogEntry:
             [*tool_names(body)][:MAX_TOOLS],
             ANSWERS[operation](max_characters),
             max_characters,
-            redact,
             is_cut=room.is_cut,
         )
 
@@ -87,10 +76,7 @@ class LogEntry:
 
     def ended(self, completed: CompletedRequest, error: str) -> EndedRequest:
         """Return what is stored of the request."""
-        for redact in self.redact:
-            # An upstream may repeat a part of the prompt in its error.
-            error = redact(error) if redact is not None else error
-        room = Room(self.max_characters, self.redact[1])
+        room = Room(self.max_characters)
         answer = shortened(self.answer.value(), room)
         return EndedRequest(
             completed,
@@ -99,7 +85,6 @@ class LogEntry:
             self.prompt,
             self.tools,
             answer,
-            self.rules,
             error,
             self.is_cut or self.answer.is_cut or room.is_cut,
         )

@@ -115,7 +115,6 @@ ITEM: dict[str, Any] = {
     "first_chunk_ms": 180,
     "duration_ms": 950,
     "excerpt": "Which ships give way?",
-    "rules": [],
     "truncated": False,
 }
 DETAILS: dict[str, Any] = ITEM | {
@@ -172,7 +171,6 @@ class LoggedRequestSerializer(serializers.Serializer[Any]):
     )
     duration_ms = serializers.IntegerField(help_text="Until the end.")
     excerpt = serializers.CharField(help_text="The beginning of the last message.")
-    rules = StoredJSONField("The names of the rules that fired.", NAMES)
     truncated = serializers.BooleanField(
         help_text="True: the prompt or the answer is cut."
     )

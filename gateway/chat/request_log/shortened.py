@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,28 +25,19 @@ SECRET_NAMES = frozenset(
     }
 )
 HIDDEN = "[hidden]"
-# How far a text is read behind its cut, so that a rule sees the whole of what it masks.
-BEHIND_CUT = 4096
-
-Redact = Callable[[str], str]
 
 
 @dataclass(slots=True)
 class Room:
-    """How many characters may still be kept. `redact` masks a text before it is cut."""
+    """How many characters may still be kept."""
 
     left: int
-    redact: Redact | None = None
     is_cut: bool = False
 
     def take(self, text: str, most: int | None = None) -> str:
         """Return a text, or its beginning and a mark that says how much is left out."""
         left = self.left if most is None else min(most, self.left)
-        omitted = max(0, len(text) - left - BEHIND_CUT)
-        text = text[: left + BEHIND_CUT]
-        if self.redact is not None:
-            text = self.redact(text)
-        omitted += max(0, len(text) - left)
+        omitted = max(0, len(text) - left)
         self.left -= min(len(text), left)
         if not omitted:
             return text

@@ -63,7 +63,6 @@ def _row(ended: EndedRequest) -> LoggedRequest:
         prompt=json_numbers.dumps(ended.prompt).decode(),
         tools=json_numbers.dumps(ended.tools).decode(),
         answer=json_numbers.dumps(ended.answer).decode(),
-        rules=json_numbers.dumps(ended.rules).decode(),
         excerpt=storable(last_text(ended.prompt)[:EXCERPT]),
         error=storable(ended.error[:2000]),
         truncated=ended.is_cut,

@@ -73,10 +73,8 @@ async def _transformed(
                 payloads = await anext(opened.events, None)
                 timeout.stop()
                 if payloads is None:
-                    opened.end()
-                    yield transformer.flush()
                     break
-                await opened.feed(payloads)
+                transformer.feed(payloads)
                 if data := transformer.flush():
                     yield data
                 if payloads:

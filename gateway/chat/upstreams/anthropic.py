@@ -18,7 +18,7 @@ from typing import Any
 
 import aiohttp
 
-from gateway.chat.core import chunks, failures, model_name, off_loop
+from gateway.chat.core import chunks, failures, model_name
 from gateway.chat.core.errors import (
     ChatError,
     InvalidRequestError,
@@ -59,7 +59,7 @@ class Anthropic:
         call = partial(_call, stream=False)
         async with http.post(self._client, job, call) as response:
             body = await http.read_body(response)
-        return await off_loop.run(completion, body, size=len(body))
+        return completion(body)
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
         posting = http.post(self._client, job, partial(_call, stream=True))
@@ -68,9 +68,8 @@ class Anthropic:
         async with posting as response:
             async for payloads in http.events(response):
                 ready: list[bytes] = []
-                size = off_loop.size_of(payloads)
                 try:
-                    await off_loop.run(translation.feed, payloads, ready, size=size)
+                    translation.feed(payloads, ready)
                 except ChatError:
                     yield ready
                     raise

@@ -16,7 +16,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from multidict import CIMultiDict
 
-from gateway.chat.core import json_numbers, off_loop
+from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import ChatError, UpstreamServiceError
 from gateway.chat.core.failures import MAX_CHARACTERS, failure_in
 from gateway.chat.core.sse import BYTE_ORDER_MARK, EventReader
@@ -149,7 +149,7 @@ async def post(
     """
     response = None
     try:
-        call = await off_loop.run(prepare, job, size=job.request.size)
+        call = prepare(job)
         response = await _send(client, job, call)
         del job, call, prepare  # a stream may last, and a prompt be long
         if response.status != 200:
@@ -265,7 +265,7 @@ async def events(
     try:
         while data := await content.readany():
             yield reader.feed(data)
-        yield await off_loop.run(reader.end, size=reader.size)
+        yield reader.end()
     except aiohttp.ClientError:
         # aiohttp buffers what arrived before the connection broke; no public method reads it.
         if rest := content._read_nowait(-1):  # noqa: SLF001

@@ -35,14 +35,12 @@ class Command(BaseCommand):
             "subscriptions": len(loaded.webhooks.subscriptions),
             "models": len(loaded.models),
             "budgets": len(loaded.budgets),
-            "policies": len(loaded.policies),
             "without_price": unpriced(loaded),
         }
         counts = (
             counted(values["subscriptions"], "static subscription"),
             counted(values["models"], "model"),
             counted(values["budgets"], "budget"),
-            counted(values["policies"], "policy", "policies"),
         )
         text = f"{file}: sound; {', '.join(counts)}"
         if names := values["without_price"]:

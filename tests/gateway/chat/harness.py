@@ -120,7 +120,7 @@ class Gateway:
         return entry
 
     def change(self, **parts: Any) -> None:
-        """Replace parts of the service, which is frozen: `change(policies=…)`."""
+        """Replace parts of the service, which is frozen: `change(policy=…)`."""
         for name, value in parts.items():
             object.__setattr__(self.service, name, value)
 
@@ -211,7 +211,7 @@ class Gateway:
     def is_idle(self) -> bool:
         """Wait until no request runs: no task, no bytes, no connection but one that is kept."""
         return bool(
-            self.settled(lambda: self.limits.running == self.limits.bodies.held == 0)
+            self.settled(lambda: self.limits.running == 0)
             and self.settled(lambda: self.loop.tasks() == 0)
             and self.settled(lambda: self.upstream.open <= 1)
         )

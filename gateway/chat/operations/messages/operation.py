@@ -28,7 +28,6 @@ class Messages(Operation):
     async def complete(
         self, upstream: Upstream, job: Job, context: ChatContext
     ) -> bytes:
-        context.passes_through = isinstance(upstream, Anthropic)
         if isinstance(upstream, Anthropic):
             return await passing.complete(upstream, job, context)
         return await translating.complete(upstream, job, context)

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gateway.chat.core import chunks, failures, json_numbers, model_name, off_loop
+from gateway.chat.core import chunks, failures, json_numbers, model_name
 from gateway.chat.core.chunks import Template
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import (
@@ -39,7 +39,7 @@ TEXT = b'"text":"'
 async def complete(upstream: Anthropic, job: Job, context: ChatContext) -> bytes:
     """Return a message, and note its usage."""
     body = await _post(upstream, job, context, PATH)
-    return await off_loop.run(_checked, context, body, size=len(body))
+    return _checked(context, body)
 
 
 async def count(upstream: Anthropic, job: Job, context: ChatContext) -> bytes:
@@ -59,7 +59,7 @@ async def _own(job: Job) -> Job:
     raw = job.request.raw
     if not any(mark in raw for mark in OTHERS_MARKS):
         return job
-    return await off_loop.run(_without_others, job, size=len(raw))
+    return _without_others(job)
 
 
 def _without_others(job: Job) -> Job:
@@ -131,7 +131,7 @@ async def open_stream(
 ) -> OpenedStream:
     """Return a stream of events as they come."""
     transformer = PassedStream(context.request.model)
-    return OpenedStream(transformer, _events(upstream, job, context), shape="messages")
+    return OpenedStream(transformer, _events(upstream, job, context))
 
 
 async def _events(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.chat.core import chunks, off_loop
+from gateway.chat.core import chunks
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.json_parts import objects
 from gateway.chat.core.usage_tokens import Usage, estimate, prompt_length, text_length
@@ -31,7 +31,7 @@ async def complete(upstream: Upstream, job: Job, context: ChatContext) -> bytes:
     context.response_headers = {"request-id": context.request_id}
     translated, ids = await _translated(job)
     body = await upstream.complete(translated)
-    return await off_loop.run(_message, context, body, ids, size=len(body))
+    return _message(context, body, ids)
 
 
 def _message(context: ChatContext, body: bytes, ids: CallIds) -> bytes:
@@ -51,8 +51,7 @@ async def open_stream(
     """Return a stream of events."""
     context.response_headers = {"request-id": context.request_id}
     translated, ids = await _translated(job)
-    body, size = job.request.body, job.request.size
-    tokens = estimate(await off_loop.run(prompt_length, body, size=size))
+    tokens = estimate(prompt_length(job.request.body))
     stream = MessageStream(model=context.request.model, prompt_tokens=tokens, ids=ids)
     return OpenedStream(stream, upstream.stream(translated))
 
@@ -62,7 +61,7 @@ async def _translated(job: Job) -> tuple[Job, CallIds]:
 
     Raises as request.translate() does.
     """
-    body, ids = await off_loop.run(_body, job, size=job.request.size)
+    body, ids = _body(job)
     return replace(job, request=replace(job.request, body=body, raw=b"")), ids
 
 

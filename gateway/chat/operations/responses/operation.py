@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from gateway.chat.capabilities import CAPABILITIES
-from gateway.chat.core import chunks, off_loop
+from gateway.chat.core import chunks
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.errors import UnsupportedRequestError
 from gateway.chat.core.json_parts import member
@@ -39,10 +39,10 @@ class Responses(Operation):
     ) -> bytes:
         if _is_passed(upstream, job):
             body = await upstream.respond(_own(job))
-            return await off_loop.run(renamed, context, body, "output", size=len(body))
+            return renamed(context, body, "output")
         chat = await _translated(job)
         body = await upstream.complete(_with_body(job, chat))
-        return await off_loop.run(_response, context, body, chat, size=len(body))
+        return _response(context, body, chat)
 
     async def open(
         self, upstream: Upstream, job: Job, context: ChatContext
@@ -51,7 +51,7 @@ class Responses(Operation):
             passed = PassedEvents(context.request.model)
             _bind(context, passed)
             parts = upstream.respond_in_parts(_own(job))
-            return OpenedStream(passed, parts, shape="responses")
+            return OpenedStream(passed, parts)
         chat = await _translated(job)
         events = _events(context, chat, is_stream=True)
         _bind(context, events)
@@ -83,7 +83,7 @@ def _own(job: Job) -> Job:
 
 async def _translated(job: Job) -> ChatRequest:
     request = job.request
-    return await off_loop.run(translate, request.body, job.entry, size=request.size)
+    return translate(request.body, job.entry)
 
 
 def _with_body(job: Job, chat: ChatRequest) -> Job:

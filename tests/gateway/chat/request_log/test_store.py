@@ -33,7 +33,6 @@ def entry(**fields: Any) -> EndedRequest:
         },
         "tools": ["tide"],
         "answer": [{"text": "Ahoi\n"}],
-        "rules": [],
         "error": "a\0b",
         "is_cut": False,
     }

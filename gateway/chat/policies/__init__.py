@@ -1,1 +1,0 @@
-"""The rules of `policies:`: what requests and answers may hold, and what is masked in them."""
