@@ -14,7 +14,6 @@ from ipaddress import ip_network
 from typing import Any
 
 import orjson
-from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -32,8 +31,6 @@ from webhooks_core.secrets import EncryptedText
 from webhooks_core.signing.schemes import standard_key
 from webhooks_core.worker import notify
 
-# The fields that decide which of an endpoint's deliveries may be sent now.
-LIMITS = ("max_in_flight", "rate_per_second", "in_order")
 # Each of them signs every request: servers refuse a header of more than some kilobytes.
 MAX_SECRETS = 10
 NOT_HANGING = {"timeouts": 0, "hanging_since": None}
@@ -43,10 +40,6 @@ INSERTIONS = 3
 
 class QuotaExceededError(Exception):
     """The owner has as many endpoints as the profile allows."""
-
-
-class LimitError(ValueError):
-    """A limit is out of range; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +62,9 @@ def create(
 ) -> Created:
     """Create an endpoint in a free slot of the owner's quota.
 
-    Raises QuotaExceededError, or LimitError.
+    Raises QuotaExceededError.
     """
-    fields = _clean(fields) | {"url": url, "event_types": list(event_types)}
+    fields |= {"url": url, "event_types": list(event_types)}
     secret = secrets.checked(secret) if secret else secrets.make()
     kept = Endpoint.objects.of(profile, owner)
     while (slot := _free_slot(profile, owner)) is not None:
@@ -87,9 +80,9 @@ def create_static(
 ) -> bool:
     """Create an endpoint that a configuration declares; it takes no slot of the quota.
 
-    `static_key` is its name there. Returns False if this name is taken. Raises LimitError.
+    `static_key` is its name there. Returns False if this name is taken.
     """
-    endpoint = _build(profile, owner, static_key=static_key, **_clean(fields))
+    endpoint = _build(profile, owner, static_key=static_key, **fields)
     same = Endpoint.objects.of(profile, owner).filter(static_key=static_key)
     return _insert(endpoint, secrets.checked(secret), CONFIGURATION, unless=same)
 
@@ -122,18 +115,6 @@ def _insert(
     return True
 
 
-def _clean(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields with their limits checked. Raises LimitError."""
-    cleaned = dict(fields)
-    for name in fields.keys() & set(LIMITS):
-        field: Any = Endpoint._meta.get_field(name)  # noqa: SLF001 - public by use
-        try:
-            cleaned[name] = field.clean(fields[name], None)
-        except ValidationError as error:
-            raise LimitError(f"{name}: {error.messages[0]}") from error
-    return cleaned
-
-
 def _free_slot(profile: str, owner: str) -> int | None:
     rows = Endpoint.objects.of(profile, owner).exclude(slot=None)
     taken = set(rows.values_list("slot", flat=True))
@@ -142,12 +123,11 @@ def _free_slot(profile: str, owner: str) -> int | None:
 
 
 def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint:
-    """Change fields of an endpoint; return the changed endpoint. Raises LimitError.
+    """Change fields of an endpoint; return the changed endpoint.
 
     Another url makes a disabled endpoint active again, with its counter at 0. Waiting deliveries
     become due at once if it receives again, and fail if `pending_failure` says so.
     """
-    fields = _clean(fields)
     with transaction.atomic():
         locked = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
         before = copy(locked)
@@ -171,21 +151,17 @@ def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint
         _record_change(before, locked, fields, by)
         if failure := pending_failure(locked):
             _waiting(locked).fail(error=failure)
-        _notify_of_change(before, locked, fields)
+        _notify_of_change(before, locked)
     return locked
 
 
-def _notify_of_change(
-    before: Endpoint, changed: Endpoint, fields: Mapping[str, Any]
-) -> None:
+def _notify_of_change(before: Endpoint, changed: Endpoint) -> None:
     """Have dispatchers do what a change allows, and drop what it forbids."""
     if before.is_receiving and not changed.is_receiving:
         notify.recall_on_commit([changed.pk])
     elif changed.is_receiving and not before.is_receiving:
         _waiting(changed).make_due()
         notify.notify_on_commit([changed.pk])
-    elif changed.is_receiving and not fields.keys().isdisjoint(LIMITS):
-        notify.notify_on_commit([changed.pk])  # what had to wait may be sent now
 
 
 # Not told as changes: what follows from others, and times.

@@ -82,10 +82,9 @@ def publish_to(
     with tracing.publishing(profile, event_type), transaction.atomic():
         if existing := _existing(profile, owner, dedupe_key):
             return Published(existing, is_new=False, endpoint_ids=())
-        matching = Matching([], [], {}, {})
+        matching = Matching([], {}, {})
         if webhook_profile.enabled:
             matching = _matching(webhook_profile, owner, event_type)
-            _serialise(matching.in_order)
         event, is_new = _store(
             webhook_profile,
             owner=owner,
@@ -109,8 +108,6 @@ def lock_owner(*, profile: str, owner: str) -> None:
     """
     if connection.vendor == "postgresql":
         execute(_LOCK_OWNER, f"webhooks_core_owner {profile} {owner}")
-    in_order = Endpoint.objects.of(profile, owner).filter(in_order=True)
-    _serialise(list(in_order.values_list("pk", flat=True)))
 
 
 _LOCK_OWNER = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
@@ -128,7 +125,6 @@ def publish_test(
     with tracing.publishing(profile.name, event_type), transaction.atomic():
         rows = Endpoint.objects.filter(deleted_at=None)
         endpoint = rows.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _serialise([endpoint.pk] if endpoint.in_order else [])
         event, _ = _store(
             profile,
             owner=endpoint.owner,
@@ -243,14 +239,13 @@ def _existing(profile: str, owner: str, dedupe_key: str | None) -> Event | None:
 
 
 class Matching(NamedTuple):
-    """The endpoints that receive an event, ascending, and those of them that are `in_order`.
+    """The endpoints that receive an event, ascending.
 
     `skipped` maps those that would receive it, were they not disabled or inactive, to the reason.
     `filters` has the filters of all of them that have one.
     """
 
     endpoint_ids: list[int]
-    in_order: list[int]
     skipped: dict[int, SkippedEvent.Reason]
     filters: dict[int, str]
 
@@ -267,7 +262,6 @@ class Matching(NamedTuple):
         }
         return Matching(
             [pk for pk in self.endpoint_ids if pk not in refused],
-            [pk for pk in self.in_order if pk not in refused],
             {pk: why for pk, why in self.skipped.items() if pk not in refused},
             {},
         )
@@ -281,8 +275,6 @@ def _fan_out(event: Event, matching: Matching) -> None:
         event.fanout_after = now[-1]
         event.fanout_until = later[-1]
         event.save(update_fields=["fanout_after", "fanout_until"])
-        # No later event may precede this one where the order is strict.
-        now += [pk for pk in matching.in_order if pk > now[-1]]
     deliver(event, now)
 
 
@@ -300,22 +292,6 @@ def _record_skipped(
     SkippedEvent.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def _serialise(endpoint_ids: Sequence[int]) -> None:
-    """Let one transaction at a time publish to these queues, so that ids ascend as commits do.
-
-    On PostgreSQL by advisory locks, in the order of ids. A lock of the queue's row would also stop
-    the dispatchers, which write it, until the caller's transaction ends. SQLite has one writer.
-    """
-    if endpoint_ids and connection.vendor == "postgresql":
-        execute(_LOCK_QUEUES, sorted(endpoint_ids))
-
-
-_LOCK_QUEUES = (
-    "SELECT pg_advisory_xact_lock(hashtextextended('webhooks_core_endpointqueue ' || id, 0))"
-    " FROM unnest(%s::bigint[]) AS queue (id)"
-)
-
-
 def _matching(
     profile: WebhookProfile,
     owner: str,
@@ -327,8 +303,8 @@ def _matching(
     """Return the endpoints that receive a type of event, with ids above `after`, up to `until`."""
     last = MAX_ID if until is None else until
     rows = fetch(_OF_OWNER, profile.name, owner, after, last)
-    matching = Matching([], [], {}, {})
-    for pk, types, in_order, is_active, status, filter_text in rows:
+    matching = Matching([], {}, {})
+    for pk, types, is_active, status, filter_text in rows:
         if not profile.matches(orjson.loads(types), event_type):
             continue
         if filter_text is not None:
@@ -339,14 +315,12 @@ def _matching(
             matching.skipped[pk] = reason.DISABLED if is_active else reason.INACTIVE
             continue
         matching.endpoint_ids.append(pk)
-        if in_order:
-            matching.in_order.append(pk)
     return matching
 
 
 # As EndpointQuerySet.of: composing it with the ORM would be a fourth of the cost.
 _OF_OWNER = (
-    "SELECT id, event_types, in_order, active, status, filter FROM webhooks_core_endpoint"
+    "SELECT id, event_types, active, status, filter FROM webhooks_core_endpoint"
     " WHERE profile = %s AND owner = %s AND deleted_at IS NULL"
     " AND id > %s AND id <= %s ORDER BY id"
 )

@@ -92,7 +92,6 @@ def test_an_event_goes_to_the_subscriptions_whose_filter_matches(acme):
     above = acme.create(filter=ABOVE)
     acme.create(filter={"principal_id": "bob"})
     of_ada = acme.create(filter={"principal_id": "ada", "tenant_id": "acme"})
-    Endpoint.objects.filter(public_id=of_ada["id"]).update(in_order=True)
     assert publish(acme, 0.9) == [everything["id"], above["id"], of_ada["id"]]
     assert publish(acme, 0.1) == [everything["id"], of_ada["id"]]
     assert Delivery.objects.count() == 5

@@ -80,8 +80,7 @@ def arguments(chance: Random) -> Arguments:
         without=chance.sample(OWNERS, chance.randint(0, 2)),
         room=chance.randint(1, 8),
         limits=[
-            ClaimLimit(pk, chance.randint(1, 4), in_order=chance.random() < 0.5)
-            for pk in sample(chance, ENDPOINTS)
+            ClaimLimit(pk, chance.randint(1, 4)) for pk in sample(chance, ENDPOINTS)
         ],
         at=around_now(chance),
     )
@@ -148,8 +147,6 @@ def endpoint(chance: Random, pk: int) -> list[models.Model]:
         failing_since=chance.choice([None, NOW - timedelta(days=1)]),
         failed_attempts=chance.randint(0, 5),
         alike_failures=chance.randint(0, 5),
-        rate_per_second=chance.choice([None, 5]),
-        in_order=chance.random() < 0.5,
         created_at=NOW,
         updated_at=NOW,
     )
@@ -160,7 +157,6 @@ def endpoint(chance: Random, pk: int) -> list[models.Model]:
             [None, around_now(chance) + timedelta(microseconds=pk - FIRST)]
         ),
         leased_by=chance.choice([None, *LEASES]),
-        not_before=chance.choice([None, around_now(chance)]),
     )
     secrets = [
         EndpointSecret(

@@ -105,9 +105,8 @@ def read_due_by_orm(given: Arguments) -> list[DueDelivery]:
     found: list[DueDelivery] = []
     for limit in sorted(given.limits):
         waiting = Delivery.objects.waiting().filter(endpoint=limit.queue)
-        first = "event" if limit.in_order else "next_attempt_at"
         columns = ("pk", "public_id", "event_id", "endpoint_id", "attempts")
-        rows = waiting.order_by(first, "pk").values_list(
+        rows = waiting.order_by("next_attempt_at", "pk").values_list(
             *columns, "interruptions", "event__size", later
         )
         found += map(DueDelivery._make, rows[: limit.room + 1])
@@ -190,7 +189,6 @@ def matching_by_orm(given: Arguments, owner: Owner) -> Matching:
     received = [row for row in own.subscribed() if row in rows]
     return Matching(
         [row.pk for row in received],
-        [row.pk for row in received if row.in_order],
         {
             row.pk: SkippedEvent.Reason("disabled" if row.active else "inactive")
             for row in rows

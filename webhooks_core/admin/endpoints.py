@@ -24,9 +24,7 @@ from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.owner_page import OwnerPageAdmin
 from webhooks_core.admin.rotation import static_source
 from webhooks_core.conf import webhook_settings
-from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
 from webhooks_core.owners import changes, charts, endpoint_state, payloads, replays
 from webhooks_core.owners.endpoint_state import Health
 from webhooks_core.owners.names import named
@@ -64,7 +62,7 @@ class EndpointAdmin(OwnerPageAdmin):
     change_form_template = "admin/webhooks_core/endpoint/page.html"
     operations = (
         *("send_test", "enable", "pause", "resume"),
-        *("set_limits", "set_trusted", "rotate_secret", "replay_failed"),
+        *("set_trusted", "rotate_secret", "replay_failed"),
     )
     list_display = (
         *("shown_url", "shown_health", owners.with_product),
@@ -159,9 +157,6 @@ class EndpointAdmin(OwnerPageAdmin):
             "failures": failures(obj),
             "day": days[obj.pk],
             "periods": charts.PERIODS.values(),
-            "limits": limits_of(obj),
-            "most_in_flight": MAX_IN_FLIGHT,
-            "most_per_second": MAX_RATE,
             "custom_headers": _custom_headers(obj),
             "secrets": obj.endpointsecret_set.order_by("-pk"),
             "recent": _recent(obj),
@@ -220,21 +215,6 @@ class EndpointAdmin(OwnerPageAdmin):
         text = "Resumed: pending deliveries are sent now."
         return self._done(request, endpoint, text, log="Resumed.")
 
-    def set_limits(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        form = request.POST
-        limits: dict[str, Any] = {
-            "max_in_flight": form.get("max_in_flight", "").strip(),
-            "rate_per_second": form.get("rate_per_second", "").strip() or None,
-            "in_order": "in_order" in form,
-        }
-        try:
-            by = base.operator(request)
-            changed = limits_of(endpoints.update(endpoint, by=by, **limits))
-        except LimitError as error:
-            raise RefusedError(f"Nothing was changed: {error}") from error
-        text = f"From now on: {changed}."
-        return self._done(request, endpoint, text, log=f"Limited to {changed}.")
-
     def set_trusted(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
         """Allow or forbid the networks of WEBHOOK_ALLOWED_TARGETS for an endpoint."""
         if endpoint.static_key is not None:
@@ -275,16 +255,6 @@ def _count_replayable(endpoint: Endpoint, since: datetime) -> int:
     """Count failed deliveries, up to one more than may be replayed at once."""
     failed = replays.failed_since(endpoint, since)
     return failed[: resending.REPLAYED_AT_ONCE + 1].count()
-
-
-def limits_of(endpoint: Endpoint) -> str:
-    """Return `4 at once, 10 per second, in order`."""
-    limits = [f"{endpoint.in_flight} at once"]
-    if endpoint.rate_per_second is not None:
-        limits.append(f"{endpoint.rate_per_second} per second")
-    if endpoint.in_order:
-        limits.append("in order")
-    return ", ".join(limits)
 
 
 def _custom_headers(endpoint: Endpoint) -> str:

@@ -11,7 +11,6 @@
     retry            the pause before the next attempt
     attempt_details  what is stored of an attempt for people
     shares           how many places each owner may take
-    rate_limit       how many attempts a queue may claim within a second
     sql/             the frequent statements: queues, deliveries with their attempts, endpoints
 
 A round is: lease due queues, claim, submit to the sender, record the results of the round before,

@@ -13,10 +13,8 @@ import structlog
 from django.db import transaction
 
 from webhooks_core import profiles, tracing
-from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases, preparing
 from webhooks_core.dispatch.queues import LeasedQueues, QueueState
-from webhooks_core.dispatch.rate_limit import SECOND
 from webhooks_core.dispatch.shares import Shares
 from webhooks_core.dispatch.signer import RequestSigner, signers
 from webhooks_core.dispatch.sql import deliveries
@@ -36,6 +34,7 @@ from webhooks_core.profiles import WebhookProfile
 # The most that one owner may claim. For other owners, a third of it is kept free.
 MAX_CLAIMED = 2048
 MAX_BYTES = 32 * 1024 * 1024
+SECOND = timedelta(seconds=1)
 # How long an endpoint is left out whose deliveries cannot be claimed.
 PAUSE_AFTER_ERROR = timedelta(minutes=1)
 
@@ -209,13 +208,13 @@ class OpenClaims:
             if probe_at := _probe_at(endpoint, now):
                 queue.check_at(probe_at)
                 continue
-            room = min(queue.room(endpoint, now), count.room(queue.owner))
+            room = min(queue.room(endpoint), count.room(queue.owner))
             if self.connectivity.is_offline and self._is_postponed(endpoint):
                 queue.postponed(now + SECOND)
                 room = min(room, queue.pk == trial)
             count.add(queue.owner, room)
             if room:
-                limits.append(ClaimLimit(queue.pk, room, endpoint.in_order))
+                limits.append(ClaimLimit(queue.pk, room))
         return limits
 
     def _is_postponed(self, endpoint: Endpoint) -> bool:
@@ -230,7 +229,6 @@ class OpenClaims:
         Suspects are only noted.
         """
         room = {limit.queue: limit.room for limit in limits}
-        in_order = {limit.queue for limit in limits if limit.in_order}
         sizes = self._bytes.copy()
         selected: list[DueDelivery] = []
         limits = [self._past_suspects(limit) for limit in limits]
@@ -245,8 +243,6 @@ class OpenClaims:
                 del room[due.queue]
             elif due.is_suspect:
                 queue.note_suspect(due)
-                if due.queue in in_order:
-                    del room[due.queue]
             else:
                 room[due.queue] -= 1
                 sizes.add(queue.owner, due.size)
@@ -264,15 +260,8 @@ class OpenClaims:
     def _select_suspect(
         self, limits: Sequence[ClaimLimit], now: datetime
     ) -> list[DueDelivery]:
-        """Return the first suspect of a queue, unless it is not the first one in strict order."""
-        for limit in limits:
-            suspect = self.queues[limit.queue].pop_suspect()
-            if limit.in_order:
-                return [
-                    due for due in due_deliveries([limit], now)[:1] if due == suspect
-                ]
-            return [suspect]
-        return []
+        """Return the first suspect of a queue."""
+        return [self.queues[limit.queue].pop_suspect() for limit in limits[:1]]
 
     def _claim_rows(self, due: Sequence[DueDelivery]) -> list[DueDelivery]:
         pks = [row.pk for row in due]
@@ -290,9 +279,8 @@ class OpenClaims:
             self._open[due.pk] = Claim(due, endpoint, profiles.get(endpoint.profile))
             self._count.add(owner, 1)
             self._bytes.add(owner, due.size)
-        now = clock.now()
         for pk, count in Counter(due.queue for due in claimed).items():
-            self.queues[pk].claimed(count, now)
+            self.queues[pk].claimed(count)
 
 
 def _fail_what_may_not_wait(endpoint: Endpoint) -> bool:
@@ -327,7 +315,6 @@ def _request(
         queue=due.queue,
         owner=(endpoint.profile, endpoint.owner),
         limit=endpoint.in_flight,
-        immediate=endpoint.rate_per_second is not None,
         has_answered=endpoint.has_answered,
         url=endpoint.url,
         body=event.bytes,

@@ -19,7 +19,6 @@ from webhooks_core.dispatch.decisions import (
     MAX_LONE_INTERRUPTIONS,
     pause_after_interruption,
 )
-from webhooks_core.dispatch.rate_limit import SECOND
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -232,9 +231,6 @@ def _free_claims(lease: DispatcherLease) -> int:
     now = clock.measure()
     interrupted = _interrupt(lease, now)
     queues = EndpointQueue.objects.filter(leased_by=lease.pk)
-    # It is unknown what was sent a moment ago: no second may see more than the rate.
-    limited = queues.filter(endpoint__rate_per_second__isnull=False)
-    limited.update(not_before=now + SECOND)
     queues.update(leased_by=None, next_due_at=now)
     return interrupted
 

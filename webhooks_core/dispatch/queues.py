@@ -14,9 +14,7 @@ from datetime import datetime
 from django.db import transaction
 
 from webhooks_core.database import limits
-from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.rate_limit import RateWindow, is_too_early
 from webhooks_core.dispatch.shares import Owner
 from webhooks_core.dispatch.sql import queues
 from webhooks_core.dispatch.sql.deliveries import DueDelivery
@@ -42,19 +40,17 @@ class QueueState:
 
     Its window is how many deliveries can be claimed at once: twice what may be in flight, and more
     for a receiver that accepts more within CLAIM_AHEAD_MS, since a claim costs the same for any
-    size. The queue of an endpoint with a rate or a strict order, or that hangs, is exact: it claims
+    size. The queue of an endpoint that hangs is exact: it claims
     nothing that cannot be sent at once. A suspect is due, and waits until it can be sent alone.
     """
 
     pk: int
     owner: Owner = ("", "")
-    # From the endpoint's rate, and what this dispatcher or the one before claimed a moment ago.
-    _not_before: datetime | None = None
+    _not_before: datetime | None = field(default=None, init=False)
     _window: int = field(default=0, init=False)
     _open: int = field(default=0, init=False)
     _next_check_at: datetime | None = field(default=None, init=False)
     _is_exact: bool = field(default=False, init=False)
-    _rate: RateWindow | None = field(default=None, init=False)
     _suspects: list[DueDelivery] = field(default_factory=list, init=False)
     _unrecorded: int = field(default=0, init=False)
     # A result that is not written yet decides what may be claimed next.
@@ -95,35 +91,21 @@ class QueueState:
             return "nothing is due"
         if self._awaits_record:
             return "a result is not written yet"
-        if is_too_early(self._not_before, now):
+        if self._not_before is not None and now < self._not_before:
             return "it is postponed"
         # More than half-full windows are left alone: fewer and larger claims cost less.
         most = self._window - 1 if self._is_exact else self._window // 2
         return "its window is full" if self._open and self._open > most else ""
 
-    def room(self, endpoint: Endpoint, now: datetime) -> int:
+    def room(self, endpoint: Endpoint) -> int:
         """Update the window from an endpoint's limits; return how many more may be claimed."""
-        rate = endpoint.rate_per_second
-        self._is_exact = endpoint.in_order or endpoint.is_hanging or rate is not None
+        self._is_exact = endpoint.is_hanging
         if self._is_exact:
             # A result that is not written yet may have to be repeated before all others.
             self._window = endpoint.in_flight - self._unrecorded
         else:
             self._window = max(self._window, 2 * endpoint.in_flight)
-        room = max(self._window - self._open, 0)
-        if rate is None:
-            self._rate = None
-            return room
-        self._rate = self._rate or RateWindow()
-        remaining = self._rate.remaining(rate, now)
-        self._not_before = None if remaining else self._rate.next_free_at(now)
-        return min(room, remaining)
-
-    def release_not_before(self, now: datetime) -> datetime | None:
-        """Return before when the dispatcher that leases this queue next may claim nothing."""
-        if self._rate and (empty_at := self._rate.empty_at(now)):
-            return empty_at
-        return self._not_before if is_too_early(self._not_before, now) else None
+        return max(self._window - self._open, 0)
 
     def check_at(self, at: datetime | None) -> None:
         """Set when a delivery is due; None if none is."""
@@ -137,11 +119,9 @@ class QueueState:
         """Claim nothing before a time."""
         self._not_before = until
 
-    def claimed(self, count: int, now: datetime) -> None:
-        """Count claims, against the rate from now on: their commit may have taken a while."""
+    def claimed(self, count: int) -> None:
+        """Count claims."""
         self._open += count
-        if self._rate:
-            self._rate.add(count, now)
 
     def ended(self) -> None:
         """Note that a claim has a result, or is released."""
@@ -294,7 +274,7 @@ class LeasedQueues:
 
     def release(self, pks: Iterable[int]) -> None:
         """Release queues, each with the time of its next delivery."""
-        pks, now = list(pks), clock.now()
+        pks = list(pks)
         if not pks:
             return
         rows = EndpointQueue.objects.filter(leased_by=self._lease.pk)
@@ -303,15 +283,13 @@ class LeasedQueues:
             for pk in pks:
                 if next_check_at := self._queues[pk].next_check_at:
                     rows.mark_due([pk], at=next_check_at)
-                if not_before := self._queues[pk].release_not_before(now):
-                    rows.filter(pk=pk).update(not_before=not_before)
             rows.filter(pk__in=pks).update(leased_by=None)
         for pk in pks:
             del self._queues[pk]
 
 
 def _state(row: LeasedRow) -> QueueState:
-    return QueueState(row.pk, (row.profile, row.owner), row.not_before)
+    return QueueState(row.pk, (row.profile, row.owner))
 
 
 def _greedy(leased: Sequence[LeasedRow]) -> frozenset[Owner]:

@@ -21,7 +21,6 @@ from webhooks_core.dispatch.attempt_details import details, excerpt
 from webhooks_core.dispatch.claims import Claim, OpenClaims
 from webhooks_core.dispatch.decisions import Decision, decide, word_of
 from webhooks_core.dispatch.queues import LeasedQueues
-from webhooks_core.dispatch.rate_limit import SECOND
 from webhooks_core.dispatch.sql import deliveries, endpoints
 from webhooks_core.dispatch.sql.deliveries import AttemptRow
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
@@ -36,6 +35,7 @@ from webhooks_core.worker import notify
 # More failures in a row without a free port are not temporary: the receiver's address cannot be
 # used from this machine.
 MAX_LOCAL_FAILURES = 10
+SECOND = timedelta(seconds=1)
 UNWRITABLE = "the database refused the text of this error"
 
 log = structlog.stdlib.get_logger(__name__)

@@ -15,7 +15,6 @@ from typing import Self
 
 import uvloop
 
-from webhooks_core.dispatch.rate_limit import STALE_AFTER_S
 from webhooks_core.dispatch.shares import Owner, Shares
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.deadlines import Deadlines
@@ -29,8 +28,8 @@ from webhooks_core.network.transport import (
 
 # Of one owner; others find a third more.
 MAX_IN_FLIGHT = 512
-# Additional places for immediate requests: they cannot wait for a place.
-IMMEDIATE_IN_FLIGHT = 128
+# A request that has waited longer is released: its endpoint may have changed.
+STALE_AFTER_S = 1.0
 # About half of what a dispatcher claims. Smaller batches compete more for the interpreter's lock.
 MANY_RESULTS = 1024
 
@@ -50,7 +49,7 @@ class _Queue:
             return 0
         request = self.waiting[0][1]
         # Connections to receivers that may never answer would hold up everybody's requests.
-        may_start = self.has_answered or request.has_answered or request.immediate
+        may_start = self.has_answered or request.has_answered
         return request.limit if may_start else 1
 
 
@@ -152,21 +151,16 @@ class Sender:
         """Start as many runners as the queue's limit and its owner's share allow."""
         queue = self._queues[pk]
         wanted = min(len(queue.waiting), queue.limit - queue.running)
-        is_immediate = bool(queue.waiting) and queue.waiting[0][1].immediate
         self._slots.is_contended = any(
             owner != queue.owner for owner in self._awaiting_slot
         )
-        room = self._slots.room(queue.owner, extra=IMMEDIATE_IN_FLIGHT * is_immediate)
+        room = self._slots.room(queue.owner)
         started = min(wanted, room)
         for _ in range(started):
             queue.running += 1
             self._slots.add(queue.owner, 1)
             self._start(self._run(pk, queue))
-        if wanted <= room:
-            return
-        if is_immediate:
-            self._drop(pk, queue, keep=started)
-        else:
+        if wanted > room:
             self._awaiting_slot.setdefault(queue.owner, {})[pk] = None
 
     async def _run(self, pk: int, queue: _Queue) -> None:
@@ -222,13 +216,13 @@ class Sender:
         now = datetime.now(UTC)
         self._results.append(AttemptResult(request.key, request.queue, now, None))
 
-    def _release_waiting(self, queue: _Queue, *, keep: int = 0) -> None:
-        while len(queue.waiting) > keep:
+    def _release_waiting(self, queue: _Queue) -> None:
+        while queue.waiting:
             self._release(queue.waiting.pop()[1])
 
-    def _drop(self, pk: int, queue: _Queue, *, keep: int = 0) -> None:
-        """Release all but the first waiting requests, and forget a queue without a runner."""
-        self._release_waiting(queue, keep=keep)
+    def _drop(self, pk: int, queue: _Queue) -> None:
+        """Release the waiting requests, and forget a queue without a runner."""
+        self._release_waiting(queue)
         if not queue.running:
             del self._queues[pk]
 

@@ -39,12 +39,12 @@ class Shares:
         else:
             self._held.pop(owner, None)
 
-    def room(self, owner: Owner, *, extra: int = 0) -> int:
-        """Return how many more places an owner may take, of `extra` places more than `total`.
+    def room(self, owner: Owner) -> int:
+        """Return how many more places an owner may take.
 
         Rounded up, so that the last free place can be taken; never negative.
         """
-        held, free = self.held(owner), self.total + extra - self._used
+        held, free = self.held(owner), self.total - self._used
         if self.is_contended:
             most = min(-(-self.total // 4) - held, -((held - free) // 2))
         else:

@@ -209,25 +209,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "rate_per_second",
-                    models.PositiveIntegerField(
-                        blank=True,
-                        help_text="At most so many attempts within any second.",
-                        null=True,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(10000),
-                        ],
-                    ),
-                ),
-                (
-                    "in_order",
-                    models.BooleanField(
-                        default=False,
-                        help_text="A delivery waits until those of earlier events have ended.",
-                    ),
-                ),
-                (
                     "standard_headers",
                     models.BooleanField(
                         default=False,
@@ -521,7 +502,6 @@ class Migration(migrations.Migration):
                 ),
                 ("next_due_at", models.DateTimeField(null=True)),
                 ("leased_by", models.BigIntegerField(null=True)),
-                ("not_before", models.DateTimeField(null=True)),
             ],
         ),
         migrations.AddIndex(
@@ -559,17 +539,6 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("max_in_flight__gte", 1)),
                 name="endpoint_some_in_flight",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="endpoint",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("rate_per_second", None),
-                    ("rate_per_second__gte", 1),
-                    _connector="OR",
-                ),
-                name="endpoint_some_per_second",
             ),
         ),
         migrations.AddField(
@@ -754,14 +723,6 @@ class Migration(migrations.Migration):
                 condition=models.Q(("status", 0)),
                 fields=["endpoint", "next_attempt_at", "id"],
                 name="delivery_due",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("status", 0)),
-                fields=["endpoint", "event", "id"],
-                name="delivery_in_order",
             ),
         ),
         migrations.AddIndex(

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, Self
 
 from django.db import models, transaction
-from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, When
+from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from webhooks_core.database.clock import clock
@@ -166,16 +166,10 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         return chain.from_iterable(filter(None, lists))
 
     def next_due(self) -> Any:
-        """Return when the next delivery of the outer query's endpoint is due.
-
-        The next one is that of the earliest event if the endpoint is `in_order`, otherwise
-        the earliest due one.
-        """
+        """Return when the next delivery of the outer query's endpoint is due."""
         waiting = self.waiting().filter(endpoint=OuterRef("pk"))
-        first = waiting.order_by("event", "pk").values("next_attempt_at")[:1]
-        earliest = waiting.order_by("next_attempt_at").values("next_attempt_at")[:1]
-        return Case(
-            When(in_order=True, then=Subquery(first)), default=Subquery(earliest)
+        return Subquery(
+            waiting.order_by("next_attempt_at").values("next_attempt_at")[:1]
         )
 
     def claimed(self, pks: Collection[int], *, lease: int) -> Self:
@@ -294,12 +288,6 @@ class Delivery(models.Model):
                 fields=["endpoint", "next_attempt_at", "id"],
                 condition=Q(status=0),
                 name="delivery_due",
-            ),
-            # The next delivery of an endpoint that is `in_order`.
-            models.Index(
-                fields=["endpoint", "event", "id"],
-                condition=Q(status=0),
-                name="delivery_in_order",
             ),
             models.Index(fields=["endpoint", "-id"], name="delivery_of_endpoint"),
             # Few rows, and those that operators ask for most; written when a delivery fails.

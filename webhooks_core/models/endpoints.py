@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 # More than one dispatcher can have in flight for one endpoint.
 MAX_IN_FLIGHT = 512
-MAX_RATE = 10_000
 # After so many time-outs in a row an endpoint hangs: it gets one request at a time.
 HANGS_AFTER = 3
 
@@ -179,16 +178,6 @@ class Endpoint(models.Model):
     max_in_flight = models.PositiveSmallIntegerField(
         default=4, validators=[MinValueValidator(1), MaxValueValidator(MAX_IN_FLIGHT)]
     )
-    rate_per_second = models.PositiveIntegerField(
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(1), MaxValueValidator(MAX_RATE)],
-        help_text="At most so many attempts within any second.",
-    )
-    in_order = models.BooleanField(
-        default=False,
-        help_text="A delivery waits until those of earlier events have ended.",
-    )
     standard_headers = models.BooleanField(
         default=False, help_text="Send the Standard Webhooks headers too."
     )
@@ -213,10 +202,6 @@ class Endpoint(models.Model):
             # With 0 nothing would ever be sent, and the dispatcher would spin.
             models.CheckConstraint(
                 condition=Q(max_in_flight__gte=1), name="endpoint_some_in_flight"
-            ),
-            models.CheckConstraint(
-                condition=Q(rate_per_second=None) | Q(rate_per_second__gte=1),
-                name="endpoint_some_per_second",
             ),
         ]
         indexes = [
@@ -261,7 +246,7 @@ class Endpoint(models.Model):
     @property
     def in_flight(self) -> int:
         """How many requests may be with the receiver at once."""
-        return 1 if self.in_order or self.is_hanging else self.max_in_flight
+        return 1 if self.is_hanging else self.max_in_flight
 
     @property
     def is_hanging(self) -> bool:
@@ -332,7 +317,6 @@ class EndpointQueue(models.Model):
 
     In a free queue `next_due_at` is the time of the earliest delivery. The dispatcher of a
     leased queue keeps that time in memory, and publishers set `next_due_at` to notify it.
-    Nothing is claimed before `not_before`, which the last dispatcher set from the endpoint's rate.
     """
 
     endpoint = models.OneToOneField(
@@ -340,7 +324,6 @@ class EndpointQueue(models.Model):
     )
     next_due_at = models.DateTimeField(null=True)
     leased_by = models.BigIntegerField(null=True)
-    not_before = models.DateTimeField(null=True)
 
     objects = EndpointQueueQuerySet.as_manager()
 

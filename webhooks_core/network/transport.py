@@ -34,8 +34,7 @@ CONNECT_FOR_S = 3.0
 class OutgoingRequest(NamedTuple):
     """One attempt to make. At most `limit` requests of a `queue` run at once.
 
-    Only one runs until the receiver answers, if it has not `has_answered` before. An `immediate` one
-    is released if it cannot start at once: later it would exceed its rate.
+    Only one runs until the receiver answers, if it has not `has_answered` before.
     `sign` returns the headers for a unix time in seconds. Raises SecretUnreadableError, SecretFormError.
     `delivery_id` names the delivery in traces, `owner` whose share of the slots it takes.
     """
@@ -48,7 +47,6 @@ class OutgoingRequest(NamedTuple):
     sign: Callable[[int], Mapping[str, str]]
     timeout_s: float
     networks: AllowedNetworks
-    immediate: bool = False
     has_answered: bool = True
     delivery_id: str = ""
     owner: tuple[str, str] = ("", "")

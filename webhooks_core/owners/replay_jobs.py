@@ -101,7 +101,7 @@ def start(endpoint: Endpoint, selection: Selection, *, by: Actor) -> ReplayJob:
         since=selection.since,
         until=selection.until,
         event_types=list(selection.event_types),
-        rate_per_s=min(RATE_PER_S, max((endpoint.rate_per_second or 200) // 2, 1)),
+        rate_per_s=RATE_PER_S,
         total=_candidates(endpoint, selection)[:MAX_COUNTED].count(),
     )
     try:

@@ -45,11 +45,9 @@ def due_first(endpoint: Endpoint) -> datetime:
     """Return a due time before those of all that waits for an endpoint, in a transaction.
 
     A queue is served by due time: no column and no index of its own is needed. What is tried and
-    fails gets an ordinary due time again. Where `in_order` is set, the order of events decides.
+    fails gets an ordinary due time again.
     """
     now = clock.recent()
-    if endpoint.in_order:
-        return now
     _probe_soon(endpoint)
     waiting = Delivery.objects.waiting().filter(endpoint=endpoint)
     first = waiting.order_by("next_attempt_at").values_list("next_attempt_at").first()
@@ -174,8 +172,6 @@ def cancel(delivery: Delivery, *, by: Actor) -> bool:
         changes.record(
             delivery.endpoint_id, Action.CANCELLED, by=by, subject=delivery.public_id
         )
-        # The next delivery of an endpoint that is `in_order` may have waited for this one.
-        notify.notify_on_commit([delivery.endpoint_id])
     return True
 
 

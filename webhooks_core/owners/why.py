@@ -207,21 +207,19 @@ def positions(deliveries: Iterable[tuple[Endpoint, Delivery]]) -> dict[int, int]
     By its key, and by two queries at most.
     """
     before: dict[int, int] = {}
-    waiting: dict[bool, list[int]] = {True: [], False: []}
-    for endpoint, delivery in deliveries:
+    waiting: list[int] = []
+    for _, delivery in deliveries:
         if delivery.status == Delivery.Status.PENDING:
             before[delivery.pk] = 0
             if delivery.claimed_by is None:
-                waiting[endpoint.in_order].append(delivery.pk)
-    for in_order, pks in waiting.items():
-        before |= _before(pks, in_order=in_order) if pks else {}
-    return before
+                waiting.append(delivery.pk)
+    return before | (_before(waiting) if waiting else {})
 
 
-def _before(pks: Collection[int], *, in_order: bool) -> dict[int, int]:
-    order = "event" if in_order else "next_attempt_at"
-    earlier = Q(**{f"{order}__lt": OuterRef(order)})
-    earlier |= Q(**{order: OuterRef(order)}, pk__lt=OuterRef("pk"))
+def _before(pks: Collection[int]) -> dict[int, int]:
+    at = OuterRef("next_attempt_at")
+    earlier = Q(next_attempt_at__lt=at)
+    earlier |= Q(next_attempt_at=at, pk__lt=OuterRef("pk"))
     rows = Delivery.objects.pending().filter(earlier, endpoint=OuterRef("endpoint"))
     counted = CountOf(rows.order_by().values("pk")[: MAX_COUNTED + 1])
     found = Delivery.objects.filter(pk__in=pks).annotate(before=counted)
@@ -251,10 +249,6 @@ def _turn(endpoint: Endpoint) -> str:
     """Return what decides when the turn of a due delivery comes."""
     if endpoint.is_hanging:
         return "the endpoint hangs, one request at a time"
-    if endpoint.in_order:
-        return "strictly in order"
-    if endpoint.rate_per_second is not None:
-        return f"at most {endpoint.rate_per_second} per second"
     return "its turn comes next"
 
 

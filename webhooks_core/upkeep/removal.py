@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from webhooks_core.database import limits
-from webhooks_core.dispatch.rate_limit import STALE_AFTER_S
+from webhooks_core.dispatch.sender import STALE_AFTER_S
 from webhooks_core.models import (
     Delivery,
     Endpoint,

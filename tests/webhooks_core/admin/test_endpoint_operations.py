@@ -41,7 +41,7 @@ def test_a_test_event_is_sent_and_its_page_shows_the_response(admin_client):
     assert message == f"Sent the test event {only_delivery().event.public_id}."
 
 
-ANY = {"hours": "1", "max_in_flight": "2", "since": "2026-01-01T00:00Z"}
+ANY = {"hours": "1", "since": "2026-01-01T00:00Z"}
 REFUSED: list[tuple[dict[str, Any], str, dict[str, str], str]] = [
     ({}, "enable", {}, "It is not disabled."),
     ({}, "resume", {}, "It is not paused."),
@@ -51,15 +51,6 @@ REFUSED: list[tuple[dict[str, Any], str, dict[str, str], str]] = [
     ({"static_key": "k"}, "rotate-secret", ANY, "configuration file"),
     ({"static_key": "k"}, "set-trusted", ANY, "may always go there"),
     ({"status": 2}, "replay-failed", ANY, "the endpoint is disabled or inactive"),
-    *(
-        (
-            {},
-            "set-limits",
-            {"max_in_flight": value},
-            "Nothing was changed: max_in_flight",
-        )
-        for value in ("", "0", "513", "-1", "many", "²")
-    ),
     *(
         ({}, "rotate-secret", {"hours": value}, "must be 0 to 168 whole hours")
         for value in ("", "-1", "169", "1.5", "²", "9" * 40, "\0")
@@ -105,23 +96,6 @@ def test_a_product_may_be_switched_off_or_have_no_test_event(
         assert words in operate(admin_client, target, "send-test")
     shown = "/send-test/" in page(admin_client, change(target))
     assert shown == ("ping" not in fields)
-
-
-def test_limits_are_set_and_shown(admin_client):
-    target = EndpointFactory.create()
-    limits = {"max_in_flight": "2", "rate_per_second": "10"}
-    text = operate(admin_client, target, "set-limits", **limits)
-    assert "From now on: 2 at once, 10 per second." in text
-    text = operate(admin_client, target, "set-limits", max_in_flight="3", in_order="on")
-    assert "From now on: 1 at once, in order." in text
-    target.refresh_from_db()
-    assert (target.max_in_flight, target.rate_per_second, target.in_order) == (
-        3,
-        None,
-        True,
-    )
-    message = LogEntry.objects.latest("pk").change_message
-    assert message == "Limited to 1 at once, in order."
 
 
 def test_an_endpoint_is_paused_and_resumed(admin_client, calls):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -46,7 +46,6 @@ RESULTS = {
 }
 OWNERS = ("alice", "bob", "carol")
 SECOND = timedelta(seconds=1)
-RATES = [None, None, 1, 2]
 # Those that let events flow are there twice: a search among silent endpoints finds nothing.
 CHANGES = ["pause", "switch off", "delete", *2 * ["resume", "switch on"]]
 picks = st.integers(0, 99)
@@ -58,10 +57,8 @@ record_results = results.record_results
 class Engine(Invariants):
     """The tables of the engine under several dispatchers at once."""
 
-    @initialize(
-        in_flight=st.integers(1, 3), rate=st.sampled_from(RATES), in_order=st.booleans()
-    )
-    def begin(self, in_flight: int, rate: int | None, in_order: bool) -> None:
+    @initialize(in_flight=st.integers(1, 3))
+    def begin(self, in_flight: int) -> None:
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(claims, "MAX_CLAIMED", MAX_CLAIMED)
         self.patch.setattr(results, "record_results", self.recorded)
@@ -71,9 +68,8 @@ class Engine(Invariants):
         self.clock = time_machine.travel(START, tick=False)
         self.traveller = self.clock.start()
         self.dispatchers: list[SteppedDispatcher] = []
-        self.claims: dict[int, list[datetime]] = defaultdict(list)
         self.add(in_flight)
-        self.add(in_flight, rate_per_second=rate, in_order=in_order)
+        self.add(in_flight)
         self.start()
         self.publish(is_notification_lost=False, count=2)
 
@@ -91,13 +87,12 @@ class Engine(Invariants):
 
     # What a product does.
 
-    def add(self, in_flight: int = 2, **limits: Any) -> None:
+    def add(self, in_flight: int = 2) -> None:
         number = len(self.counters)
         created = EndpointFactory.create(
             url=f"http://{number}.example/hook",
             owner=OWNERS[number % len(OWNERS)],
             max_in_flight=in_flight,
-            **limits,
         )
         self.counters[created.pk] = (1, 0)
 
@@ -128,21 +123,9 @@ class Engine(Invariants):
         if changed and self.counters[target.pk][0] == Endpoint.Status.DISABLED:
             self.counters[target.pk] = (1, 0)
 
-    @rule(
-        pick=picks,
-        in_flight=st.integers(1, 3),
-        rate=st.sampled_from(RATES),
-        in_order=st.booleans(),
-    )
-    def limit(
-        self, pick: int, in_flight: int, rate: int | None, in_order: bool
-    ) -> None:
-        target = self.endpoint(pick)
-        endpoints.update(
-            target, max_in_flight=in_flight, rate_per_second=rate, in_order=in_order
-        )
-        # What was claimed while there was no rate does not count against a new one.
-        self.claims[target.pk].clear()
+    @rule(pick=picks, in_flight=st.integers(1, 3))
+    def limit(self, pick: int, in_flight: int) -> None:
+        endpoints.update(self.endpoint(pick), max_in_flight=in_flight)
 
     @rule(pick=picks, how=st.sampled_from(CHANGES))
     def change_endpoint(self, pick: int, how: str) -> None:
@@ -227,22 +210,12 @@ class Engine(Invariants):
     def check_limits(self, claimed: list[OutgoingRequest]) -> None:
         now = timezone.now()
         for pk in {request.queue for request in claimed}:
-            mine = [request.key for request in claimed if request.queue == pk]
             target = Endpoint.objects.get(pk=pk)
-            recent = [at for at in self.claims[pk] if now - SECOND < at]
-            self.claims[pk] = [*recent, *[now] * len(mine)]
-            if rate := target.rate_per_second:
-                assert len(self.claims[pk]) <= rate
-            pending = Delivery.objects.filter(endpoint=pk, status=0)
-            if target.in_order:
-                first = pending.order_by("event", "pk").first()
-                assert first is not None
-                assert mine == [first.pk]
             if target.is_hanging:
                 policy = profiles.get(target.profile).retry
                 assert target.probe_at(now, policy) is None
-            if target.in_order or target.is_hanging:
-                assert pending.exclude(claimed_by=None).count() == 1
+                claimed_now = Delivery.objects.pending().exclude(claimed_by=None)
+                assert claimed_now.filter(endpoint=pk).count() == 1
 
     @precondition(lambda self: self.dispatchers)
     @rule(pick=picks)
@@ -327,8 +300,6 @@ class Engine(Invariants):
     @rule(seconds=st.sampled_from([0.4, 1, 6, 16, 61, 301, 3600, -1, -20, -61, -3600]))
     def pass_time(self, seconds: float) -> None:
         self.shift(seconds)
-        if seconds < 0:
-            self.claims.clear()  # this clock cannot order them
 
     def dispatcher(self, pick: int) -> SteppedDispatcher:
         return self.dispatchers[pick % len(self.dispatchers)]

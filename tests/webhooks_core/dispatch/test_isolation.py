@@ -13,7 +13,6 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
     DiedError,
     SteppedDispatcher,
     died,
-    failed,
     ok,
 )
 from tests.webhooks_core.engine import dispatch
@@ -82,18 +81,6 @@ def test_suspects_are_claimed_one_by_one_and_hide_nothing_that_waits_behind_them
     batches = run(ok)
     assert [pk for batch in batches for pk in batch] == [*pks[12:], *pks[:12]]
     assert all(len(batch) == 1 for batch in batches[-12:])
-
-
-def test_a_suspect_of_a_strict_order_keeps_the_later_ones_waiting(clock):
-    EndpointFactory.create(url=URL, in_order=True)
-    publish_events(2)
-    first, second = Delivery.objects.order_by("pk")
-    make_suspects(first)
-    assert run(failed) == [[first.pk]]
-    assert run(ok) == []
-    clock.shift(61)
-    assert run(ok) == [[first.pk]]
-    assert run(ok) == [[second.pk]]
 
 
 def test_what_a_dispatcher_leaves_of_suspects_is_due_for_the_next_one(clock):

@@ -13,11 +13,10 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from tests.running import PATIENCE_S, until
-from tests.threads import at_once, started
+from tests.threads import started
 from tests.webhooks_core.dispatch.stepped_dispatcher import (
     SteppedDispatcher,
     ok,
-    untried,
 )
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import publishing
@@ -215,72 +214,3 @@ class TestDispatcherFrozenInsideATransaction:
             monkeypatch.setattr(limits, "IDLE_MS", 0)
             assert leases.expire_dead() == 0
         assert task.exception() is None
-
-
-class TestStrictOrder:
-    """The order of commits, not of the moments at which events were stored."""
-
-    def test_a_publisher_waits_for_one_that_is_slow_to_commit(self):
-        EndpointFactory.create(in_order=True)
-        with transaction.atomic():
-            slow = publish_event()
-            quick = started(publish_event)
-            assert not quick.done()
-        assert quick.result().pk > slow.pk
-        [first] = SteppedDispatcher().claim()
-        assert Delivery.objects.get(pk=first.key).event == slow
-
-    def test_one_that_is_rolled_back_leaves_the_way_free(self):
-        EndpointFactory.create(in_order=True)
-        with transaction.atomic():
-            publish_event()
-            quick = started(publish_event)
-            transaction.set_rollback(True)
-        assert quick.result() == Event.objects.get()
-
-    def test_a_test_event_waits_too(self):
-        target = EndpointFactory.create(in_order=True)
-        with transaction.atomic():
-            slow = publish_event()
-            test = started(publish_test, target)
-            assert not test.done()
-        assert test.result().pk > slow.pk
-
-    def test_two_that_publish_to_the_same_endpoints_do_not_block_each_other_for_ever(
-        self,
-    ):
-        for number in range(20):
-            EndpointFactory.create(url=f"http://127.0.0.1:9/{number}", in_order=True)
-        for _ in range(5):
-            at_once(4, publish_event)
-        assert Delivery.objects.count() == 400
-
-    def test_nobody_else_waits(self):
-        EndpointFactory.create(in_order=True)
-        EndpointFactory.create(owner="bob")
-        publish_event()
-        with transaction.atomic():
-            publish_event()
-            other = started(publish_event, "bob")
-            dispatching = started(claim_and_release)
-            assert other.done()
-            assert dispatching.result() == 2
-
-    def test_without_a_strict_order_nobody_waits(self):
-        EndpointFactory.create()
-        with transaction.atomic():
-            publish_event()
-            assert started(publish_event).done()
-
-
-def publish_test(target: Endpoint) -> Event:
-    return publishing.publish_test(target, event_type="thing.made", data={})
-
-
-def claim_and_release() -> int:
-    """Claim what is due, and release it and its queues; return how much it was."""
-    dispatcher = SteppedDispatcher()
-    claimed = dispatcher.claim()
-    dispatcher.record(claimed, untried)
-    dispatcher.finish()
-    return len(claimed)

@@ -147,21 +147,3 @@ def test_closing_cancels_open_requests_and_leaves_no_thread():
             sender.submit([request(1, server.url)])
         assert not sender._thread.is_alive()
     assert threading.active_count() <= before + 1
-
-
-def test_an_immediate_request_starts_while_all_others_are_slow(
-    monkeypatch,
-):
-    monkeypatch.setattr(module, "MAX_IN_FLIGHT", 2)
-    with (
-        receiver(204, is_open=False) as slow,
-        receiver(204) as quick,
-        Sender() as sender,
-    ):
-        sender.submit([request(n, slow.url, queue=n) for n in range(2)])
-        immediate = request(2, quick.url, queue=2)._replace(immediate=True)
-        sender.submit([immediate])
-        [result] = collect(sender, 1)
-        slow.gate.set()
-        collect(sender, 2)
-    assert (result.key, result.outcome) == (2, Outcome.OK)

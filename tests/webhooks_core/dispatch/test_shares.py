@@ -98,22 +98,6 @@ def test_every_slot_of_one_owner_hangs_and_another_owner_waits_for_none(
     assert {result.key for result in results} == set(range(100, 120))
 
 
-def test_immediate_requests_beyond_a_share_are_released_and_the_others_are_made(
-    monkeypatch,
-):
-    monkeypatch.setattr(sender, "MAX_IN_FLIGHT", 3)
-    monkeypatch.setattr(sender, "IMMEDIATE_IN_FLIGHT", 0)
-    with receiver(204) as server, Sender() as running:
-        running.submit(
-            [
-                request(key, server.url, limit=9)._replace(immediate=True)
-                for key in range(9)
-            ]
-        )
-        results = collect(running, 9)
-    assert Counter(result.outcome for result in results) == {"ok": 3, None: 6}
-
-
 @pytest.mark.parametrize("first", ["alice", "bob"])
 def test_one_owner_leaves_claims_for_another(monkeypatch, first):
     monkeypatch.setattr(claims, "MAX_CLAIMED", 12)

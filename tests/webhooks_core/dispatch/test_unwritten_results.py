@@ -11,7 +11,7 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
 )
 from tests.webhooks_core.factories import EndpointFactory, publish_events
 from webhooks_core.dispatch import results
-from webhooks_core.models import Attempt, Endpoint, EndpointQueue
+from webhooks_core.models import Attempt, EndpointQueue
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
@@ -33,8 +33,6 @@ class Noting(SteppedDispatcher):
     [
         ({}, ok, [(2, 0), (4, 0)]),  # the window has doubled
         ({}, failed, [(2, 0), (2, 2)]),
-        ({"in_order": True}, ok, [(1, 0), (1, 1)]),
-        ({"rate_per_second": 100}, ok, [(1, 0), (1, 1)]),
     ],
 )
 def test_only_successes_without_exact_limits_let_more_be_claimed_before_they_are_written(
@@ -47,22 +45,9 @@ def test_only_successes_without_exact_limits_let_more_be_claimed_before_they_are
     assert dispatcher.noted == noted
 
 
-def test_a_result_from_before_an_endpoint_became_strict_is_written_first():
-    EndpointFactory.create(max_in_flight=1)
-    publish_events(6)
-    dispatcher = Noting()
-    for request in dispatcher.claim():
-        dispatcher.sender.answer(request, ok)
-    dispatcher.work()  # receives them
-    Endpoint.objects.update(in_order=True)
-    dispatcher.work()
-    dispatcher.work()
-    assert dispatcher.noted == [(2, 0), (1, 2)]
-
-
 @pytest.mark.parametrize(
     ("limits", "answer"),
-    [({"rate_per_second": 10_000}, ok), ({"in_order": True}, ok), ({}, failed)],
+    [({}, failed)],
 )
 def test_a_queue_claims_more_after_each_result_that_it_waits_for(
     use_profile, limits, answer

@@ -26,9 +26,9 @@ def test_a_window_grows_to_what_a_receiver_takes_in_a_fifth_of_a_second(
     duration_ms, windows
 ):
     queue, endpoint, now = QueueState(1), Endpoint(max_in_flight=4), timezone.now()
-    assert queue.room(endpoint, now) == 8
+    assert queue.room(endpoint) == 8
     queue.check_at(now)
     for window in windows:
         result = AttemptResult(1, 1, now, Outcome.OK, 204, duration_ms=duration_ms)
         queue.received(result, endpoint, now)
-        assert queue.room(endpoint, now) == window
+        assert queue.room(endpoint) == window

@@ -18,7 +18,6 @@ from webhooks_core import endpoints, publishing
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue
 from webhooks_core.models.endpoints import HANGS_AFTER
 from webhooks_core.owners import changes, replays
-from webhooks_core.owners.changes import ENGINE
 from webhooks_core.owners.replays import NotSubscribedError
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -96,21 +95,6 @@ def test_a_replay_while_one_is_pending_is_that_one(failed):
     pending.refresh_from_db()
     assert pending.status == Delivery.Status.DELIVERED
     assert replays.replay(first) != pending
-
-
-def test_a_cancelled_delivery_keeps_no_later_one_waiting():
-    with receiver(503, 204) as server:
-        target = EndpointFactory.create(url=server.url, in_order=True)
-        publish_events(2)
-        assert dispatch(linger=timedelta(0)) == 1
-        first = Delivery.objects.select_related("endpoint").earliest("pk")
-        assert first.status == Delivery.Status.PENDING
-        assert replays.cancel(first, by=ENGINE)
-        assert dispatch() == 1
-        assert not replays.cancel(first, by=ENGINE)
-    assert Delivery.objects.latest("pk").status == Delivery.Status.DELIVERED
-    target.refresh_from_db()
-    assert target.consecutive_failures == 0
 
 
 def test_nothing_is_replayed_to_a_deleted_endpoint(failed):
@@ -264,15 +248,6 @@ def test_a_delivery_that_is_due_already_is_retried_before_the_backlog():
     assert replays.retry_now(last, by=ADA)
     assert pending_times()[0] == last.pk
     assert changes.of(target)[0].action == "retried"
-
-
-def test_an_endpoint_in_order_has_no_front():
-    EndpointFactory.create(in_order=True)
-    publish_events(3)
-    before = pending_times()
-    last = Delivery.objects.select_related("endpoint").latest("pk")
-    assert replays.retry_now(last, by=ADA)
-    assert pending_times() == before
 
 
 def test_a_failed_delivery_tells_what_became_of_it_when_it_was_resent(failed):

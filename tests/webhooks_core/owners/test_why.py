@@ -75,8 +75,6 @@ def test_a_waiting_delivery_says_for_what_it_waits():
     rows.update(claimed_by=None)
     for changes, words in (
         ({"hanging_since": now}, "the endpoint hangs, one request at a time, 2 before"),
-        ({"hanging_since": None, "in_order": True}, "strictly in order, 2 before"),
-        ({"in_order": False, "rate_per_second": 5}, "at most 5 per second, 2 before"),
         ({"paused_at": now}, "Waits: the endpoint is paused."),
         ({"status": 2}, "Waits: the endpoint is disabled."),
     ):

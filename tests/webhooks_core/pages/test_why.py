@@ -51,9 +51,9 @@ def test_without_an_id_or_endpoints_it_says_what_it_needs(ada):
 def every_kind(ada: Person, url: str) -> Event:
     """Make endpoints of each state; return an event that was published after it."""
     ada.endpoint(f"{url}/good")
-    ada.endpoint(f"{url}/ordered", in_order=True)
+    ada.endpoint(f"{url}/other")
     endpoints.pause(ada.endpoint(f"{url}/paused"))
-    endpoints.pause(ada.endpoint(f"{url}/paused", in_order=True))
+    endpoints.pause(ada.endpoint(f"{url}/paused-too"))
     ada.endpoint(f"{url}/deaf", event_types=[])
     ada.endpoint(f"{url}/filtered", filter={"type": "none"})
     endpoints.update(ada.endpoint(f"{url}/off"), active=False)

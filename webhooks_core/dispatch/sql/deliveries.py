@@ -50,11 +50,10 @@ class DueDelivery(NamedTuple):
 
 
 class ClaimLimit(NamedTuple):
-    """How many deliveries of a queue may be claimed, and whether strictly in event order."""
+    """How many deliveries of a queue may be claimed."""
 
     queue: int
     room: int
-    in_order: bool = False
 
 
 def due_deliveries(limits: Sequence[ClaimLimit], now: datetime) -> list[DueDelivery]:
@@ -79,8 +78,8 @@ def _union(limits: Sequence[ClaimLimit], at: datetime) -> Iterator[Sequence[Any]
         params = [
             value for limit in part for value in (at, limit.queue, limit.room + 1)
         ]
-        queries = (_waiting("%s", in_order=limit.in_order) for limit in part)
-        yield from fetch_as_one(_DUE_COLUMNS, " UNION ALL ".join(queries), *params)
+        queries = " UNION ALL ".join([_waiting("%s")] * len(part))
+        yield from fetch_as_one(_DUE_COLUMNS, queries, *params)
 
 
 def _lateral(limits: Sequence[ClaimLimit], at: datetime) -> Iterator[Sequence[Any]]:
@@ -89,22 +88,18 @@ def _lateral(limits: Sequence[ClaimLimit], at: datetime) -> Iterator[Sequence[An
     The planner does not know the limit of a queue: the greatest one, a constant inside, keeps it
     from reading and sorting whole queues.
     """
-    for in_order in (False, True):
-        if part := [limit for limit in limits if limit.in_order == in_order]:
-            rooms = [limit.room + 1 for limit in part]
-            waiting = _waiting("queue.id", in_order=in_order)
-            sql = (
-                "SELECT due.* FROM unnest(%s::bigint[], %s::int[]) AS queue (id, room)"  # noqa: S608
-                f" CROSS JOIN LATERAL ({waiting} LIMIT queue.room) AS due"
-            )
-            queues = [limit.queue for limit in part]
-            yield from fetch(sql, queues, rooms, at, max(rooms))
+    if limits:
+        queues, rooms = zip(*limits, strict=True)
+        sql = (
+            "SELECT due.* FROM unnest(%s::bigint[], %s::int[]) AS queue (id, room)"  # noqa: S608
+            f" CROSS JOIN LATERAL ({_waiting('queue.id')} LIMIT queue.room + 1) AS due"
+        )
+        yield from fetch(sql, list(queues), list(rooms), at, max(rooms) + 1)
 
 
-def _waiting(queue: str, *, in_order: bool) -> str:
+def _waiting(queue: str) -> str:
     """Return the query for the first deliveries of a queue, which takes a time and a limit."""
-    # Of DeliveryQuerySet.waiting. In strict order the first one is due or makes the others wait, at any due time.
-    order = "event_id" if in_order else "next_attempt_at"
+    # Of DeliveryQuerySet.waiting.
     # Times that have passed need not be read: that alone would be a quarter of a claim's cost.
     return (
         "SELECT * FROM (SELECT d.id, d.public_id, d.event_id, d.endpoint_id, d.attempts,"  # noqa: S608
@@ -113,7 +108,7 @@ def _waiting(queue: str, *, in_order: bool) -> str:
         " FROM webhooks_core_delivery d JOIN webhooks_core_event e ON e.id = d.event_id"
         f" WHERE d.endpoint_id = {queue} AND d.status = {Delivery.Status.PENDING:d}"
         " AND d.claimed_by IS NULL"
-        f" ORDER BY d.{order}, d.id LIMIT %s) AS due"
+        " ORDER BY d.next_attempt_at, d.id LIMIT %s) AS due"
     )
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import orjson
 from django.db import connection, transaction
 
-from webhooks_core.database.statements import as_time, execute, fetch, ids, statement
+from webhooks_core.database.statements import execute, fetch, ids, statement
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.shares import Owner
 from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue
@@ -19,13 +19,12 @@ class LeasedRow(NamedTuple):
     """A queue that was just leased, and whose it is."""
 
     pk: int
-    not_before: datetime | None
     profile: str
     owner: str
     is_receiving: bool = True
 
 
-LEASED_COLUMNS = ("pk", "not_before", "endpoint__profile", "endpoint__owner")
+LEASED_COLUMNS = ("pk", "endpoint__profile", "endpoint__owner")
 
 # EndpointQueueQuerySet.due, and EndpointQuerySet.receiving.
 _IS_DUE = "queue.next_due_at <= %s AND (queue.leased_by IS NULL OR queue.leased_by = "
@@ -65,7 +64,7 @@ def leased(lease: DispatcherLease) -> list[LeasedRow]:
 
 
 _DUE = f"""
-    SELECT queue.endpoint_id, queue.not_before, endpoint.profile, endpoint.owner, {_IS_RECEIVING}
+    SELECT queue.endpoint_id, endpoint.profile, endpoint.owner, {_IS_RECEIVING}
     FROM webhooks_core_endpointqueue queue
     JOIN webhooks_core_endpoint endpoint ON endpoint.id = queue.endpoint_id
     WHERE {_IS_DUE} %s)
@@ -87,7 +86,7 @@ def _lease_in_two(
         leases.lock(lease)
         rows = fetch(_DUE, now, lease.pk, orjson.dumps(list(without)).decode(), room)
         execute(_LEASE_THESE, lease.pk, ids([row[0] for row in rows]))
-    return [LeasedRow(pk, as_time(not_before), *rest) for pk, not_before, *rest in rows]
+    return [LeasedRow._make(row) for row in rows]
 
 
 # The same in one round trip. The lease is locked before its queues, as where leases expire; one
@@ -105,7 +104,7 @@ _LEASE = """
     UPDATE webhooks_core_endpointqueue queue SET leased_by = living.id, next_due_at = NULL
     FROM due, living, webhooks_core_endpoint endpoint
     WHERE queue.endpoint_id = due.endpoint_id AND endpoint.id = due.endpoint_id
-    RETURNING queue.endpoint_id, queue.not_before, endpoint.profile, endpoint.owner,
+    RETURNING queue.endpoint_id, endpoint.profile, endpoint.owner,
         {is_receiving}, set_config('synchronous_commit', 'off', true)
 """
 _WITHOUT = """
