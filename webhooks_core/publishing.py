@@ -11,16 +11,12 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from webhooks_core import filters, ids, profiles, times, tracing
-from webhooks_core.database import limits
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import array_literal, execute, fetch
 from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
 from webhooks_core.owners.replays import due_first
 from webhooks_core.profiles import EventContext, WebhookProfile
 from webhooks_core.worker import notify
-
-# The dispatcher, not the caller, creates more deliveries than this.
-FANOUT_BATCH = 500
 
 
 class UnknownEventTypeError(ValueError):
@@ -95,7 +91,8 @@ def publish_to(
         )
         if is_new:
             matching = matching.filtered(event)
-            _fan_out(event, matching)
+            _record_skipped(event, matching.skipped)
+            deliver(event, matching.endpoint_ids)
             if webhook_profile.published is not None:
                 webhook_profile.published(event, data)
     return Published(event, is_new, matching.endpoint_ids if is_new else ())
@@ -267,42 +264,20 @@ class Matching(NamedTuple):
         )
 
 
-def _fan_out(event: Event, matching: Matching) -> None:
-    endpoint_ids = matching.endpoint_ids
-    now, later = endpoint_ids[:FANOUT_BATCH], endpoint_ids[FANOUT_BATCH:]
-    _record_skipped(event, matching.skipped, until=now[-1] if later else MAX_ID)
-    if later:
-        event.fanout_after = now[-1]
-        event.fanout_until = later[-1]
-        event.save(update_fields=["fanout_after", "fanout_until"])
-    deliver(event, now)
-
-
-def _record_skipped(
-    event: Event, skipped: Mapping[int, SkippedEvent.Reason], *, until: int
-) -> None:
-    """Note which endpoints an event skips, up to an id; what is noted already stays."""
+def _record_skipped(event: Event, skipped: Mapping[int, SkippedEvent.Reason]) -> None:
+    """Note which endpoints an event skips."""
     if not skipped:
         return
     rows = [
         SkippedEvent(event=event, endpoint_id=pk, reason=reason)
         for pk, reason in skipped.items()
-        if pk <= until
     ]
-    SkippedEvent.objects.bulk_create(rows, ignore_conflicts=True)
+    SkippedEvent.objects.bulk_create(rows)
 
 
-def _matching(
-    profile: WebhookProfile,
-    owner: str,
-    event_type: str,
-    *,
-    after: int = 0,
-    until: int | None = None,
-) -> Matching:
-    """Return the endpoints that receive a type of event, with ids above `after`, up to `until`."""
-    last = MAX_ID if until is None else until
-    rows = fetch(_OF_OWNER, profile.name, owner, after, last)
+def _matching(profile: WebhookProfile, owner: str, event_type: str) -> Matching:
+    """Return the endpoints that receive a type of event."""
+    rows = fetch(_OF_OWNER, profile.name, owner)
     matching = Matching([], {}, {})
     for pk, types, is_active, status, filter_text in rows:
         if not profile.matches(orjson.loads(types), event_type):
@@ -321,41 +296,5 @@ def _matching(
 # As EndpointQuerySet.of: composing it with the ORM would be a fourth of the cost.
 _OF_OWNER = (
     "SELECT id, event_types, active, status, filter FROM webhooks_core_endpoint"
-    " WHERE profile = %s AND owner = %s AND deleted_at IS NULL"
-    " AND id > %s AND id <= %s ORDER BY id"
+    " WHERE profile = %s AND owner = %s AND deleted_at IS NULL ORDER BY id"
 )
-MAX_ID = 2**63 - 1
-
-
-def continue_fan_out() -> bool:
-    """Create some deliveries that publish() left for later; return False if there are none."""
-    event = Event.objects.fanning_out().order_by("pk").first()
-    return event is not None and _continue(event)
-
-
-def _continue(event: Event) -> bool:
-    """Create the next deliveries of a fan-out; return False if another process does."""
-    with transaction.atomic():
-        limits.limit_idle()
-        matching = _matching(
-            profiles.get(event.profile),
-            event.owner,
-            event.type,
-            after=event.fanout_after or 0,
-            until=event.fanout_until,
-        ).filtered(event)
-        part = matching.endpoint_ids[:FANOUT_BATCH]
-        has_rest = len(matching.endpoint_ids) > FANOUT_BATCH
-        # The process that moves the position creates the rows.
-        position = Event.objects.filter(pk=event.pk, fanout_after=event.fanout_after)
-        if not position.update(
-            fanout_after=part[-1] if has_rest else None,
-            fanout_until=event.fanout_until if has_rest else None,
-        ):
-            return False
-        rows = Delivery.objects.filter(event=event, endpoint__in=part)
-        existing = set(rows.values_list("endpoint", flat=True))
-        deliver(event, [pk for pk in part if pk not in existing])
-        until = part[-1] if has_rest else MAX_ID
-        _record_skipped(event, matching.skipped, until=until)
-    return True

@@ -10,7 +10,6 @@ import pytest
 from gateway import configuration, static_subscriptions
 from gateway.webhooks import EVENT_TYPES
 from tests.gateway.client import PATH, nothing_happened
-from webhooks_core import publishing
 from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
 from webhooks_core.owners import why
 
@@ -103,16 +102,6 @@ def test_what_a_filter_refuses_does_not_count_as_skipped(acme):
     assert not SkippedEvent.objects.exists()
     publish(acme, 0.9)
     assert SkippedEvent.objects.count() == 1
-
-
-def test_a_large_fan_out_obeys_filters(acme, monkeypatch):
-    monkeypatch.setattr(publishing, "FANOUT_BATCH", 1)
-    wanted = [acme.create(filter=each)["id"] for each in (ABOVE, {}, ABOVE, ABOVE)]
-    acme.create(filter={"principal_id": "bob"})
-    assert publish(acme, 0.9) == wanted
-    while publishing.continue_fan_out():
-        pass
-    assert Delivery.objects.count() == 4
 
 
 def test_a_test_event_passes_any_filter(acme):

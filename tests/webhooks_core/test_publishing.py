@@ -7,15 +7,13 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from tests.receiver import receiver
 from tests.threads import at_once
-from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import ids, publishing
+from webhooks_core import ids
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, Event
 from webhooks_core.publishing import (
     UnknownEventTypeError,
-    continue_fan_out,
     publish,
 )
 from webhooks_core.worker import notify
@@ -152,54 +150,3 @@ class TestDedupeKey:
         monkeypatch.setattr(ids, "public_id", lambda _: known.public_id)
         with pytest.raises(IntegrityError):
             publish_event(dedupe_key="new")
-
-
-class TestFanOut:
-    @pytest.fixture(autouse=True)
-    def small(self, monkeypatch):
-        monkeypatch.setattr(publishing, "FANOUT_BATCH", 3)
-
-    @pytest.mark.parametrize("count", [3, 4, 6, 7, 8])
-    def test_a_large_one_is_finished_by_the_dispatcher(self, count):
-        with receiver(204) as server:
-            for number in range(count):
-                EndpointFactory.create(url=f"{server.url}/{number}")
-            publish_event()
-            assert Delivery.objects.count() == 3
-            assert dispatch() == count
-        assert sorted(request.path for request in server.requests) == sorted(
-            f"/hook/{number}" for number in range(count)
-        )
-        assert Event.objects.get().fanout_after is None
-
-    def test_an_endpoint_created_after_the_event_does_not_receive_it(self):
-        EndpointFactory.create_batch(5, url=URL)
-        publish_event()
-        late = EndpointFactory.create(url=URL)
-        while continue_fan_out():
-            pass
-        assert Delivery.objects.count() == 5
-        assert not Delivery.objects.filter(endpoint=late).exists()
-
-    def test_two_dispatchers_at_once_make_each_delivery_once(self):
-        EndpointFactory.create_batch(11, url=URL)
-        stored = publish_event()
-        stale = Event.objects.get(pk=stored.pk)
-        assert continue_fan_out() == 1
-        assert not publishing._continue(stale)
-        while continue_fan_out():
-            pass
-        assert Delivery.objects.count() == 11
-
-    def test_a_fan_out_whose_endpoints_are_removed_does_not_delay_the_next(self):
-        EndpointFactory.create_batch(
-            5, url=URL, event_types=["thing.made", "thing.lost"]
-        )
-        publish_event()
-        publish_event(event_type="thing.lost")
-        Endpoint.objects.update(event_types=["thing.lost"])
-        with_rest = 0
-        while continue_fan_out():
-            with_rest += 1
-        assert with_rest == 2
-        assert Delivery.objects.count() == 3 + 5

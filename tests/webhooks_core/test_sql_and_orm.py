@@ -166,25 +166,18 @@ def read_secrets_by_orm(given: Arguments) -> dict[int, list[str]]:
 
 
 def match(given: Arguments) -> list[Matching]:
-    after, until = min(given.endpoints), max(given.endpoints)
     return [
-        publishing._matching(
-            profiles.get(profile), owner, "thing.made", after=after, until=until
-        )
+        publishing._matching(profiles.get(profile), owner, "thing.made")
         for profile, owner in OWNERS
     ]
 
 
 def match_by_orm(given: Arguments) -> list[Matching]:
-    return [matching_by_orm(given, owner) for owner in OWNERS]
+    return [matching_by_orm(owner) for owner in OWNERS]
 
 
-def matching_by_orm(given: Arguments, owner: Owner) -> Matching:
-    own = (
-        Endpoint.objects.of(*owner)
-        .filter(pk__gt=min(given.endpoints), pk__lte=max(given.endpoints))
-        .order_by("pk")
-    )
+def matching_by_orm(owner: Owner) -> Matching:
+    own = Endpoint.objects.of(*owner).order_by("pk")
     rows = [row for row in own if "thing.made" in row.event_types]
     received = [row for row in own.subscribed() if row in rows]
     return Matching(

@@ -25,7 +25,7 @@ from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.queues import LEASE_BATCH, LeasedQueues
 from webhooks_core.dispatch.results import ResultRecorder
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import DispatcherLease, EndpointQueue, Event
+from webhooks_core.models import DispatcherLease, EndpointQueue
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.owners import replay_jobs
@@ -99,10 +99,9 @@ def _frozen_heap() -> Iterator[None]:
 
 
 def _has_work_within(linger: timedelta, lease: DispatcherLease) -> bool:
-    """Return True if a queue that this lease may take is due soon, or a fan-out or replay is open."""
+    """Return True if a queue that this lease may take is due soon, or a replay is open."""
     due = EndpointQueue.objects.due(clock.now() + linger, lease=lease.pk)
-    fanning_out = Event.objects.fanning_out()
-    return due.exists() or fanning_out.exists() or replay_jobs.running().exists()
+    return due.exists() or replay_jobs.running().exists()
 
 
 @dataclass(eq=False)

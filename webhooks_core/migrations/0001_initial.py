@@ -318,8 +318,6 @@ class Migration(migrations.Migration):
                 ("size", models.PositiveIntegerField()),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("dedupe_key", models.CharField(blank=True, max_length=255, null=True)),
-                ("fanout_after", models.BigIntegerField(blank=True, null=True)),
-                ("fanout_until", models.BigIntegerField(blank=True, null=True)),
                 ("body", models.BinaryField()),
             ],
         ),
@@ -604,14 +602,6 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="event",
             index=models.Index(fields=["created_at"], name="event_age"),
-        ),
-        migrations.AddIndex(
-            model_name="event",
-            index=models.Index(
-                condition=models.Q(("fanout_after__isnull", False)),
-                fields=["id"],
-                name="event_fanout",
-            ),
         ),
         migrations.AddConstraint(
             model_name="event",

@@ -23,16 +23,6 @@ COUNTED_BY_ID = 10_000
 FAILED_AT_ONCE = 1000
 
 
-class EventQuerySet(models.QuerySet["Event"]):
-    def fanning_out(self) -> Self:
-        """Return the events of which some endpoints have no delivery yet."""
-        return self.filter(fanout_after__isnull=False)
-
-    def close_fan_outs(self) -> int:
-        """Create no more deliveries of these events."""
-        return self.fanning_out().update(fanout_after=None, fanout_until=None)
-
-
 class Event(models.Model):
     """A stored fact; `body` is the exact bytes that are signed and sent.
 
@@ -48,14 +38,8 @@ class Event(models.Model):
     size = models.PositiveIntegerField()
     created_at = models.DateTimeField(default=timezone.now)
     dedupe_key = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 - unique where set
-    # The position of a large fan-out: endpoints after `fanout_after` and up to `fanout_until`
-    # have no delivery yet. Null: every endpoint has one.
-    fanout_after = models.BigIntegerField(null=True, blank=True)
-    fanout_until = models.BigIntegerField(null=True, blank=True)
     # The last column: SQLite reads a row up to the requested column.
     body = models.BinaryField()
-
-    objects = EventQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -73,11 +57,6 @@ class Event(models.Model):
             ),
             models.Index(fields=["type", "-id"], name="event_of_type"),
             models.Index(fields=["created_at"], name="event_age"),
-            models.Index(
-                fields=["id"],
-                condition=Q(fanout_after__isnull=False),
-                name="event_fanout",
-            ),
         ]
 
     def __str__(self) -> str:

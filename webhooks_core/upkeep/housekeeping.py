@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import structlog
 
-from webhooks_core import publishing
 from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
@@ -68,7 +67,7 @@ class Housekeeping:
             log.error("network lost", lease=self.lease.pk)
 
     def run_if_due(self, *, has_more_due: bool) -> None:
-        """Wake another dispatcher if more is due, go on with fan-outs, and sweep."""
+        """Wake another dispatcher if more is due, and sweep."""
         now = time.monotonic()
         if now - self._done_at <= EVERY_S:
             return
@@ -77,8 +76,7 @@ class Housekeeping:
             if live < webhook_settings.DISPATCHERS:
                 notify.wake_dispatcher(at_work=live)
         _shielded(self._expire_dead)
-        # A large fan-out continues in every round until it is complete.
-        self._done_at = 0.0 if _shielded(publishing.continue_fan_out) else now
+        self._done_at = now
         _shielded(replay_jobs.continue_running)
         if _shielded(sweep.is_due):
             # After a suspension of the machine, the sweep would expire this very lease.

@@ -109,8 +109,6 @@ def _remove(removal: OwnerRemoval, until: float) -> bool:
     if timedelta(0) <= age < SETTLED_AFTER and claimed.exists():
         return False
     claimed.fail(error="endpoint deleted")  # their results are not recorded any more
-    if not Endpoint.objects.of(profile, owner).exists():
-        _events(profile, owner).close_fan_outs()
     if not remove_events(profile=profile, owner=owner, until=until):
         return False
     if not remove_deliveries(_ended(profile, owner), until=until):

@@ -74,7 +74,7 @@ def remove_events(*, profile: str, owner: str, until: float) -> bool:
 
     Kept are those with deliveries in flight, for a subscribed endpoint, or for a static one.
     """
-    events = Event.objects.filter(profile=profile, owner=owner, fanout_after=None)
+    events = Event.objects.filter(profile=profile, owner=owner)
     events = events.exclude(delivery__endpoint__static_key__isnull=False)
     until_now, last = timezone.now() + timedelta(days=1), 0
     while pks := list(
@@ -109,12 +109,11 @@ def _load_position() -> Position | None:
 
 def _old(before: datetime, *, after: Position | None) -> Iterator[list[Position]]:
     """Yield old events in batches, each event once."""
-    # An unfinished fan-out is yet to create deliveries.
-    complete = Event.objects.filter(created_at__lt=before, fanout_after=None)
-    events = complete.order_by("created_at", "pk").values_list("created_at", "pk")
-    while rows := list(_behind(events, after)[:EVENTS]):
-        yield rows
-        after = rows[-1]
+    rows = Event.objects.filter(created_at__lt=before)
+    events = rows.order_by("created_at", "pk").values_list("created_at", "pk")
+    while batch := list(_behind(events, after)[:EVENTS]):
+        yield batch
+        after = batch[-1]
 
 
 def _behind(events: Any, after: Position | None) -> Any:

@@ -14,7 +14,7 @@ from tests.running import until
 from tests.threads import started
 from tests.webhooks_core.engine import dispatch, running_dispatcher
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core import endpoints, publishing, tasks
+from webhooks_core import endpoints, tasks
 from webhooks_core.models import (
     Delivery,
     DispatcherLease,
@@ -122,13 +122,3 @@ def test_an_owner_that_has_come_back_keeps_what_is_new():
     assert Endpoint.objects.get() == back
     assert Delivery.objects.get().event == new
     assert Event.objects.get() == new
-
-
-def test_an_open_fan_out_of_an_owner_that_ended_makes_no_delivery(monkeypatch):
-    monkeypatch.setattr(publishing, "FANOUT_BATCH", 1)
-    EndpointFactory.create_batch(3)
-    publish_event()
-    end_owner(**ALICE)
-    assert tasks.remove_ended_owners() == 1
-    assert not publishing.continue_fan_out()
-    assert not Event.objects.exists()

@@ -256,12 +256,6 @@ def test_pending_deliveries_of_other_endpoints_end_with_the_retention(old, how):
     assert Endpoint.objects.filter(pk=old.pk).exists()
 
 
-def test_an_event_that_some_endpoints_have_yet_to_get_is_not_removed(old):
-    Event.objects.update(fanout_after=0, fanout_until=old.pk)
-    assert sweep().removed == 0
-    assert Event.objects.count() == 3
-
-
 def test_a_claimed_delivery_is_not_removed(old):
     with later(seconds=61):
         dispatcher = SteppedDispatcher()
