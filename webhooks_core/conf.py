@@ -48,7 +48,7 @@ class WebhookSettings:
     # Days after which events, with their deliveries and attempts, are removed.
     RETENTION_DAYS = Setting(lambda: 30)
 
-    # Signing secrets that `webhooks_listen` and `webhooks_verify` verify with.
+    # Signing secrets that `webhooks_listen` verifies with.
     LISTEN_SECRETS = Setting[Sequence[str]](tuple)
 
     # The User-Agent header of every delivery.

@@ -62,7 +62,7 @@ OWN = [
     *("/accounts/sessions", "/accounts/two-step", "/accounts/confirm"),
     *("/accounts/two-step/app", "/accounts/two-step/recovery-codes"),
     *("/accounts/webhooks", "/accounts/webhooks/event-types"),
-    *("/accounts/webhooks/check-signature", "/accounts/webhooks/deliveries"),
+    "/accounts/webhooks/deliveries",
     *("/accounts/webhooks/why", "/accounts/webhooks/changes"),
 ]
 
@@ -144,7 +144,7 @@ def details() -> list[str]:
 def portal_pages() -> list[str]:
     tenant = Endpoint.objects.of("gateway", "acme")
     one = f"/portal/endpoints/{tenant.earliest('pk').public_id}"
-    names = ["event-types", "check-signature", "deliveries", "why", "changes"]
+    names = ["event-types", "deliveries", "why", "changes"]
     log = LoggedRequest.objects.filter(tenant="acme").latest("pk").public_id
     names += ["usage", "usage?by=key", "keys", "requests", f"requests/{log}"]
     below = (f"{one}/{name}" for name in ("headers", "secret", "replay"))

@@ -45,7 +45,7 @@ def of_an_account(account: User) -> Iterator[str]:
     """Yield the addresses of what an account, and the tenant acme, have."""
     yield "/v1/webhooks"
     for page in (
-        *("", "/event-types", "/check-signature", "/deliveries"),
+        *("", "/event-types", "/deliveries"),
         *("/deliveries?status=all", "/why", "/changes"),
     ):
         yield f"{PAGES}{page}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,7 +15,6 @@ from webhooks_core.dispatch.signer import signers
 from webhooks_core.dispatch.sql.endpoints import Body
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.secrets import HIDDEN, SecretUnreadableError
-from webhooks_core.signing.diagnosis import Sent
 
 # Enough to recognise a payload; the download has all of it.
 SHOWN_CHARACTERS = 20_000
@@ -42,16 +41,6 @@ def download(event: Event) -> HttpResponse:
         bytes(event.body),
         content_type="application/octet-stream",
         headers={"Content-Disposition": disposition},
-    )
-
-
-def sent(delivery: Delivery, secrets: Sequence[str]) -> Sent:
-    """Return what was sent, to compare it with what was received."""
-    times = delivery.attempt_set.values_list("started_at", flat=True)
-    return Sent(
-        body=bytes(delivery.event.body),
-        secrets=secrets,
-        seconds=[int(at.timestamp()) for at in times],
     )
 
 

@@ -15,7 +15,6 @@ from webhooks_core.pages import (
     replays,
     searches,
     secrets,
-    signatures,
     why,
 )
 from webhooks_core.pages.base import OwnerView
@@ -35,7 +34,6 @@ def urls(
         "changes": ("/changes", history.Changes),
         "why": ("/why", why.WhyNot),
         "event-types": ("/event-types", event_types.EventTypes),
-        "check-signature": ("/check-signature", signatures.CheckSignature),
         "endpoint": ("/endpoints/<str:endpoint_id>", endpoints.EndpointView),
         "test": ("/endpoints/<str:endpoint_id>/test", endpoints.SendTest),
         "enable": ("/endpoints/<str:endpoint_id>/enable", endpoints.Enable),

@@ -241,7 +241,7 @@ DONE_WITH = {
     **dict.fromkeys(("start", "endpoint", "enable", "delete"), Capability.MANAGE),
     "headers": Capability.MANAGE,
     "secret": Capability.VIEW_SECRET,
-    **dict.fromkeys(("check-signature", "test-filter"), Capability.VIEW_PAYLOAD),
+    "test-filter": Capability.VIEW_PAYLOAD,
     **dict.fromkeys(("test", "deliveries", "replay", "replay-cancel"), Capability.SEND),
     **dict.fromkeys(("resend", "retry-now", "cancel"), Capability.SEND),
 }
