@@ -35,10 +35,10 @@ def test_neither_a_frozen_machine_nor_one_whose_clock_differs_disturbs_another(
         fault = "clocks of two machines 20 s apart"
         with open_ledger(site, fault, delay=0.3) as ledger:
             ledger.publish(EVENTS)
-            ahead.run("webhooks_sweep")
+            ahead.run("webhooks_dispatch")
             site.stop()
             ledger.publish(EVENTS)
-            site.run("webhooks_sweep")
+            site.run("webhooks_dispatch")
             ledger.wait_until_delivered()
             assert set(ledger.look()["outcomes"]) == {"ok"}
             assert set(ledger.received.values()) == {1}

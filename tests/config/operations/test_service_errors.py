@@ -49,11 +49,11 @@ def test_a_missing_table_leads_to_the_migrations():
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("argument", ["a\udcff", "--endpoint=a\udcff"])
+@pytest.mark.parametrize("argument", ["a\udcff", "--delivery=a\udcff"])
 def test_an_argument_that_is_no_text_is_named(monkeypatch, argument):
-    monkeypatch.setattr(sys, "argv", ["manage.py", "webhooks_pause", argument])
+    monkeypatch.setattr(sys, "argv", ["manage.py", "webhooks_resend", argument])
     with pytest.raises(UnicodeEncodeError) as raised:
-        call_command("webhooks_pause", endpoint="a\udcff")
+        call_command("webhooks_resend", delivery="a\udcff")
     message = service_errors.describe(raised.value)
     assert message == r"an argument is not valid UTF-8: 'a\udcff'"
 

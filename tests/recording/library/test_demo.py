@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import orjson
 import pytest
-from django.core.management import call_command
 from django.urls import reverse
 
 from recording.accounts import personal_tokens
@@ -17,6 +16,7 @@ from tests.webhooks_core.engine import dispatch
 from webhooks_core.models import Attempt, Endpoint
 from webhooks_core.owners import endpoint_state
 from webhooks_core.owners.endpoint_state import Health
+from webhooks_core.upkeep.sweep import sweep
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,7 +50,7 @@ def test_nothing_is_sent_not_even_the_events_of_this_account(user, mailoutbox):
     demo.load(user=user)
     raw = orjson.dumps(SUMMARY_COMPLETED_SAMPLE | {"audio_id": "aud_1"})
     demo.importing.import_recording(account=user, raw=raw)
-    call_command("webhooks_sweep", "--json")
+    sweep()
     before = Attempt.objects.count()
     assert dispatch() == 0
     assert (Attempt.objects.count(), mailoutbox) == (before, [])

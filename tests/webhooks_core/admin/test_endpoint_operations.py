@@ -227,7 +227,7 @@ def test_a_replay_is_counted_first_and_then_queued(admin_client, failed):
 def test_too_many_to_replay_are_left_to_the_command(admin_client, failed, monkeypatch):
     monkeypatch.setattr(resending, "REPLAYED_AT_ONCE", 2)
     text = page(admin_client, f"{change(failed)}?hours=24")
-    assert f"webhooks_replay --endpoint {failed.public_id} --since" in text
+    assert f"webhooks_resend --endpoint {failed.public_id} --since" in text
     assert 'name="since"' not in text
     with nothing_changes():
         text = operate(admin_client, failed, "replay-failed", **ANY)

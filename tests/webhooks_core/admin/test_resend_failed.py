@@ -87,7 +87,7 @@ def test_the_question_says_how_much_arrived_already_and_what_is_left_out(
 def test_too_much_is_left_to_the_command(admin_client, three, monkeypatch):
     monkeypatch.setattr(resending, "REPLAYED_AT_ONCE", 5)
     text = page(admin_client, f"{PATH}?hours=24")
-    assert "webhooks_replay --failed --since" in text
+    assert "Resend them by endpoint" in text
     assert 'name="since"' not in text
     with nothing_changes():
         answer = admin_client.post(PATH, {"since": "2020-01-01T00:00Z"}, follow=True)

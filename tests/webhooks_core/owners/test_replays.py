@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 
 import pytest
 import time_machine
-from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from tests.receiver import receiver
@@ -21,13 +19,6 @@ from webhooks_core.owners import changes, replays
 from webhooks_core.owners.replays import NotSubscribedError
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
-
-
-NO_TIMES = (
-    *("", "d", "2x", "-2d", "yesterday", "9999999d", "999999w", "999999999 00:00:00"),
-    *("2026-13-45T00:00Z", "0001-01-01T00:00+14:00"),
-)
-NO_RATES = ("0", "nan", "1e-300")
 
 
 @pytest.fixture
@@ -105,98 +96,6 @@ def test_nothing_is_replayed_to_a_deleted_endpoint(failed):
         replays.replay(Delivery.objects.select_related("endpoint").earliest("pk"))
     with pytest.raises(NotSubscribedError):
         replays.replay_failed(target, since=timezone.now(), by=changes.COMMAND)
-    assert Delivery.objects.count() == 3
-
-
-def test_the_command_counts_first_and_then_queues(failed, capsys):
-    _, target = failed
-    options = {"endpoint": target.public_id, "since": "2020-01-01T01:30+02:00"}
-    call_command("webhooks_replay", dry_run=True, **options)
-    assert Delivery.objects.count() == 3
-    call_command("webhooks_replay", **options)
-    assert Delivery.objects.count() == 6
-    out, err = capsys.readouterr()
-    counted, error, queued = out.splitlines()
-    assert counted == "3 failed deliveries since 2019-12-31 23:30:00 UTC"
-    assert error == f"{3:>12} HTTP 500"
-    assert queued == f"{counted}, 3 queued"
-    assert err == "3 of 3 queued\n"
-
-
-def test_a_dry_run_shows_the_last_errors_the_most_frequent_first(failed, capsys):
-    _, target = failed
-    one = Delivery.objects.earliest("pk")
-    Delivery.objects.filter(pk=one.pk).update(last_error="cancelled")
-    call_command("webhooks_replay", "--dry-run", "--json", endpoint=target.public_id)
-    errors = json.loads(capsys.readouterr().out)["errors"]
-    assert list(errors.items()) == [("HTTP 500", 2), ("cancelled", 1)]
-    call_command("webhooks_replay", "--dry-run", delivery=one.public_id)
-    assert capsys.readouterr().out == (
-        "1 delivery would be sent again; last error: cancelled\n"
-    )
-
-
-def test_json_has_the_result_alone_and_progress_goes_to_standard_error(
-    failed, capsys, monkeypatch
-):
-    monkeypatch.setattr(replays, "BATCH", 1)
-    _, target = failed
-    since = "2020-01-01T01:30+02:00"
-    call_command("webhooks_replay", "--json", endpoint=target.public_id, since=since)
-    out, err = capsys.readouterr()
-    at = "2019-12-31T23:30:00.000000Z"
-    assert json.loads(out) == {"found": 3, "queued": 3, "since": at}
-    assert err == "".join(f"{n} of 3 queued\n" for n in (1, 2, 3))
-
-
-@pytest.mark.parametrize(
-    ("since", "found"),
-    [("30m", 0), ("12h", 1), ("2d", 2), ("1w", 3), ("1 00:00:00", 1)],
-)
-def test_since_may_be_how_long_ago(failed, capsys, since, found):
-    _, target = failed
-    for delivery, hours in zip(
-        Delivery.objects.order_by("pk"), (2, 40, 100), strict=True
-    ):
-        at = timezone.now() - timedelta(hours=hours)
-        Delivery.objects.filter(pk=delivery.pk).update(created_at=at)
-    command = ("webhooks_replay", "--dry-run", "--endpoint", target.public_id)
-    call_command(*command, "--since", since)
-    assert capsys.readouterr().out.startswith(f"{found} failed deliveries since ")
-
-
-def test_the_command_replays_one_delivery(failed, capsys):
-    one = Delivery.objects.earliest("pk").public_id
-    call_command("webhooks_replay", delivery=one, dry_run=True)
-    call_command("webhooks_replay", delivery=one)
-    created = Delivery.objects.get(replay_number=1)
-    assert f"queued as {created.public_id}" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"delivery": ""}, "there is no delivery $"),
-        ({"delivery": "dlv_none"}, "there is no delivery dlv_none"),
-        ({"endpoint": "ep_none"}, "there is no endpoint ep_none"),
-    ],
-)
-def test_the_command_names_a_missing_id(options, words):
-    with pytest.raises(CommandError, match=words):
-        call_command("webhooks_replay", **options)
-
-
-@pytest.mark.parametrize(
-    ("option", "words"),
-    [
-        *((f"--since={since}", "neither a time nor a duration") for since in NO_TIMES),
-        *((f"--per-second={n}", "is not a number from 0.01") for n in NO_RATES),
-    ],
-)
-def test_the_command_refuses_invalid_options(failed, option, words):
-    _, target = failed
-    with pytest.raises(CommandError, match=words):
-        call_command("webhooks_replay", "--endpoint", target.public_id, option)
     assert Delivery.objects.count() == 3
 
 

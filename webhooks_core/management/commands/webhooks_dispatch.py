@@ -1,4 +1,4 @@
-"""Send the deliveries that are due, in this process: by hand, or without a task cluster."""
+"""Send the deliveries that are due, and sweep: by hand, or from cron without a task cluster."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from django.core.management.base import BaseCommand
 
 from webhooks_core.dispatch.dispatcher import dispatch
 from webhooks_core.management.argument_types import seconds
-from webhooks_core.management.output import (
-    add_json_argument,
-    counted,
-    format_output,
-)
+from webhooks_core.upkeep.sweep import sweep
 
 
 class Command(BaseCommand):
@@ -30,14 +26,11 @@ class Command(BaseCommand):
             metavar="SECONDS",
             help="wait for deliveries that fall due within this time (default: %(default)s)",
         )
-        add_json_argument(parser)
 
-    def handle(self, *args: Any, linger: float, json: bool, **options: Any) -> None:
+    def handle(self, *args: Any, linger: float, **options: Any) -> None:
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         attempts = dispatch(stop=stop.is_set, linger=timedelta(seconds=linger))
-        data = {"attempts": attempts}
-        self.stdout.write(
-            format_output(data, counted(attempts, "attempt"), as_json=json)
-        )
+        sweep()
+        self.stdout.write(f"{attempts} attempts")

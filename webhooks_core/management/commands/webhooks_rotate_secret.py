@@ -10,7 +10,6 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from webhooks_core import endpoints
-from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Endpoint
 from webhooks_core.owners import changes
 
@@ -30,7 +29,6 @@ class Command(BaseCommand):
             help="how long the old secret signs beside the new one; only for products "
             "that sign with several secrets (default: %(default)g, the old one ends now)",
         )
-        add_json_argument(parser)
 
     @transaction.atomic
     def handle(
@@ -38,7 +36,6 @@ class Command(BaseCommand):
         *args: Any,
         id: str,  # noqa: A002 - the argument's name
         overlap: float,
-        json: bool,
         **options: Any,
     ) -> None:
         if not 0 <= overlap <= MAX_HOURS:
@@ -58,5 +55,4 @@ class Command(BaseCommand):
         secret = endpoints.rotate_secret(
             endpoint, overlap=timedelta(hours=overlap), by=changes.COMMAND
         )
-        data = {"id": id, "secret": secret}
-        self.stdout.write(format_output(data, secret, as_json=json))
+        self.stdout.write(secret)

@@ -1,0 +1,70 @@
+"""Send failed deliveries again: one by its id, or all of an endpoint since a time."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime, parse_duration
+
+from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.owners import changes, replays
+from webhooks_core.owners.replays import NotSubscribedError
+
+
+def since(text: str) -> datetime:
+    """Return a time, given as one (`2026-11-21T08:00Z`) or as a duration before now (`P1D`)."""
+    try:
+        if ago := parse_duration(text):
+            return timezone.now() - abs(ago)
+        if at := parse_datetime(text):
+            return at if at.tzinfo else timezone.make_aware(at)
+    except (ValueError, OverflowError):
+        pass
+    raise ArgumentTypeError(f"{text!r} is neither a time nor a duration such as P2D")
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        subject = parser.add_mutually_exclusive_group(required=True)
+        subject.add_argument("--delivery", metavar="ID", help="this one, of any status")
+        subject.add_argument("--endpoint", metavar="ID", help="all that failed for it")
+        parser.add_argument(
+            "--since",
+            type=since,
+            default="P1D",
+            metavar="TIME",
+            help="2026-11-21T08:00Z, or how long ago: PT30M, P2D (default: %(default)s)",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only count")
+
+    def handle(self, *args: Any, delivery: str | None, **options: Any) -> None:
+        try:
+            text = _one(delivery) if delivery is not None else _all(**options)
+        except NotSubscribedError as error:
+            raise CommandError(
+                "nothing can be sent: the endpoint is deleted, disabled or inactive, or the "
+                "event was removed for its age"
+            ) from error
+        self.stdout.write(text)
+
+
+def _one(public_id: str) -> str:
+    rows = Delivery.objects.select_related("endpoint")
+    if (delivery := rows.filter(public_id=public_id).first()) is None:
+        raise CommandError(f"there is no delivery {public_id}")
+    return f"queued as {replays.resend(delivery, by=changes.COMMAND).public_id}"
+
+
+def _all(*, endpoint: str, since: datetime, dry_run: bool, **_: Any) -> str:
+    row = Endpoint.objects.filter(public_id=endpoint).first()
+    if row is None:
+        raise CommandError(f"there is no endpoint {endpoint}")
+    if dry_run:
+        return f"{replays.failed_since(row, since).count()} would be sent again"
+    return f"{replays.replay_failed(row, since=since, by=changes.COMMAND)} queued"
