@@ -302,7 +302,6 @@ if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
         },
     }
 else:
-    DATABASE["ENGINE"] = "config.postgresql"
     DATABASE |= {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
 DATABASES = {"default": DATABASE}
 
