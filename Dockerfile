@@ -4,10 +4,8 @@ ARG BASE=python:3.13.9-slim-bookworm
 FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/venv
-# With OpenTelemetry: --build-arg LOCK=requirements/production-otel.lock
-ARG LOCK=requirements/production.lock
-COPY requirements/production.lock requirements/production-otel.lock /tmp/requirements/
-RUN /opt/venv/bin/pip install --require-hashes -r "/tmp/$LOCK"
+COPY requirements/production.lock /tmp/
+RUN /opt/venv/bin/pip install --require-hashes -r /tmp/production.lock
 
 FROM ${BASE}
 RUN useradd --system --uid 10001 --home-dir /app --shell /usr/sbin/nologin signpost

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
-from django.conf import settings
 from django.contrib.admin.apps import AdminConfig as DjangoAdminConfig
 
 
@@ -16,8 +15,3 @@ class ConfigConfig(AppConfig):
 
     def ready(self) -> None:
         from config import checks  # noqa: F401 - registers them
-
-        if settings.OTEL_EXPORTER_OTLP_ENDPOINT:
-            from config.operations import telemetry
-
-            telemetry.start(settings.OTEL_EXPORTER_OTLP_ENDPOINT)

@@ -69,15 +69,6 @@ def origin(value: str) -> str:
     return value
 
 
-def http_url(value: str) -> str:
-    """Return an `http://…` or `https://…` address without a trailing slash, or the empty text."""
-    if value:
-        parts = split(value)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise EnvError("Not an http://… or https://… address.")
-    return value.rstrip("/")
-
-
 def words(value: str) -> list[str]:
     """Split a comma-separated list; the empty text is the empty list."""
     return [word for word in (part.strip() for part in value.split(",")) if word]
@@ -214,7 +205,7 @@ def ca_file(value: str) -> str:
 
 
 PARSERS: tuple[Callable[..., Any], ...] = (
-    *(origin, http_url, words, hosts, origins, fernet_keys, networks, database),
+    *(origin, words, hosts, origins, fernet_keys, networks, database),
     *(allowed_hosts, redis_url, rate, expanded, metrics_token, ca_file),
 )
 

@@ -77,7 +77,6 @@ WEB_THREADS = env.integer("WEB_THREADS", 8, least=1, most=1000)
 WEB_MCP_THREADS = env.integer("WEB_MCP_THREADS", 1, least=1, most=1000)
 WEB_STATEMENT_TIMEOUT_S = env.integer("WEB_STATEMENT_TIMEOUT_S", 10, least=1, most=3600)
 WORKERS = env.integer("WORKERS", 2, least=1, most=1000)
-OTEL_EXPORTER_OTLP_ENDPOINT = env.http_url("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 EXTRA_CA_FILE = env.ca_file("EXTRA_CA_FILE", "")
 METRICS_TOKEN = env.metrics_token("METRICS_TOKEN", "")
 
@@ -219,11 +218,6 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.operations.logs.RequestLogMiddleware",
     "config.operations.metrics.MetricsMiddleware",
-    *(
-        ["config.operations.telemetry.TracingMiddleware"]
-        if OTEL_EXPORTER_OTLP_ENDPOINT
-        else []
-    ),
     "config.middleware.HostMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",

@@ -105,8 +105,6 @@ def test_production_starts_when_every_variable_is_set_or_names_a_file(tmp_path):
         ("REDIS_URL", "redis://[", "REDIS_URL: Not a valid URL."),
         ("CATALOG_CORS_ORIGINS", "*,http://[", "CATALOG_CORS_ORIGINS: Not a valid"),
         ("PORTAL_FRAME_ANCESTORS", "http://a:99999", "PORTAL_FRAME_ANCESTORS: Not a"),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://[", "OTEL_EXPORTER_OTLP_ENDPOINT: Not"),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "a:4318", "OTEL_EXPORTER_OTLP_ENDPOINT: Not"),
         ("OAUTH_CIMD_HOSTS", "https://a.test", "OAUTH_CIMD_HOSTS: Holds 'https://a"),
         ("MCP_EVENTS_MAX_TTL_S", "9" * 30, "MCP_EVENTS_MAX_TTL_S: Must be"),
         ("CATALOG_ROW_BUDGET", str(2**31), "CATALOG_ROW_BUDGET: Must be"),
