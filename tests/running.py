@@ -134,30 +134,6 @@ def environment(**variables: str) -> dict[str, str]:
     return inherited | variables
 
 
-@contextlib.contextmanager
-def unread(
-    *arguments: str, environment: Mapping[str, str]
-) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Yield a process whose output pipe has no reader, and its mark; check its exit at the end."""
-    reader, writer = os.pipe()
-    mark = uuid4().hex
-    process = subprocess.Popen(
-        [sys.executable, *arguments],
-        env=dict(environment) | {MARK: mark},
-        cwd=ROOT,
-        stdout=writer,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(writer)
-    os.close(reader)
-    try:
-        yield process, mark
-    finally:
-        process.terminate()
-        status = process.wait()
-    assert (status, family(mark)) == (0, [])
-
-
 def migrate(variables: Mapping[str, str]) -> None:
     """Create the tables of the database that an environment names."""
     command = [sys.executable, "manage.py", "migrate", "-v0"]

@@ -136,8 +136,8 @@ def wait_for_everybody(it: Running) -> None:
 
 
 def url_of(it: Running) -> str:
-    it.wait_for("Open http")
-    found = re.search(r"(?<=Open )http://\S+(?=/\n)", it.output)
+    it.wait_for(READY)
+    found = re.search(r"(?<=ready at )http://\S+(?=/ )", it.output)
     assert found, it.output
     return found.group()
 
@@ -192,8 +192,8 @@ class Instance:
 
     @cached_property
     def token(self) -> str:
-        """The personal token of the demo user, which the first start shows."""
-        return self._shown(r"rec_pat_\w+")
+        """A personal token of the demo user."""
+        return self.manage("create_personal_token", "demo", "--days", "30")
 
     @cached_property
     def password(self) -> str:

@@ -99,7 +99,7 @@ def test_what_the_demo_misses_is_named(instance, tmp_path):
     )
     tables, answer, option, timeout = missing
     assert tables.status == answer.status == 1
-    assert "empty.sqlite3 is not usable: no such table" in tables.output
+    assert "is not usable: no such table" in tables.output
     assert "nothing answers at" in answer.output
     assert "`make run`" in answer.output
     assert option.status != 0 != timeout.status

@@ -14,10 +14,8 @@ from tests.running import (
     PATIENCE_S,
     Running,
     environment,
-    family,
     free_port,
     running,
-    unread,
     until,
 )
 
@@ -112,16 +110,3 @@ def _check_that_a_stop_waits_for_a_stream(process: Running, port: int) -> None:
     assert any(b"six" in line for line in rest)
     assert status == [0]
     assert process.family() == []
-
-
-def test_one_that_dies_is_replaced_although_nobody_reads_the_output(data):
-    own = free_ports(2)
-    options = ("--port", str(free_port()), "--processes", "2", "--own-port", str(own))
-    variables = environment(DATABASE_URL=f"sqlite:///{data}")
-    with unread("manage.py", "web", *options, environment=variables) as (process, mark):
-        until(lambda: answers(own) and answers(own + 1), "both processes answer")
-        victim = next(pid for pid in family(mark) if pid != process.pid)
-        os.kill(victim, signal.SIGKILL)
-        until(lambda: victim not in family(mark), "its end")
-        until(lambda: len(family(mark)) == 3 or process.poll(), "its replacement")
-        assert process.poll() is None

@@ -26,10 +26,8 @@ from tests.running import (
     ROOT,
     command_line,
     environment,
-    family,
     free_port,
     running,
-    unread,
     until,
 )
 from tests.tools import needs_ipv6
@@ -69,7 +67,7 @@ def test_the_first_start_makes_the_demo_user_and_a_second_one_changes_nothing(tm
     own = environment(WORKERS="1")
     with running(*arguments, environment=own, cwd=folder) as it:
         wait_for_everybody(it)
-        [password] = re.findall(r"Demo user: demo   password: (\S+)", it.output)
+        [password] = re.findall(r"User: demo   password: (\S+)", it.output)
         answer = log_in(url_of(it), password)
         assert (answer.status_code, answer.url) == (200, url_of(it) + "/admin/")
         assert it.end(signal.SIGHUP) == 0
@@ -111,8 +109,8 @@ def test_no_demo_leaves_an_empty_database_empty_and_demo_fills_it_later(data):
     with start(data, "--demo", "--no-web") as it:
         it.wait_for(READY)
         assert it.end() == 0
-        assert "Demo user: demo" in it.output
-    assert len(rows(data)["auth_user"]) == 3
+        assert "User: demo" in it.output
+    assert len(rows(data)["auth_user"]) == 2
 
 
 # ── Start and stop ──────────────────────────────────────────────────────────────────
@@ -155,17 +153,6 @@ def test_on_ipv6_with_a_closed_standard_input_it_serves_until_ctrl_c_is_heard_on
         assert "Traceback" not in it.output
         assert it.family() == []
     socket.create_server(("::1", port), family=socket.AF_INET6).close()
-
-
-def test_output_that_nobody_reads_any_more_ends_nothing(data):
-    port = free_port()
-    own = variables(data, BASE_URL=f"http://127.0.0.1:{port}")
-    command = ("manage.py", "up", "--port", str(port), "--no-demo")
-    with unread(*command, environment=own) as (process, mark):
-        url = f"http://127.0.0.1:{port}/admin/login/"
-        until(lambda: answers(url), "an answer")
-        until(lambda: len(family(mark)) == EVERYBODY, "all processes")
-        assert process.poll() is None
 
 
 def test_the_web_server_runs_alone_and_answers_a_connection_that_is_older_than_its_stop(

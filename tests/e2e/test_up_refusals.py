@@ -85,7 +85,7 @@ def test_a_database_that_is_away_is_one_clear_line_without_the_password():
     arguments = ("manage.py", "up", "--port", str(free_port()))
     with running(*arguments, environment=away) as it:
         assert it.status() == 1
-        assert "postgresql 127.0.0.1:1/signpost is not usable" in it.output
+        assert "the database is not usable: connection failed" in it.output
         assert "Traceback" not in it.output
         assert "hidden" not in it.output
 
@@ -93,7 +93,7 @@ def test_a_database_that_is_away_is_one_clear_line_without_the_password():
 def test_a_database_file_that_cannot_be_is_one_clear_line(tmp_path):
     with start(tmp_path / "no" / "folder.sqlite3") as it:
         assert it.status() == 1
-        assert "folder.sqlite3 is not usable: unable to open database" in it.output
+        assert "the database is not usable: unable to open database" in it.output
         assert "Traceback" not in it.output
 
 

@@ -7,7 +7,6 @@ exactly this point, or go on (SIGCONT) in a world that changed meanwhile.
 
 from __future__ import annotations
 
-import gc
 import mmap
 import os
 import signal
@@ -126,11 +125,8 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     import django
 
-    gc.disable()  # as manage.py
     django.setup()
-    gc.freeze()
-    gc.enable()
     rig(Path(sys.argv[1]))
-    from config.command_line import CommandLine
+    from django.core.management import execute_from_command_line
 
-    CommandLine(["manage.py", *sys.argv[2:]]).execute()
+    execute_from_command_line(["manage.py", *sys.argv[2:]])

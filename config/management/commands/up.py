@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import time
 from argparse import ArgumentParser
-from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +17,6 @@ from django.db import Error as DatabaseError
 from django.db import connections
 
 from config.demo import data
-from config.operations import service_errors
 from config.serving import sockets
 from config.serving.supervisor import Program, Supervisor
 
@@ -46,14 +43,13 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        started = time.monotonic()
         try:
             listener = self._listener(**options)
-            self._prepare(**options)
+            password = self._prepare(**options)
         except sockets.ListenError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(service_errors.describe_database(error)) from error
+            raise CommandError(f"the database is not usable: {error}") from error
         except KeyboardInterrupt:
             raise CommandError("stopped before anything was started.") from None
         ready = _probe(listener) if listener else lambda: True
@@ -63,7 +59,7 @@ class Command(BaseCommand):
                 programs,
                 say=self._say,
                 ready=ready,
-                on_ready=lambda: self._announce(time.monotonic() - started),
+                on_ready=lambda: self._announce(password),
             ).run()
         )
 
@@ -78,7 +74,9 @@ class Command(BaseCommand):
         _adapt_base_url(sockets.origin(host, port))
         return None if options["no_web"] else sockets.listen(host, port)
 
-    def _prepare(self, *, no_demo: bool, demo: bool, **options: Any) -> None:
+    def _prepare(self, *, no_demo: bool, demo: bool, **options: Any) -> str | None:
+        """Migrate and load the demo data; return the password of a new demo user."""
+        password = None
         self.check()
         # Not the one that the next lines mend.
         self.check(tags=[checks.Tags.database], databases=["default"])
@@ -86,30 +84,19 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0)
         call_command("sync_gateway_config", verbosity=0)
         if demo or (settings.LOCAL and not no_demo and data.is_wanted()):
-            self._show(data.load())
+            password = data.load()
         connections.close_all()
+        return password
 
-    def _show(self, created: data.NewSecrets) -> None:
-        if created.password:
-            self._say(
-                f"Demo user: {data.USER}   password: {created.password}   "
-                "(shown only this once)"
-            )
-        if created.personal_token:
-            self._say(
-                f"Personal token of {data.USER}: {created.personal_token}   "
-                "(shown only this once)"
-            )
-
-    def _announce(self, seconds: float) -> None:
-        self._say("")
-        self._say(f"Signpost is ready ({seconds:.1f} s). Stop it with Ctrl-C.")
-        self._say(f"Open {settings.BASE_URL}/")
+    def _announce(self, password: str | None) -> None:
+        self._say(f"Signpost is ready at {settings.BASE_URL}/ (Ctrl-C stops it).")
+        if password:
+            self._say(f"User: {data.USER}   password: {password}   (shown this once)")
+            self._say("Log in, open Webhooks, and look at the endpoint that fails.")
 
     def _say(self, line: str) -> None:
-        # That the reader of the output has closed it is no reason to stop serving.
-        with suppress(CommandError):
-            self.stdout.write(line)
+        self.stdout.write(line)
+        self.stdout.flush()
 
 
 def _adapt_base_url(origin: str) -> None:

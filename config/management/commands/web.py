@@ -7,7 +7,6 @@ import socket
 import sys
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -88,9 +87,8 @@ class Command(BaseCommand):
         sys.exit(Supervisor(programs, say=self._say, restarts=True).run())
 
     def _say(self, line: str) -> None:
-        # That the reader of the output has closed it is no reason to stop serving.
-        with suppress(CommandError):
-            self.stdout.write(line)
+        self.stdout.write(line)
+        self.stdout.flush()
 
 
 def _own(host: str, first_port: str | None, number: int) -> Iterator[list[int]]:

@@ -1,4 +1,4 @@
-"""The demo data of a user: a recording, a token, and three endpoints that nothing is sent to."""
+"""The demo data of a user: a recording, and three endpoints that nothing is sent to."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import orjson
 import pytest
 from django.urls import reverse
 
-from recording.accounts import personal_tokens
 from recording.library import demo
-from recording.models import PersonalToken, Recording
+from recording.models import Recording
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 from tests.recording.factories import UserFactory
 from tests.signatures import verify_sha256
@@ -26,14 +25,12 @@ def user():
     return UserFactory.create(username="demo")
 
 
-def test_a_second_start_adds_nothing_and_shows_no_token(user):
-    text = demo.load(user=user)
-    assert text is not None
-    assert personal_tokens.authenticate(text) == user
+def test_a_second_start_adds_nothing(user):
+    demo.load(user=user)
     assert Recording.objects.get().content == SUMMARY_COMPLETED_SAMPLE
-    assert demo.load(user=user) is None
-    counts = [model.objects.count() for model in (Recording, PersonalToken, Endpoint)]
-    assert counts == [1, 1, 3]
+    demo.load(user=user)
+    counts = [model.objects.count() for model in (Recording, Endpoint)]
+    assert counts == [1, 3]
 
 
 def test_one_endpoint_works_one_fails_and_one_was_disabled(user):

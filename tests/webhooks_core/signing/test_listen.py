@@ -18,7 +18,7 @@ import pytest
 import requests
 from django.core.management import call_command
 
-from tests.running import PATIENCE_S, environment, running, until
+from tests.running import PATIENCE_S, until
 from tests.signatures import sha256_signature
 from webhooks_core.management.commands.webhooks_listen import Command
 
@@ -170,17 +170,6 @@ def test_a_broken_connection_does_not_affect_the_next_one(listen):
 
 
 @pytest.mark.slow
-def test_an_ascii_terminal_is_no_error():
-    variables = environment(PYTHONIOENCODING="ascii")
-    arguments = ("manage.py", "webhooks_listen", "--port", "0")
-    with running(*arguments, environment=variables) as process:
-        process.wait_for("Stop with Ctrl-C")
-        post(process.output.partition("Listening on ")[2].partition(",")[0], fresh())
-        process.wait_for("\\xc4rger")
-        assert process.end(signal.SIGTERM) == 0
-        assert "Traceback" not in process.output
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
