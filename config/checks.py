@@ -10,19 +10,9 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core import checks
 from django.db import Error as DatabaseError
-from django.db import connections
-from django.db.migrations.loader import MigrationLoader
 from django.http.request import validate_host
 
 MIN_SECRET_KEY = 50
-OWN_APPS = {
-    "catalog",
-    "gateway",
-    "gateway_chat",
-    "recording",
-    "recording_oauth",
-    "webhooks_core",
-}
 
 
 @checks.register(checks.Tags.security)
@@ -91,22 +81,6 @@ def _engine_faults() -> Iterator[checks.CheckMessage]:
 
 
 @checks.register(checks.Tags.database)
-def check_tables(
-    databases: Sequence[str] | None = None, **_: Any
-) -> list[checks.CheckMessage]:
-    """Return an error for a database whose tables were created by migrations that no longer exist."""
-    return [
-        checks.Error(
-            "The tables of this database were created before the first release.",
-            hint="Delete var/signpost.sqlite3* (or dropdb and createdb), then migrate.",
-            id="signpost.E008",
-        )
-        for alias in databases or ()
-        if _has_unknown_migrations(alias)
-    ]
-
-
-@checks.register(checks.Tags.database)
 def check_secrets(
     databases: Sequence[str] | None = None, **_: Any
 ) -> list[checks.CheckMessage]:
@@ -116,9 +90,7 @@ def check_secrets(
 
     try:
         unreadable = reencryption.unreadable() if databases else 0
-    except (
-        DatabaseError
-    ):  # no tables yet: `migrate` runs this check before it creates them
+    except DatabaseError:  # no tables: `migrate` creates them after this check
         unreadable = 0
     if not unreadable:
         return []
@@ -143,11 +115,3 @@ def check_static_files(**_: Any) -> list[checks.CheckMessage]:
             id="signpost.W003",
         )
     ]
-
-
-def _has_unknown_migrations(alias: str) -> bool:
-    loader = MigrationLoader(connections[alias])
-    return any(
-        app in OWN_APPS and (app, name) not in loader.disk_migrations
-        for app, name in loader.applied_migrations
-    )

@@ -3,14 +3,11 @@ from __future__ import annotations
 import pytest
 from cryptography.fernet import Fernet
 from django.core import checks
-from django.db import connection
-from django.db.migrations.recorder import MigrationRecorder
 
 from config.checks import (
     check_production,
     check_secrets,
     check_static_files,
-    check_tables,
 )
 from tests.webhooks_core.factories import EndpointFactory
 
@@ -76,27 +73,6 @@ def test_a_single_worker_is_a_warning(production):
     production.Q_CLUSTER = {"workers": 1}
     [warning] = check_production()
     assert (warning.id, bool(warning.hint)) == ("signpost.W002", True)
-
-
-@pytest.mark.django_db
-def test_tables_of_older_migrations_are_refused_with_the_remedy():
-    assert check_tables(databases=["default"]) == []
-    MigrationRecorder(connection).record_applied("webhooks_core", "0001_initial")
-    [error] = check_tables(databases=["default"])
-    assert isinstance(error, checks.Error)
-    assert error.id == "signpost.E008"
-    assert "then migrate" in str(error.hint)
-
-
-@pytest.mark.django_db
-def test_unknown_migrations_of_other_apps_are_no_fault():
-    MigrationRecorder(connection).record_applied("django_q", "0000_unknown")
-    assert check_tables(databases=["default"]) == []
-
-
-def test_without_a_database_to_check_no_table_is_read():
-    # No database mark: a query would fail the test.
-    assert check_tables() == []
 
 
 @pytest.mark.django_db
