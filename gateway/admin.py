@@ -269,7 +269,7 @@ class PortalLinkAdmin(TenantHistoryAdmin):
     list_display = ("shown_id", "state", "caller", "actor", "may", "created", "opened")
     fields = (
         *("shown_id", "state", "tenant", "principal", "actor", "may"),
-        *("return_url", "theme", "created", "expires", "opened", "revoked"),
+        *("created", "expires", "opened", "revoked"),
     )
     search_fields = ("public_id", "tenant", "principal", "actor")
     search_help_text = "Part of an id, a tenant, a principal or an actor"

@@ -159,18 +159,11 @@ class PortalLink(TenantRow):
         EXPIRED = "expired"  # the link, or its session
         REVOKED = "revoked"
 
-    class Theme(models.TextChoices):
-        LIGHT = "light"
-        DARK = "dark"
-        AUTO = "auto"
-
     key = models.ForeignKey(
         GatewayKey, on_delete=models.CASCADE, null=True, db_index=False
     )
     actor = models.CharField(max_length=128)
     capabilities = models.JSONField()
-    return_url = models.CharField(max_length=2048, blank=True)
-    theme = models.CharField(max_length=5, choices=Theme.choices, default=Theme.AUTO)
     digest = models.CharField(max_length=64, unique=True)
     session_digest = models.CharField(max_length=64, unique=True, null=True)  # noqa: DJ001 - unique
     expires_at = models.DateTimeField()

@@ -163,19 +163,6 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("actor", models.CharField(max_length=128)),
                 ("capabilities", models.JSONField()),
-                ("return_url", models.CharField(blank=True, max_length=2048)),
-                (
-                    "theme",
-                    models.CharField(
-                        choices=[
-                            ("light", "Light"),
-                            ("dark", "Dark"),
-                            ("auto", "Auto"),
-                        ],
-                        default="auto",
-                        max_length=5,
-                    ),
-                ),
                 ("digest", models.CharField(max_length=64, unique=True)),
                 (
                     "session_digest",

@@ -33,19 +33,17 @@ LINK_ID = "prt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
 LINK: dict[str, Any] = {
     "id": LINK_ID,
     "state": "unused",
-    "capabilities": ["view", "send"],
+    "capabilities": ["view"],
     "actor": "Grace",
-    "return_url": "https://app.example.com/settings",
-    "theme": "auto",
     "created_at": TIME,
     "expires_at": "2026-11-21T04:20:00.000000Z",
     "opened_at": None,
     "session_expires_at": None,
 }
 CAPABILITIES = (
-    "What the visitor may do. `view`: states, lists and settings, and is always needed; "
-    "`view_payload`: bodies and responses; `view_secret`: signing secrets; `manage`: new "
-    "endpoints, settings, rotation, deletion; `send`: tests, resends, replays."
+    "What the visitor may do. `view`: everything but secrets, and is always needed; "
+    "`view_secret`: signing secrets; `manage`: new endpoints, settings, rotation, deletion, tests "
+    "and resends."
 )
 
 
@@ -53,11 +51,9 @@ CAPABILITIES = (
     examples=[
         request_example(
             {
-                "capabilities": ["view", "view_payload", "manage", "send"],
+                "capabilities": ["view", "manage"],
                 "expires_in": 600,
                 "actor": "Grace",
-                "return_url": "https://app.example.com/settings",
-                "theme": "dark",
             }
         )
     ]
@@ -83,19 +79,6 @@ class NewLinkSerializer(serializers.Serializer[Any]):
     actor = StrictCharField(
         required=False,
         help_text="Who is named in the lists of changes. Missing: your principal.",
-    )
-    return_url = StrictCharField(
-        required=False,
-        allow_blank=True,
-        help_text="An http or https page to which the pages lead back.",
-    )
-    theme = StrictChoiceField(
-        choices=links.THEMES,
-        default=PortalLink.Theme.AUTO.value,
-        error_messages={
-            "invalid_choice": f"theme must be one of {', '.join(links.THEMES)}."
-        },
-        help_text="`auto`: as the visitor's system has it.",
     )
 
 
@@ -130,8 +113,6 @@ class PortalLinkSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="What its visitor may do."
     )
     actor = serializers.CharField(help_text="Who is named in the lists of changes.")
-    return_url = serializers.CharField(help_text="Empty: none.")
-    theme = serializers.CharField(help_text="`light`, `dark` or `auto`.")
     created_at = TimeField(help_text="UTC.")
     expires_at = TimeField(help_text="Until then it can be opened.")
     opened_at = TimeField(allow_null=True, help_text="Null: not yet.")

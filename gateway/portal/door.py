@@ -12,7 +12,6 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.views.decorators.csrf import csrf_exempt
@@ -23,20 +22,13 @@ from gateway.events import Origin
 from gateway.identity import Caller
 from gateway.models import PortalLink
 from gateway.portal import cookies, links, pages
-from gateway.rights import REQUESTS, UNRESTRICTED, USAGE
 from gateway.subscriptions import Subscriptions
 from gateway.throttles import CallerThrottle
 from webhooks_core.owners import changes
-from webhooks_core.pages.owners import Capability, Door, Owner, PageView
+from webhooks_core.pages.owners import Door, Owner, PageView
 from webhooks_core.web.errors import TooManyRequestsError
 
 SAFE = ("GET", "HEAD")
-# The tabs beside webhooks: name, address, and the scope that shows them.
-TABS = (
-    ("Usage", "portal:usage", USAGE),
-    ("Requests", "portal:requests", REQUESTS),
-    ("Keys", "portal:keys", USAGE),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +36,6 @@ class Visitor(Owner):
     """A tenant, and the person who has opened a link to its portal."""
 
     link: PortalLink
-    caller: Caller
     form_token: str
 
 
@@ -66,9 +57,9 @@ class PortalDoor(Door):
             try:
                 return view(request, *args, **kwargs)
             except Http404:
-                return pages.say(request, pages.NO_PAGE, 404, _link(request))
+                return pages.say(request, pages.NO_PAGE, 404)
             except PermissionDenied:
-                return pages.say(request, pages.NOT_ALLOWED, 403, _link(request))
+                return pages.say(request, pages.NOT_ALLOWED, 403)
 
         return served
 
@@ -78,34 +69,23 @@ class PortalDoor(Door):
         if link is None:
             return pages.say(request, pages.NO_SESSION, 403)
         if link.state(timezone.now()) != PortalLink.State.OPEN:
-            return pages.say(request, pages.ENDED, 403, link)
+            return pages.say(request, pages.ENDED, 403)
         form_token = csrf_token(token)
         if request.method not in SAFE and not is_own_form(request, form_token):
-            return pages.say(request, pages.FOREIGN_FORM, 403, link)
-        # As in the API: the pages are for the principal that made the link, with its key's rights.
-        rights = link.key.rights if link.key else UNRESTRICTED
-        caller = Caller(link.tenant, link.principal, link.key_id, rights)
+            return pages.say(request, pages.FOREIGN_FORM, 403)
+        # As in the API: the pages are for the principal that made the link.
+        caller = Caller(link.tenant, link.principal, link.key_id)
         request.user = caller  # type: ignore[assignment]
         return Visitor(
             Subscriptions(Origin.of(caller, request), by=changes.owner(link.actor)),
-            frozenset(map(Capability, link.capabilities)),
+            links.granted(link),
             link=link,
-            caller=caller,
             form_token=form_token,
         )
 
     def context(self, owner: Owner) -> Mapping[str, Any]:
         visitor = cast("Visitor", owner)
-        tabs = [
-            (name, reverse(address))
-            for name, address, scope in TABS
-            if scope in visitor.caller.rights.scopes
-        ]
-        return {
-            "link": visitor.link,
-            "csrf_token": visitor.form_token,
-            "tabs": tabs,
-        }
+        return {"link": visitor.link, "csrf_token": visitor.form_token}
 
     def confirm(self, request: HttpRequest, address: str) -> HttpResponse | None:
         """Ask for nothing: a visitor has no password."""
@@ -131,8 +111,3 @@ def is_own_form(request: HttpRequest, token: str) -> bool:
     own = {settings.BASE_URL, f"{request.scheme}://{request.get_host()}"}
     given = request.POST.get("csrfmiddlewaretoken", "")
     return request.headers.get("Origin") in own and constant_time_compare(given, token)
-
-
-def _link(request: HttpRequest) -> PortalLink | None:
-    """Return the link of the session of a request, for a page that leads back."""
-    return links.by_session(cookies.read(request, cookies.SESSION))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
@@ -23,9 +22,13 @@ SHORTEST_S, LONGEST_S, DEFAULT_S = 60, 604_800, 3600
 SESSION_FOR = timedelta(hours=12)
 # By then each link has expired, and each session.
 KEPT_DAYS = 30
-MAX_ACTOR, MAX_RETURN_URL = 128, 2048
-THEMES = tuple(PortalLink.Theme.values)
-CAPABILITIES = tuple(Capability)
+MAX_ACTOR = 128
+# What a link may allow, and what that means on the pages.
+CAPABILITIES = {
+    "view": (Capability.VIEW, Capability.VIEW_PAYLOAD),
+    "view_secret": (Capability.VIEW_SECRET,),
+    "manage": (Capability.MANAGE, Capability.SEND),
+}
 EXPIRES_IN = f"expires_in must be an integer from {SHORTEST_S} to {LONGEST_S}."
 
 
@@ -53,20 +56,18 @@ def create(
     capabilities: Sequence[str],
     expires_in: int = DEFAULT_S,
     actor: str = "",
-    return_url: str = "",
-    theme: str = PortalLink.Theme.AUTO,
 ) -> Created:
     """Create a link that is valid for `expires_in` seconds. Raises LinkInputError.
 
-    `actor` is named in the lists of changes; without one, the principal is. The revocation of the
+    `actor` is named in the log of changes; without one, the principal is. The revocation of the
     key `key_id` ends the link.
     """
     if not is_name(tenant):
         raise LinkInputError(f"tenant: {NAME_RULE}")
     _check_capabilities(capabilities)
-    _check(actor or principal, return_url, expires_in)
-    if theme not in THEMES:
-        raise LinkInputError(f"theme must be one of {', '.join(THEMES)}.")
+    if not SHORTEST_S <= expires_in <= LONGEST_S:
+        raise LinkInputError(EXPIRES_IN)
+    _check_actor(actor or principal)
     token, now = bearer.make(LINK_PREFIX), timezone.now()
     link = PortalLink.objects.create(
         public_id=public_id(ID_PREFIX),
@@ -75,8 +76,6 @@ def create(
         key_id=key_id,
         actor=actor or principal,
         capabilities=[each for each in CAPABILITIES if each in capabilities],
-        return_url=return_url,
-        theme=theme,
         digest=bearer.digest(token),
         created_at=now,
         expires_at=now + timedelta(seconds=expires_in),
@@ -88,35 +87,20 @@ def _check_capabilities(names: Collection[str]) -> None:
     if unknown := [name for name in names if name not in CAPABILITIES]:
         known = ", ".join(CAPABILITIES)
         raise LinkInputError(f"capabilities: {unknown[0]} is none; known are {known}.")
-    if Capability.VIEW not in names:
+    if "view" not in names:
         raise LinkInputError("capabilities must have view: no page is shown without.")
 
 
-def _check(actor: str, return_url: str, expires_in: int) -> None:
-    """Raise LinkInputError for a value that a link cannot have; a `return_url` may be empty."""
-    if not SHORTEST_S <= expires_in <= LONGEST_S:
-        raise LinkInputError(EXPIRES_IN)
+def _check_actor(actor: str) -> None:
     if not (actor.isprintable() and actor.strip() and len(actor) <= MAX_ACTOR):
         raise LinkInputError(
             f"actor must have 1 to {MAX_ACTOR} printable characters, and not only blanks."
         )
-    if return_url and not _is_page(return_url):
-        raise LinkInputError(
-            f"return_url must be an http or https URL of at most {MAX_RETURN_URL} "
-            "characters, without a user."
-        )
 
 
-def _is_page(url: str) -> bool:
-    if len(url) > MAX_RETURN_URL or not url.isprintable() or set(url) & set(' \\"<>'):
-        return False
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # raises for one out of range
-    except ValueError:
-        return False
-    is_web = parts.scheme in {"http", "https"} and bool(parts.hostname)
-    return is_web and "@" not in parts.netloc
+def granted(link: PortalLink) -> frozenset[Capability]:
+    """Return what the visitor of a link may do on the pages."""
+    return frozenset(each for name in link.capabilities for each in CAPABILITIES[name])
 
 
 def of_tenant(tenant: str) -> QuerySet[PortalLink]:

@@ -67,12 +67,11 @@ NOT_ALLOWED = Notice(
 )
 
 
-def say(
-    request: HttpRequest, notice: Notice, status: int, link: PortalLink | None = None
-) -> HttpResponse:
-    """Answer with a page that says why there is nothing else, and leads to `return_url`."""
-    context = {"notice": notice, "link": link}
-    return render(request, "gateway/portal/notice.html", context, status=status)
+def say(request: HttpRequest, notice: Notice, status: int) -> HttpResponse:
+    """Answer with a page that says why there is nothing else."""
+    return render(
+        request, "gateway/portal/notice.html", {"notice": notice}, status=status
+    )
 
 
 def framed(view: PageView) -> PageView:

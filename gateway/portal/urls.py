@@ -6,20 +6,10 @@ from django.urls import include, path
 
 from gateway.portal.api import PortalLinkView, PortalView
 from gateway.portal.door import PortalDoor
-from gateway.portal.request_log import Request, Requests
-from gateway.portal.usage import Keys, Usage
-from gateway.portal.views import OpenLink
+from gateway.portal.opening import OpenLink
 from webhooks_core.pages.urls import urls as webhook_pages
 
-PAGES = webhook_pages(
-    PortalDoor(),
-    {
-        "usage": ("/usage", Usage),
-        "requests": ("/requests", Requests),
-        "request": ("/requests/<str:request_id>", Request),
-        "keys": ("/keys", Keys),
-    },
-)
+PAGES = webhook_pages(PortalDoor())
 
 urlpatterns = [
     path("v1/portal", PortalView.as_view()),

@@ -115,11 +115,10 @@ EVENT_FIELDS = as_json(
 KEY_FIELDS = as_json(empty={}, right={"name": "robot", "scopes": ["chat"]})
 PORTAL_FIELDS = as_json(
     empty={},
-    right={"capabilities": ["view", "send"], "actor": "Grace", "theme": "dark"},
-    no_view={"capabilities": ["send"]},
+    right={"capabilities": ["view", "manage"], "actor": "Grace"},
+    no_view={"capabilities": ["manage"]},
     unknown={"capabilities": ["view", "root"]},
     long={"capabilities": ["view"], "expires_in": 604_801},
-    script={"capabilities": ["view"], "return_url": "javascript:alert(1)"},
     number_actor={"capabilities": ["view"], "actor": 5},
 )
 CHAT_FIELDS = as_json(

@@ -54,12 +54,12 @@ def deny(**fields) -> PolicyDecision:
 def test_portal_links_are_listed_and_revoked_by_who_may(client):
     looker(client, ["view_portallink"])
     made = links.create(
-        tenant="acme", principal="ada", capabilities=["view", "send"], actor=SCRIPT
+        tenant="acme", principal="ada", capabilities=["view", "manage"], actor=SCRIPT
     )
     for shown in (LINKS, f"{LINKS}{made.link.pk}/change/"):
         text = page(client, shown)
         assert made.link.public_id in text
-        assert "view, send" in text
+        assert "view, manage" in text
         assert SCRIPT not in text
         assert made.token not in text
     form = {"action": "revoke_selected", "_selected_action": made.link.pk}

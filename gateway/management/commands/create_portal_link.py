@@ -14,7 +14,7 @@ from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.times import iso
 
 # Without view_secret: the secret of a new endpoint is shown to who adds the endpoint.
-DEFAULT = "view,view_payload,manage,send"
+DEFAULT = "view,manage"
 
 
 class Command(BaseCommand):
@@ -33,14 +33,12 @@ class Command(BaseCommand):
             default=links.DEFAULT_S,
             help=f"seconds, {links.SHORTEST_S} to {links.LONGEST_S}",
         )
-        parser.add_argument("--actor", default="", help="a name for lists of changes")
-        parser.add_argument("--return-url", default="", help="a page to lead back to")
-        parser.add_argument("--theme", choices=links.THEMES, default="auto")
+        parser.add_argument("--actor", default="", help="a name for the log of changes")
         add_json_argument(parser)
 
     @transaction.atomic
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        names = ("tenant", "expires_in", "actor", "return_url", "theme")
+        names = ("tenant", "expires_in", "actor")
         try:
             created = links.create(
                 principal=SYSTEM,

@@ -15,7 +15,6 @@ from tests.gateway.portal.conftest import BASE, browser, new_link, path_of, pres
 from tests.webhooks_core.admin.looking import nothing_changes
 
 pytestmark = pytest.mark.django_db
-BACK = "https://app.example/settings"
 
 
 def shown(response, status, text):
@@ -38,7 +37,7 @@ def test_looking_uses_nothing_up(grace):
 
 
 def test_pressing_opens_the_portal_of_the_tenant_and_ends_the_link():
-    path, client = path_of(new_link(return_url=BACK)), browser()
+    path, client = path_of(new_link()), browser()
     opened = press(client, path)
     assert opened["Location"] == BASE
     assert "Portal of <bdi>acme</bdi>" in client.get(BASE).content.decode()
@@ -46,8 +45,7 @@ def test_pressing_opens_the_portal_of_the_tenant_and_ends_the_link():
     assert client.get(path)["Location"] == BASE
     # Forwarded to somebody else: used up.
     other = browser()
-    page = shown(other.get(path), 410, "This link was used")
-    assert f'href="{BACK}" target="_top"' in page
+    shown(other.get(path), 410, "This link was used")
     assert other.get(BASE).status_code == 403
 
 
@@ -68,30 +66,28 @@ def visitor_of(response):
 
 @pytest.mark.parametrize("cookie", ["", "x", "é" * 32, "0" * 32])
 def test_without_the_cookie_of_the_page_the_link_stays_unused(cookie):
-    path, client = path_of(new_link(return_url=BACK)), browser()
+    path, client = path_of(new_link()), browser()
     value = visitor_of(client.get(path))
     client.cookies.clear()
     if cookie:
         client.cookies["portal_visitor"] = cookie
     for given in (value, "", "é"):
-        page = shown(
+        shown(
             client.post(path, {"visitor": given}), 403, "Your browser blocks the cookie"
         )
-        assert BACK in page
     assert PortalLink.objects.get().opened_at is None
 
 
-def test_a_link_that_is_over_says_so_and_leads_back():
+def test_a_link_that_is_over_says_so_and_so():
     with time_machine.travel("2030-01-01T00:00:00Z", tick=False) as clock:
-        expired, revoked = new_link(return_url=BACK), new_link(return_url=BACK)
+        expired, revoked = new_link(), new_link()
         links.revoke(
             PortalLink.objects.filter(pk=revoked.link.pk), revoked.link.created_at
         )
         clock.shift(timedelta(seconds=3600))
         for made, title in ((expired, "has expired"), (revoked, "was revoked")):
             client, path = browser(), path_of(made)
-            page = shown(client.get(path), 410, f"This link {title}")
-            assert f'href="{BACK}" target="_top"' in page
+            shown(client.get(path), 410, f"This link {title}")
             client.cookies["portal_visitor"] = "0" * 32
             shown(client.post(path, {"visitor": "0" * 32}), 410, f"This link {title}")
     assert not PortalLink.objects.exclude(opened_at=None).exists()
@@ -132,13 +128,3 @@ def test_cookies_work_in_a_frame_of_another_site_in_production(settings):
 def test_cookies_are_lax_locally():
     cookie = press(browser(), path_of(new_link())).cookies["portal"].OutputString()
     assert cookie.endswith("HttpOnly; Max-Age=43200; Path=/portal; SameSite=Lax")
-
-
-def test_the_theme_is_that_of_the_link(grace):
-    assert "data-theme" not in grace.get()
-    client, path = browser(), path_of(new_link(theme="dark"))
-    assert '<html lang="en" data-theme="dark">' in " ".join(
-        client.get(path).content.decode().split()
-    ).replace(" >", ">")
-    press(client, path)
-    assert 'data-theme="dark"' in client.get(f"{BASE}/changes").content.decode()

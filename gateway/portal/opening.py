@@ -47,7 +47,7 @@ class OpenLink(View):
         if state == State.OPEN and _is_in_this_browser(request, link):
             return redirect("portal:start")
         if state != State.UNUSED:
-            return pages.say(request, pages.OVER[state], 410, link)
+            return pages.say(request, pages.OVER[state], 410)
         visitor = _visitor(request) or secrets.token_hex(VISITOR_LENGTH // 2)
         context = {"link": link, "visitor": visitor}
         response = render(request, "gateway/portal/open.html", context)
@@ -57,11 +57,11 @@ class OpenLink(View):
     def post(self, request: HttpRequest, link: PortalLink) -> HttpResponse:
         visitor, given = _visitor(request), request.POST.get("visitor", "")
         if not visitor or not constant_time_compare(visitor, given):
-            return pages.say(request, pages.NO_COOKIES, 403, link)
+            return pages.say(request, pages.NO_COOKIES, 403)
         session = links.open_once(link)
         if session is None:
             link.refresh_from_db()
-            return pages.say(request, pages.OVER[link.state(timezone.now())], 410, link)
+            return pages.say(request, pages.OVER[link.state(timezone.now())], 410)
         response = redirect("portal:start")
         seconds = int(links.SESSION_FOR.total_seconds())
         cookies.write(response, cookies.SESSION, session, max_age=seconds)
