@@ -128,7 +128,7 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next", "csrfmiddlewaretoken"]
-AXES_CLIENT_IP_CALLABLE = "recording.oauth.throttles.client_address"
+AXES_CLIENT_IP_CALLABLE = "recording.throttles.client_address"
 AXES_LOCKOUT_CALLABLE = "recording.accounts.views.pages.locked_out"
 
 SILENCED_SYSTEM_CHECKS = [

@@ -1,9 +1,12 @@
-"""Limit how often an account creates and tests subscriptions, if a rate is set."""
+"""Whom limits count by: the client's address, or its account, if a rate is set."""
 
 from __future__ import annotations
 
 import hashlib
 import math
+import re
+from ipaddress import IPv6Address, ip_address
+from typing import Any
 
 from django.conf import settings
 from rest_framework.request import Request
@@ -26,6 +29,38 @@ DESCRIPTIONS = {
     "challenge": "Too many new callbacks: of an account this server asks",
     "challenged host": "Too many new callbacks: of one host this server asks",
 }
+
+
+IPV6_HOST_BITS = 64  # a household or a rented machine has a whole /64
+# Some proxies write the port of the connection too.
+WITH_PORT = re.compile(r"\[([^]]*)\](?::\d+)?|([\d.]+):\d+")
+
+
+def client_address(request: Any) -> str:
+    """Return the address that every limit per address counts by.
+
+    It is the peer's, or the one that trusted proxies report: each of `TRUSTED_PROXY_COUNT`
+    proxies appends one entry to X-Forwarded-For. Entries before those come from the client and
+    are not trusted. An entry that is no address counts as a client of its own.
+    """
+    count = settings.TRUSTED_PROXY_COUNT
+    entries = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+    entry = entries[-count].strip() if 0 < count <= len(entries) else ""
+    return _normalized((entry or request.META.get("REMOTE_ADDR") or "")[:64])
+
+
+def _normalized(text: str) -> str:
+    """Return an address without its port, IPv4-mapped as IPv4, IPv6 as the first one of its /64."""
+    if match := WITH_PORT.fullmatch(text):
+        text = match[1] or match[2]
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return text
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    network = int(address) >> IPV6_HOST_BITS << IPV6_HOST_BITS
+    return str(address.ipv4_mapped or IPv6Address(network))
 
 
 class AccountThrottle(ExactRateThrottle):

@@ -14,7 +14,6 @@ from recording.accounts.hashers import RandomSecretHasher
 from recording.oauth import parameters
 from recording.oauth.errors import InvalidRequestError, PayloadTooLargeError
 from recording.oauth.models import Application, AuthMethod
-from recording.oauth.throttles import client_address
 from recording.oauth.views import api
 from tests.recording.factories import ApplicationFactory
 from tests.recording.oauth.flows import FORM, refusal
@@ -44,47 +43,6 @@ def test_an_outage_is_reported_in_the_contracts_shape(
     assert ("Retry-After" in response) is (status == 503)
     assert "secret" not in response.content.decode()
     assert "password" not in response.content.decode()
-
-
-@pytest.mark.parametrize(
-    ("proxies", "forwarded", "address"),
-    [
-        (0, "198.51.100.7", "192.0.2.1"),
-        (1, "", "192.0.2.1"),
-        (1, "198.51.100.7", "198.51.100.7"),
-        (1, "1.1.1.1, 198.51.100.7", "198.51.100.7"),
-        (2, "1.1.1.1, 198.51.100.7, 10.0.0.1", "198.51.100.7"),
-        (2, "198.51.100.7", "192.0.2.1"),
-        (1, "not an address", "192.0.2.1"),
-    ],
-)
-def test_only_trusted_proxies_report_an_address(settings, proxies, forwarded, address):
-    settings.TRUSTED_PROXY_COUNT = proxies
-    request = RequestFactory().get(
-        "/", REMOTE_ADDR="192.0.2.1", HTTP_X_FORWARDED_FOR=forwarded
-    )
-    assert client_address(request) == address
-
-
-@pytest.mark.parametrize(
-    ("_case", "peer", "address"),
-    [
-        ("all of a /64 is one", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
-        ("its last address too", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::"),
-        ("the next /64 is another", "2001:db8:1:3::1", "2001:db8:1:3::"),
-        ("an IPv4-mapped address is IPv4", "::ffff:192.0.2.7", "192.0.2.7"),
-        ("the same in hexadecimal", "::ffff:c000:207", "192.0.2.7"),
-        ("a zone tells nothing", "fe80::1%eth0", "fe80::"),
-        ("IPv4 stays whole", "192.0.2.7", "192.0.2.7"),
-        ("a socket without an address", "", ""),
-    ],
-)
-@pytest.mark.parametrize("proxied", [False, True])
-def test_ipv6_is_counted_by_64_bits(settings, proxied, _case, peer, address):
-    settings.TRUSTED_PROXY_COUNT = int(proxied)
-    name = "HTTP_X_FORWARDED_FOR" if proxied else "REMOTE_ADDR"
-    where = {"REMOTE_ADDR": "", name: peer}
-    assert client_address(RequestFactory().get("/", **where)) == address
 
 
 def test_a_body_without_a_declared_length_is_measured():
