@@ -10,7 +10,7 @@ import orjson
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from webhooks_core import filters, ids, profiles, times, tracing
+from webhooks_core import filters, ids, profiles, times
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import array_literal, execute, fetch
 from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
@@ -75,7 +75,7 @@ def publish_to(
     webhook_profile = profiles.get(profile)
     if event_type not in webhook_profile.event_types:
         raise UnknownEventTypeError(event_type)
-    with tracing.publishing(profile, event_type), transaction.atomic():
+    with transaction.atomic():
         if existing := _existing(profile, owner, dedupe_key):
             return Published(existing, is_new=False, endpoint_ids=())
         matching = Matching([], {}, {})
@@ -119,7 +119,7 @@ def publish_test(
     Endpoint.DoesNotExist if the endpoint was deleted, for example with its account.
     """
     profile = profiles.get(endpoint.profile)
-    with tracing.publishing(profile.name, event_type), transaction.atomic():
+    with transaction.atomic():
         rows = Endpoint.objects.filter(deleted_at=None)
         endpoint = rows.select_for_update(no_key=True).get(pk=endpoint.pk)
         event, _ = _store(
@@ -207,19 +207,14 @@ def _store(
     )
     if dedupe_key is not None:
         return _insert_or_existing(event)
-    _insert(event)
-    return event, True
-
-
-def _insert(event: Event) -> None:
     event.save(force_insert=True)
-    tracing.store_parent(event)
+    return event, True
 
 
 def _insert_or_existing(event: Event) -> tuple[Event, bool]:
     try:
         with transaction.atomic():
-            _insert(event)
+            event.save(force_insert=True)
     except IntegrityError:
         # Of two publishers with the same key, the other was first.
         if existing := _existing(event.profile, event.owner, event.dedupe_key):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from webhooks_core import tracing
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.upkeep import removal
 from webhooks_core.upkeep import sweep as sweeper
@@ -14,10 +13,7 @@ def dispatch() -> int:
 
     One dispatcher is resident: it waits for what is published next.
     """
-    try:
-        return engine.dispatch(stop=shutdown.is_set, resident=True)
-    finally:
-        tracing.flush()
+    return engine.dispatch(stop=shutdown.is_set, resident=True)
 
 
 def remove_ended_owners() -> int:

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), needs("bash", "git")]
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = "your-own-project.md"
 SETTINGS = ("ALLOWED_HOSTS = []", 'ALLOWED_HOSTS = ["testserver"]')
-OPTIONAL = ("redis", "rest_framework", "opentelemetry", "django_stubs_ext", "psycopg")
+OPTIONAL = ("redis", "rest_framework", "django_stubs_ext", "psycopg")
 # What the page leaves to the reader: to run the verification, and to look at the admin.
 READ = """
 import json, sys

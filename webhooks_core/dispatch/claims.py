@@ -12,7 +12,7 @@ from typing import NamedTuple
 import structlog
 from django.db import transaction
 
-from webhooks_core import profiles, tracing
+from webhooks_core import profiles
 from webhooks_core.dispatch import leases, preparing
 from webhooks_core.dispatch.queues import LeasedQueues, QueueState
 from webhooks_core.dispatch.shares import Shares
@@ -168,7 +168,6 @@ class OpenClaims:
             claimed, sent = preparing.prepare(
                 rows, endpoints, bodies, lease=self.lease.pk
             )
-            parents = tracing.parents({row.pk: row.event_pk for row in claimed})
             signed = {row.queue: endpoints[row.queue] for row in claimed}
             signer_of = signers(list(signed.values()), now)
             requests = [
@@ -176,7 +175,7 @@ class OpenClaims:
                 for row in claimed
             ]
         self._open_claims(claimed, endpoints)
-        return tracing.trace(requests, parents)
+        return requests
 
     def release_unconfirmed(self, *, unrecorded: Iterable[int]) -> int:
         """Release claims of this lease that are in the database but not in this dispatcher's memory.
@@ -311,7 +310,6 @@ def _request(
 ) -> OutgoingRequest:
     return OutgoingRequest(
         key=due.pk,
-        delivery_id=due.public_id,
         queue=due.queue,
         owner=(endpoint.profile, endpoint.owner),
         limit=endpoint.in_flight,

@@ -14,7 +14,6 @@ from django.db import transaction
 from django.db.models import Case, F, IntegerField, Q, Value, When
 from django.db.models.functions import Coalesce
 
-from webhooks_core import tracing
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.attempt_details import details, excerpt
@@ -208,8 +207,6 @@ def record_batch(
         _update_deliveries(lease, recorded, now)
         _insert_attempts(lease, recorded)
     postponed = [attempt for attempt in claimed if attempt[1].queue not in locked]
-    later = {claim.pk for claim, _ in postponed}
-    tracing.end(result for _, result in ended if result.key not in later)
     for entry in recorded:
         if entry.decision.is_final_failure:
             log.warning(

@@ -574,21 +574,6 @@ class Migration(migrations.Migration):
                 on_delete=django.db.models.deletion.CASCADE, to="webhooks_core.endpoint"
             ),
         ),
-        migrations.CreateModel(
-            name="Trace",
-            fields=[
-                (
-                    "event",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        serialize=False,
-                        to="webhooks_core.event",
-                    ),
-                ),
-                ("traceparent", models.CharField(max_length=55)),
-            ],
-        ),
         migrations.AddIndex(
             model_name="event",
             index=models.Index(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhooks_core.models.deliveries import Attempt, Delivery, Event, Trace
+from webhooks_core.models.deliveries import Attempt, Delivery, Event
 from webhooks_core.models.dispatchers import DispatcherLease, EngineState, OwnerRemoval
 from webhooks_core.models.endpoints import Endpoint, EndpointQueue, EndpointSecret
 from webhooks_core.models.history import (
@@ -26,5 +26,4 @@ __all__ = [
     "OwnerRemoval",
     "ReplayJob",
     "SkippedEvent",
-    "Trace",
 ]

@@ -63,16 +63,6 @@ class Event(models.Model):
         return self.public_id
 
 
-class Trace(models.Model):
-    """The W3C trace context of an event: a row only while tracing is switched on."""
-
-    event = models.OneToOneField(Event, on_delete=models.CASCADE, primary_key=True)
-    traceparent = models.CharField(max_length=55)
-
-    def __str__(self) -> str:
-        return self.traceparent
-
-
 def superseded() -> Exists:
     """Return the condition that another delivery of the event counts in place of the outer one."""
     over = Q(status__in=(Delivery.Status.PENDING, Delivery.Status.DELIVERED))

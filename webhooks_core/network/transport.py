@@ -36,7 +36,7 @@ class OutgoingRequest(NamedTuple):
 
     Only one runs until the receiver answers, if it has not `has_answered` before.
     `sign` returns the headers for a unix time in seconds. Raises SecretUnreadableError, SecretFormError.
-    `delivery_id` names the delivery in traces, `owner` whose share of the slots it takes.
+    `owner` is whose share of the slots it takes.
     """
 
     key: int
@@ -48,7 +48,6 @@ class OutgoingRequest(NamedTuple):
     timeout_s: float
     networks: AllowedNetworks
     has_answered: bool = True
-    delivery_id: str = ""
     owner: tuple[str, str] = ("", "")
 
 

@@ -26,7 +26,6 @@ from webhooks_core.models import (
     Event,
     ReplayJob,
     SkippedEvent,
-    Trace,
 )
 
 EVENTS, ROWS = 500, 1000
@@ -143,8 +142,7 @@ def _remove(pks: Sequence[int], before: datetime, until: float) -> int | None:
         left = Delivery.objects.filter(event=OuterRef("pk"))
         empty = events.filter(~Exists(left))
         gone = list(empty.values_list("pk", flat=True))
-        for rows in (Trace.objects, SkippedEvent.objects):
-            delete_unreferenced(rows.filter(event__in=gone))
+        delete_unreferenced(SkippedEvent.objects.filter(event__in=gone))
         delete_unreferenced(Event.objects.filter(pk__in=gone))
     return len(gone)
 
