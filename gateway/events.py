@@ -11,7 +11,7 @@ import orjson
 from django.http import HttpRequest
 from rest_framework.request import Request
 
-from gateway.chat.core import json_numbers
+from gateway import json
 from gateway.identity import SYSTEM, Caller
 from gateway.models import PolicyDecision
 from gateway.trace_ids import trace_id
@@ -67,9 +67,7 @@ def is_deeper(value: Any, levels: int) -> bool:
 
 def exactly(data: Mapping[str, Any]) -> dict[str, orjson.Fragment]:
     """Return data as it was given: its integers may be larger than those of orjson."""
-    return {
-        name: orjson.Fragment(json_numbers.dumps(value)) for name, value in data.items()
-    }
+    return {name: orjson.Fragment(json.dumps(value)) for name, value in data.items()}
 
 
 def publish(*, origin: Origin, event_type: str, data: Mapping[str, Any]) -> Event:

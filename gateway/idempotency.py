@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter
 
-from gateway.chat.core import json_numbers
+from gateway import json
 from gateway.errors import UnprocessableError
 from gateway.models import IdempotencyKey
 from webhooks_core.web.errors import BadRequestError
@@ -44,7 +44,7 @@ class RepeatableRequest:
             raise BadRequestError(
                 f"{IDEMPOTENCY} must have 1 to 255 printable ASCII characters without spaces."
             )
-        content = json_numbers.dumps(body, sort_keys=True)
+        content = json.dumps(body, sort_keys=True)
         return cls(tenant, key, hashlib.sha256(content).hexdigest())
 
     def once(self, respond: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from typing import Any
 import orjson
 from django.db import IntegrityError, transaction
 
-from gateway import events
-from gateway.chat.core import json_numbers
+from gateway import events, json
 from gateway.events import Origin
 from gateway.models import Document
 from gateway.webhooks import INGEST_COMPLETED
@@ -57,7 +56,7 @@ def ingest(
         content=text,
         size=len(encoded),
         characters=len(text),
-        metadata=json_numbers.dumps(metadata),
+        metadata=json.dumps(metadata),
     )
     try:
         _save(document, origin)

@@ -12,7 +12,7 @@ from django.core.exceptions import RequestDataTooBig
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import MultiPartParser
 
-from gateway.chat.core import json_numbers
+from gateway import json
 from gateway.ingest import HTML, MARKDOWN, PLAIN
 from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.parsers import StrictJSONParser, check_length
@@ -40,7 +40,7 @@ class ExactJSONParser(StrictJSONParser):
 
     def loads(self, body: bytes) -> Any:
         try:
-            return json_numbers.loads_finite(body)
+            return json.loads_strict(body)
         except orjson.JSONDecodeError:
             raise
         except ValueError as error:
@@ -93,7 +93,7 @@ def _body(fields: dict[str, Any], file: Any) -> dict[str, Any]:
 
 def _json(text: str) -> Any:
     try:
-        return json_numbers.loads_finite(text.encode())
+        return json.loads_strict(text.encode())
     except ValueError as error:
         raise ParseError("metadata is not JSON.") from error
 

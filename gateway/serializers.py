@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from gateway.chat.core import json_numbers
+from gateway import json
 from gateway.configuration.rules import check_secret
 from gateway.events import MAX_DATA_DEPTH, is_deeper
 from gateway.fields import (
@@ -277,7 +277,7 @@ class NewEventSerializer(serializers.Serializer[Any]):
             raise ValidationError(
                 f"data is nested deeper than {MAX_DATA_DEPTH} levels."
             )
-        if len(json_numbers.dumps(data)) > MAX_DATA_BYTES:
+        if len(json.dumps(data)) > MAX_DATA_BYTES:
             raise PayloadTooLargeError(f"data is over {MAX_DATA_BYTES} bytes.")
         return data
 
@@ -342,7 +342,7 @@ class DocumentSerializer(serializers.Serializer[Any]):
             raise ValidationError(
                 f"metadata is nested deeper than {MAX_METADATA_DEPTH} levels."
             )
-        if len(json_numbers.dumps(metadata)) > MAX_METADATA_BYTES:
+        if len(json.dumps(metadata)) > MAX_METADATA_BYTES:
             raise ValidationError(METADATA_TOO_LARGE)
         return metadata
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import structlog
 
-from gateway.chat.core.context import CLIENT_GONE
-from gateway.chat.core.http_messages import (
+from gateway.chat.context import CLIENT_GONE
+from gateway.chat.http_messages import (
     MAX_BODY_BYTES,
     ChatRequest,
     ChatResponse,

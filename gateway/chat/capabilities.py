@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gateway.chat.core.errors import (
+from gateway.chat.errors import (
     UnsupportedInferenceTypeError,
     UnsupportedRequestError,
 )
-from gateway.chat.core.json_parts import member, parts_in
-from gateway.chat.core.model_request import ModelRequest
+from gateway.chat.request import ModelRequest
 from gateway.configuration.shapes import ModelEntry
+from gateway.json import member, parts_in
 
 # Whether a body needs a capability.
 Need = Callable[[Mapping[str, Any]], bool]

@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 import structlog
 
+from gateway.chat.context import ChatContext
 from gateway.chat.core import failures
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.errors import (
+from gateway.chat.errors import (
     ChatError,
     UnsupportedInferenceTypeError,
     UnsupportedRequestError,

@@ -14,7 +14,7 @@ from django.utils import timezone
 from gateway.chat import (  # Django looks for tables here
     budget_models,  # noqa: F401
 )
-from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.tokens import Usage
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration.shapes import (
     ADAPTIVE,

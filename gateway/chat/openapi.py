@@ -10,7 +10,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 
 from gateway import errors
-from gateway.chat.core.errors import EndpointNotFoundError
+from gateway.chat.errors import EndpointNotFoundError
 from gateway.chat.serializers import UsageQuery
 from webhooks_core.web.json_schema import (
     AND_OTHERS,

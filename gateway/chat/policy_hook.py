@@ -14,8 +14,8 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from gateway.chat.core.errors import InvalidRequestError, InvalidValueError
-from gateway.chat.core.model_request import ModelRequest, dump
+from gateway.chat.errors import InvalidRequestError, InvalidValueError
+from gateway.chat.request import ModelRequest, dump
 from gateway.identity import Caller
 
 Policy = Callable[[Caller, ModelRequest], Awaitable[ModelRequest]]

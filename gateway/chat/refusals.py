@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import structlog
 
-from gateway.chat.core.errors import INTERNAL, SYNCHRONOUS, ChatError, look_up
 from gateway.chat.core.formats import ApiFormat
-from gateway.chat.core.http_messages import ChatResponse
+from gateway.chat.errors import INTERNAL, SYNCHRONOUS, ChatError, look_up
+from gateway.chat.http_messages import ChatResponse
 from gateway.errors import HANDLER
 from webhooks_core.web.errors import ApiError, InternalError, UnavailableError
 

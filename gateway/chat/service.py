@@ -9,24 +9,23 @@ from functools import partial
 import structlog
 
 from gateway.authentication import authenticate, authenticate_cached, require_scope
-from gateway.chat.core.context import CLIENT_GONE, SUCCESS, ChatContext
-from gateway.chat.core.errors import (
+from gateway.chat.context import CLIENT_GONE, SUCCESS, ChatContext
+from gateway.chat.core.formats import ApiFormat
+from gateway.chat.core.messages_format import MESSAGES
+from gateway.chat.errors import (
     BEFORE_FIRST_CHUNK,
     SYNCHRONOUS,
     ChatError,
     EndpointNotFoundError,
     look_up,
 )
-from gateway.chat.core.formats import ApiFormat
-from gateway.chat.core.http_messages import (
+from gateway.chat.fallback import FallbackCaller
+from gateway.chat.http_messages import (
     EVENT_STREAM,
     ChatRequest,
     ChatResponse,
     ClientGoneError,
 )
-from gateway.chat.core.messages_format import MESSAGES
-from gateway.chat.core.model_request import ModelRequest
-from gateway.chat.fallback import FallbackCaller
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.writer import UsageWriter
@@ -40,6 +39,7 @@ from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.operations.base import Operation
 from gateway.chat.policy_hook import Policy, PolicyDenied
 from gateway.chat.refusals import failure_response
+from gateway.chat.request import ModelRequest
 from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.routes import MODEL_PREFIX, route_of
 from gateway.chat.streaming.body import events

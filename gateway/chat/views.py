@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.chat import openapi, runtime
-from gateway.chat.core.http_messages import (
+from gateway.chat.http_messages import (
     MAX_BODY_BYTES,
     ChatRequest,
     ChatResponse,

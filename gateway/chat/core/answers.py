@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.chat.core import json_numbers
-from gateway.chat.core.errors import UpstreamServiceError
-from gateway.chat.core.json_parts import mapping, objects
+from gateway import json
+from gateway.chat.errors import UpstreamServiceError
+from gateway.json import mapping, objects
 
 # What some servers write in place of OpenAI's finish reasons: Mistral, Gemini, GLM.
 FINISH_REASONS = {
@@ -92,7 +92,7 @@ def function_of(call: Mapping[str, Any]) -> tuple[str, str]:
     function = mapping(call.get("function"))
     name, arguments = function.get("name"), function.get("arguments")
     if isinstance(arguments, dict):
-        arguments = json_numbers.dumps(arguments).decode()
+        arguments = json.dumps(arguments).decode()
     return _text(name), _text(arguments)
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from gateway.chat.core import json_numbers
-from gateway.chat.core.errors import InvalidRequestError, UpstreamServiceError
+from gateway import json
 from gateway.chat.core.failures import failure_in, is_failure, replaces_answer
-from gateway.chat.core.json_parts import mapping
-from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.errors import InvalidRequestError, UpstreamServiceError
+from gateway.chat.tokens import Usage
+from gateway.json import mapping
 
 MODEL_KEY = b'"model"'
 BACKSLASH = ord("\\")
@@ -32,20 +32,16 @@ class Chunk:
     is_usage_only: bool
 
 
-def parse(
-    payload: bytes, loads: Callable[[bytes], Any] = json_numbers.loads_any
-) -> dict[str, Any]:
+def parse(payload: bytes, most: int = json.MAX_VALUES) -> dict[str, Any]:
     """Return a JSON object that an upstream sent. Raises UpstreamServiceError."""
     try:
-        value = loads(payload)
+        value = json.loads(payload, most)
     except ValueError as error:
         raise UpstreamServiceError(f"malformed JSON: {error}") from error
     if isinstance(value, list) and is_failure(value):
         value = value[0]
     if not isinstance(value, dict):
         raise UpstreamServiceError("the upstream's JSON is not an object")
-    if json_numbers.is_too_deep(payload, value):
-        raise UpstreamServiceError(NESTED_TOO_DEEPLY)
     return value
 
 
@@ -117,8 +113,8 @@ def _is_empty(choice: Any) -> bool:
 def dump(value: Any) -> bytes:
     """Return a chunk or response as JSON. Raises UpstreamServiceError: nested too deeply."""
     try:
-        return json_numbers.dumps(value)
-    except TypeError as error:
+        return json.dumps(value)
+    except ValueError as error:
         raise UpstreamServiceError(f"the upstream's JSON: {error}") from error
 
 

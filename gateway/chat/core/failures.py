@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-from gateway.chat.core import json_numbers
-from gateway.chat.core.errors import (
+from gateway import json
+from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
     InvalidValueError,
     UpstreamError,
     UpstreamServiceError,
 )
-from gateway.chat.core.json_parts import mapping, objects
+from gateway.json import mapping, objects
 
 REFUSAL_STATUSES = frozenset({400, 413, 422})
 REFUSAL_TYPES = frozenset(
@@ -212,6 +212,6 @@ def _text(value: Any) -> str:
     if isinstance(value, str) or not value:
         return value or ""
     try:
-        return json_numbers.dumps(value).decode()
-    except TypeError:
+        return json.dumps(value).decode()
+    except ValueError:
         return ""

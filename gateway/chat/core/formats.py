@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.chat.core import errors, json_numbers
-from gateway.chat.core.sse import COMMENT, frame
+from gateway import json
+from gateway.chat import errors
+from gateway.chat.sse import COMMENT, frame
 from webhooks_core.web.errors import ApiError
 
 ERROR_TYPES = {
@@ -63,11 +64,9 @@ class ApiFormat:
     def error_event(self, error: BaseException, request_id: str) -> bytes:
         """Return the last event of a stream that fails after it began."""
         if not self.is_openai:
-            return frame(json_numbers.dumps(errors.error_chunk(error, request_id)))
+            return frame(json.dumps(errors.error_chunk(error, request_id)))
         status, text = errors.look_up(errors.AFTER_FIRST_CHUNK, error, request_id)
-        return frame(
-            json_numbers.dumps(openai_error(status, text, upstream_error(error)))
-        )
+        return frame(json.dumps(openai_error(status, text, upstream_error(error))))
 
 
 CONTRACT, OPENAI = ApiFormat(is_openai=False), ApiFormat(is_openai=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.chat.core import errors, json_numbers
+from gateway import json
+from gateway.chat import errors
 from gateway.chat.core.failures import is_too_long
 from gateway.chat.core.formats import TOO_MANY_REQUESTS, ApiFormat, upstream_error
 from webhooks_core.network.retry_after import whole_seconds
@@ -40,7 +41,7 @@ TOO_LONG = "prompt is too long"
 
 def frame(event: Mapping[str, Any]) -> bytes:
     """Return one event: its type is its name, too."""
-    return frame_raw(event["type"].encode(), json_numbers.dumps(event))
+    return frame_raw(event["type"].encode(), json.dumps(event))
 
 
 def frame_raw(kind: bytes, data: bytes) -> bytes:

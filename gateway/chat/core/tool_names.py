@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gateway.chat.core.json_parts import member, objects
+from gateway.json import member, objects
 
 TOOLS = ("tools", "functions")
 MAX_NAME = 128

@@ -20,9 +20,8 @@ from functools import partial
 import structlog
 from django.db import Error
 
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.errors import OverBudgetError
-from gateway.chat.core.usage_tokens import Usage, count, estimate, prompt_length
+from gateway.chat.context import ChatContext
+from gateway.chat.errors import OverBudgetError
 from gateway.chat.metering.budget_counters import (
     NEVER,
     Counter,
@@ -37,6 +36,7 @@ from gateway.chat.metering.budget_stores import Store
 from gateway.chat.metering.usage import NANO_PER_TOKEN, CompletedRequest
 from gateway.chat.metering.windows import end_of, next_start, start_of
 from gateway.chat.models import ModelPrice
+from gateway.chat.tokens import Usage, count, estimate, prompt_length
 from gateway.configuration.shapes import COST, EMBEDDING, TOKENS, BudgetEntry
 from gateway.identity import Caller
 from webhooks_core.database.outages import reason

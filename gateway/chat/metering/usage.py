@@ -16,10 +16,10 @@ from django.utils import timezone
 
 from gateway import configuration
 from gateway.chat.budget_models import BudgetCounter
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.context import ChatContext
 from gateway.chat.metering.price_list import listed
 from gateway.chat.models import LoggedRequest, ModelPrice, UsageRecord
+from gateway.chat.tokens import Usage
 
 # Upper bounds in seconds; one more bucket counts what is above the last.
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)

@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 from django.db import transaction
 
-from gateway.chat.core.context import ChatContext
+from gateway.chat.context import ChatContext
 from gateway.chat.metering import usage
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.request_log import store

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from gateway.chat.capabilities import CAPABILITIES, Need, require
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.errors import UnsupportedRequestError
-from gateway.chat.core.model_request import ModelRequest
+from gateway.chat.context import ChatContext
+from gateway.chat.errors import UnsupportedRequestError
+from gateway.chat.request import ModelRequest
 from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.upstreams.base import Job, Upstream
 from gateway.configuration.shapes import ModelEntry

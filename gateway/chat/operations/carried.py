@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.chat.core import json_numbers
+from gateway import json
 
 # Fields of a message with reasoning; and of a call, as Gemini's signature of a thought.
 REASONING = ("thinking_blocks", "reasoning_details", "reasoning_content", "reasoning")
@@ -74,7 +74,7 @@ class Carrier:
 
 def pack(fields: Mapping[str, Any]) -> str:
     """Return fields as a text."""
-    return PREFIX + base64.urlsafe_b64encode(json_numbers.dumps(fields)).decode()
+    return PREFIX + base64.urlsafe_b64encode(json.dumps(fields)).decode()
 
 
 def unpack(text: Any) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def unpack(text: Any) -> dict[str, Any]:
         return {}
     try:
         data = base64.b64decode(text[len(PREFIX) :], altchars=b"-_", validate=True)
-        fields = json_numbers.loads(data)
+        fields = json.loads(data)
     except (binascii.Error, ValueError):
         return {}
     return fields if isinstance(fields, dict) else {}

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gateway.chat.core import chunks, failures, json_numbers
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.errors import UpstreamServiceError
-from gateway.chat.core.json_parts import objects
-from gateway.chat.core.usage_tokens import text_length
+from gateway import json
+from gateway.chat.context import ChatContext
+from gateway.chat.core import chunks, failures
+from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.operations.base import Operation
 from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.streaming.transform import ChunkTransformer
+from gateway.chat.tokens import text_length
 from gateway.chat.upstreams.base import Job, Upstream
+from gateway.json import objects
 
 
 class ChatCompletions(Operation):
@@ -71,7 +72,7 @@ def checked(context: ChatContext, body: bytes, list_key: str) -> dict[str, Any]:
 
     Raises UpstreamServiceError, InvalidValueError.
     """
-    value = chunks.parse(body, json_numbers.read)
+    value = chunks.parse(body, json.MAX_VALUES_READ)
     if failures.replaces_answer(value, list_key):
         raise failures.failure_in(value)
     if not isinstance(value.get(list_key), list):

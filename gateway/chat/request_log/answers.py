@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.chat.core import json_numbers
+from gateway import json
 from gateway.chat.core.answers import (
     CallNumbers,
     calls_in,
@@ -19,8 +19,8 @@ from gateway.chat.core.answers import (
     texts_of,
     thought_in,
 )
-from gateway.chat.core.json_parts import objects
-from gateway.chat.core.sse import data_of
+from gateway.chat.sse import data_of
+from gateway.json import objects
 
 # So many bytes of a stream wait until they are read together.
 WAITING = 64 * 1024
@@ -75,7 +75,7 @@ class Answer:
     def read(self, body: bytes) -> None:
         """Read a complete answer, or one event. What is no JSON object, such as `[DONE]`, is none."""
         try:
-            event = json_numbers.read(body)
+            event = json.loads(body)
         except ValueError:
             return
         if isinstance(event, dict):
@@ -119,7 +119,7 @@ class Answer:
     def _put(self, parts: list[str], text: Any) -> None:
         """Add a text if there is one, as far as there is room."""
         if isinstance(text, dict):
-            text = json_numbers.dumps(text).decode() if text else ""
+            text = json.dumps(text).decode() if text else ""
         if not isinstance(text, str) or not text:
             return
         if len(text) > self._left:

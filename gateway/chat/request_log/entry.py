@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.chat.core.context import ChatContext
+from gateway.chat.context import ChatContext
 from gateway.chat.core.tool_names import TOOLS, tool_names
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.request_log.answers import ANSWERS, Answer

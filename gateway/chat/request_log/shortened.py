@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.chat.core.json_numbers import Number
-
 # What is deeper is left out.
 MAX_DEPTH = 50
 # About what a name, a number or a bracket takes.
@@ -57,8 +55,6 @@ def shortened(value: Any, room: Room, depth: int = 0) -> Any:
         case str():
             is_binary = value.startswith("data:")
             return room.take(value, BINARY if is_binary else None)
-        case Number() if len(value.text) > SMALL:
-            return room.take(value.text)
         case dict() | list() if depth == MAX_DEPTH:
             room.is_cut = True
             return "… [nested too deeply]"

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from gateway.chat.core import json_numbers
+from gateway import json
 from gateway.chat.metering.usage import HISTOGRAMS
 from gateway.chat.models import LoggedRequest
 from gateway.chat.request_log.entry import EndedRequest, last_text
@@ -60,9 +60,9 @@ def _row(ended: EndedRequest) -> LoggedRequest:
         completion_tokens=usage.completion_tokens if usage else None,
         first_chunk_ms=None if first_chunk_s is None else round(first_chunk_s * 1000),
         duration_ms=round(completed.duration_s * 1000),
-        prompt=json_numbers.dumps(ended.prompt).decode(),
-        tools=json_numbers.dumps(ended.tools).decode(),
-        answer=json_numbers.dumps(ended.answer).decode(),
+        prompt=json.dumps(ended.prompt).decode(),
+        tools=json.dumps(ended.tools).decode(),
+        answer=json.dumps(ended.answer).decode(),
         excerpt=storable(last_text(ended.prompt)[:EXCERPT]),
         error=storable(ended.error[:2000]),
         truncated=ended.is_cut,
@@ -101,7 +101,7 @@ def has_status(status: int) -> Q:
 def has_text(text: str) -> Q:
     """Return the condition for a part of the prompt, the answer or the error."""
     # As it stands in JSON.
-    escaped = json_numbers.dumps(text)[1:-1].decode()
+    escaped = json.dumps(text)[1:-1].decode()
     in_json = Q(prompt__icontains=escaped) | Q(answer__icontains=escaped)
     return in_json | Q(error__icontains=text)
 

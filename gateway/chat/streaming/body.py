@@ -9,8 +9,8 @@ from time import monotonic
 
 import structlog
 
-from gateway.chat.core.context import CLIENT_GONE, ChatContext
-from gateway.chat.core.errors import (
+from gateway.chat.context import CLIENT_GONE, ChatContext
+from gateway.chat.errors import (
     AFTER_FIRST_CHUNK,
     ChatError,
     UpstreamServiceError,

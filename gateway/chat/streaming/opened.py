@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.errors import (
+from gateway.chat.context import ChatContext
+from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
     InvalidValueError,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.chat.core import chunks, json_numbers
+from gateway.chat.core import chunks
 from gateway.chat.core.chunks import Chunk, Template
 from gateway.chat.core.formats import ApiFormat
-from gateway.chat.core.json_parts import objects
-from gateway.chat.core.model_request import ModelRequest
-from gateway.chat.core.sse import DONE, frame
-from gateway.chat.core.usage_tokens import text_length
+from gateway.chat.request import ModelRequest
+from gateway.chat.sse import DONE, frame
 from gateway.chat.streaming.transformer import Transformer
+from gateway.chat.tokens import text_length
+from gateway.json import objects
 
 
 class ChunkTransformer(Transformer):
@@ -29,17 +29,13 @@ class ChunkTransformer(Transformer):
         self._model = request.model
         self._wants_usage = request.wants_usage
         self._requested_choices = request.choices
-        # OpenAI's format never writes a parsed chunk, so that numbers may be rounded.
-        self._loads = (
-            json_numbers.read if api_format.is_openai else json_numbers.loads_any
-        )
         self._held: Chunk | None = None
         self._unfinished_choices: set[int] = set()
         self._finished_choices: set[int] = set()
         self._resumed_choices: set[int] = set()
 
     def _transform(self, payload: bytes) -> None:
-        chunk = chunks.understand(chunks.parse(payload, self._loads))
+        chunk = chunks.understand(chunks.parse(payload))
         self.chunks += chunk.is_known
         if chunk.usage is not None:
             self.usage = chunk.usage.at_least(self.usage)

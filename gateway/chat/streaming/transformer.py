@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from gateway.chat.core.chunks import Template
-from gateway.chat.core.sse import DONE
-from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.sse import DONE
+from gateway.chat.tokens import Usage
 
 EVENT_END = b"\n\n"
 

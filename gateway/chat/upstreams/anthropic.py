@@ -18,22 +18,23 @@ from typing import Any
 
 import aiohttp
 
-from gateway.chat.core import chunks, failures, model_name
-from gateway.chat.core.errors import (
+from gateway.chat import model_name
+from gateway.chat.core import chunks, failures
+from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
     InvalidValueError,
     UnsupportedRequestError,
     UpstreamServiceError,
 )
-from gateway.chat.core.json_parts import objects
-from gateway.chat.core.model_request import dump
-from gateway.chat.core.sse import DONE, MAX_EVENT_BYTES
+from gateway.chat.request import dump
+from gateway.chat.sse import DONE, MAX_EVENT_BYTES
 from gateway.chat.upstreams import http, messages
 from gateway.chat.upstreams.anthropic_usage import MessageUsage
 from gateway.chat.upstreams.base import Job
 from gateway.chat.upstreams.tolerance import adapted, translated
 from gateway.chat.upstreams.turns import THINKING
+from gateway.json import objects
 
 VERSION = "2023-06-01"
 BETA = "beta=true"  # of the query
@@ -97,7 +98,7 @@ def _own_body(job: Job) -> bytes:
         return dump({**request.body, "model": model})
     try:
         return model_name.renamed(request.raw, request.body, model)
-    except TypeError as error:
+    except ValueError as error:
         raise InvalidValueError("The body is nested too deeply.") from error
 
 

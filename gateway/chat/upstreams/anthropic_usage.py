@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from gateway.chat.core import usage_tokens
-from gateway.chat.core.json_parts import mapping, member, objects
+from gateway.chat.tokens import count
+from gateway.json import mapping, member, objects
 
 WRITTEN, CACHED = "cache_creation_input_tokens", "cache_read_input_tokens"
 COUNTS = ("input_tokens", "output_tokens", WRITTEN, CACHED)
@@ -69,7 +69,7 @@ def _counts(value: Any) -> dict[str, int]:
         THINKING: member(value, "output_tokens_details", THINKING),
     }
     return {
-        name: usage_tokens.count(numbers[name]) or 0
+        name: count(numbers[name]) or 0
         for name in (*COUNTS, HOUR, THINKING)
         if numbers.get(name) is not None
     }

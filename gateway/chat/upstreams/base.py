@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from gateway.chat.core.model_request import ModelRequest
+from gateway.chat.request import ModelRequest
 from gateway.configuration.shapes import ModelEntry, Target
 
 

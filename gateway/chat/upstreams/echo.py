@@ -12,10 +12,10 @@ import aiohttp
 import orjson
 
 from gateway.chat.core.answers import texts_of
-from gateway.chat.core.errors import UnsupportedRequestError
-from gateway.chat.core.json_parts import objects
-from gateway.chat.core.sse import DONE
+from gateway.chat.errors import UnsupportedRequestError
+from gateway.chat.sse import DONE
 from gateway.chat.upstreams.base import Job
+from gateway.json import objects
 
 # The pace is part of the upstream's model name: `echo-200ms` waits 200 ms before each word.
 PACE = re.compile(r"-([0-9]{1,5})ms\Z")

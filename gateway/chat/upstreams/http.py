@@ -16,10 +16,10 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from multidict import CIMultiDict
 
-from gateway.chat.core import json_numbers
-from gateway.chat.core.errors import ChatError, UpstreamServiceError
+from gateway import json
 from gateway.chat.core.failures import MAX_CHARACTERS, failure_in
-from gateway.chat.core.sse import BYTE_ORDER_MARK, EventReader
+from gateway.chat.errors import ChatError, UpstreamServiceError
+from gateway.chat.sse import BYTE_ORDER_MARK, EventReader
 from gateway.chat.upstreams.base import Job
 from webhooks_core.network.certificates import client_context
 from webhooks_core.network.deadlines import within
@@ -206,7 +206,7 @@ async def _failure(response: aiohttp.ClientResponse, *, is_kept: bool) -> ChatEr
     except (TimeoutError, aiohttp.ClientError, OSError):
         body = b""
     try:
-        value = json_numbers.read(body.removeprefix(BYTE_ORDER_MARK))
+        value = json.loads(body.removeprefix(BYTE_ORDER_MARK))
     except ValueError:
         value = body[:MAX_CHARACTERS].decode(errors="replace")
     failure = failure_in(value, status=response.status)

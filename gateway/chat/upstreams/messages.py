@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.core.json_parts import object_in
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.request import object_in
 from gateway.chat.upstreams.turns import (
     is_empty,
     refuse_others,

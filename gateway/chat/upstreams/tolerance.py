@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gateway.chat.core.errors import UnsupportedRequestError
-from gateway.chat.core.model_request import ModelRequest
+from gateway.chat.errors import UnsupportedRequestError
+from gateway.chat.request import ModelRequest
 from gateway.chat.upstreams.servers import OPENAI, SERVERS
 from gateway.configuration.shapes import ModelEntry
 

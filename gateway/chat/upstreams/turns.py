@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from gateway.chat.core import json_numbers
-from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.core.model_request import MAX_VALUES
+from gateway import json
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.request import MAX_VALUES
 from gateway.chat.upstreams.call_ids import replace_ids
 
 Block = dict[str, Any]
@@ -316,7 +316,7 @@ def arguments_of(value: Any) -> dict[str, Any]:
     """
     if isinstance(value, str):
         try:
-            value = json_numbers.loads(value.encode(), MAX_VALUES)
+            value = json.loads(value.encode(), MAX_VALUES)
         except ValueError:
             return {}
     return value if isinstance(value, dict) else {}

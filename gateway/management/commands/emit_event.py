@@ -12,8 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from gateway import events
-from gateway.chat.core import json_numbers
+from gateway import events, json
 from gateway.events import MAX_DATA_DEPTH, Origin, is_deeper
 from gateway.identity import NAME_RULE, is_name
 from gateway.webhooks import PROFILE, subscribable
@@ -53,7 +52,7 @@ class Command(BaseCommand):
 
 def _data(source: str, text: str) -> dict[str, Any]:
     try:
-        data = json_numbers.loads_finite(text.encode(errors="surrogatepass"))
+        data = json.loads_strict(text.encode(errors="surrogatepass"))
     except ValueError as error:
         raise CommandError(f"{source}: not JSON: {error}") from error
     if not isinstance(data, dict) or is_deeper(data, MAX_DATA_DEPTH):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from gateway.chat.core.errors import ChatError, UnsupportedRequestError
+from gateway.chat.errors import ChatError, UnsupportedRequestError
 
 # What stands for a request without optional fields.
 Sent = Callable[..., dict[str, Any]]

@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 
 from config.serving.uvicorn_protocol import HttpProtocol
 from gateway.chat import asgi, runtime
-from gateway.chat.core.context import ChatContext
+from gateway.chat.context import ChatContext
 from gateway.chat.fallback import FallbackCaller
 from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.metering.budget_definitions import Definitions, Loaded

@@ -8,7 +8,6 @@ from decimal import Decimal
 import pytest
 from django.core.exceptions import ValidationError
 
-from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.metering import usage
 from gateway.chat.model_registry import load
 from gateway.chat.models import (
@@ -20,6 +19,7 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
+from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.factories import LoggedRequestFactory, ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import ended

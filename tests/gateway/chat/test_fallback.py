@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.chat import fallback
-from gateway.chat.core.errors import UpstreamServiceError
+from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.fallback import _pause_s, header_value
 from gateway.configuration.shapes import Allow, Target
 from tests.gateway.chat.harness import (

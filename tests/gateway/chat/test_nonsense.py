@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.chat.core import failures, formats, json_numbers
-from gateway.chat.core.errors import SYNCHRONOUS, ChatError
-from gateway.chat.core.model_request import ModelRequest
-from gateway.chat.core.sse import EventReader
+from gateway.chat.core import failures, formats
+from gateway.chat.errors import SYNCHRONOUS, ChatError
+from gateway.chat.request import ModelRequest
+from gateway.chat.sse import EventReader
 from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams import anthropic, messages
 from tests.gateway.chat.upstreams.anthropic_cases import CASES
@@ -76,7 +76,7 @@ TOOL_USE = {"type": "tool_use", "input": {}}
 @given(spoiled([{**MESSAGE, "content": [*MESSAGE["content"], TOOL_USE]}]))
 def test_spoiled_messages_of_anthropic(message):
     with suppress(ChatError):
-        json_numbers.loads(anthropic.completion(json.dumps(message).encode()))
+        json.loads(anthropic.completion(json.dumps(message).encode()))
 
 
 BODIES: list[Any] = [
@@ -89,9 +89,9 @@ BODIES: list[Any] = [
 
 @given(spoiled(BODIES))
 def test_spoiled_requests_for_anthropic(body):
-    body = json_numbers.loads(json.dumps(body).encode())  # as they come in
+    body = json.loads(json.dumps(body).encode())  # as they come in
     with suppress(ChatError):
-        json_numbers.dumps(messages.translate(body, model="there", stream=True))
+        json.dumps(messages.translate(body, model="there", stream=True))
 
 
 @given(JSON, st.integers(0, 999))

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.chat.core import json_numbers
-from gateway.chat.core.errors import UpstreamServiceError
-from gateway.chat.core.sse import MAX_EVENT_BYTES
+from gateway import json
+from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.operations.carried import joined
 from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.operations.messages.response import signature_of
+from gateway.chat.sse import MAX_EVENT_BYTES
 
 # A delta of each kind of block: its type, and the member with its text.
 DELTAS = {
@@ -51,7 +51,7 @@ class Block:
         if len(self.arguments) > self._checked:
             self._checked = len(self.arguments)
             may_be = self.arguments[-1].rstrip().endswith("}")
-            self._is_whole = may_be and json_numbers.is_json("".join(self.arguments))
+            self._is_whole = may_be and json.is_json("".join(self.arguments))
         return self._is_whole
 
 

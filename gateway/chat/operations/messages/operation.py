@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from gateway import json
 from gateway.chat.capabilities import CAPABILITIES
-from gateway.chat.core import json_numbers
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.json_parts import member
-from gateway.chat.core.usage_tokens import estimate, prompt_length
+from gateway.chat.context import ChatContext
 from gateway.chat.operations.base import Operation
 from gateway.chat.operations.messages import passing, translating
 from gateway.chat.streaming.opened import OpenedStream
+from gateway.chat.tokens import estimate, prompt_length
 from gateway.chat.upstreams.anthropic import Anthropic
 from gateway.chat.upstreams.base import Job, Upstream
+from gateway.json import member
 
 
 class Messages(Operation):
@@ -53,7 +53,7 @@ class CountTokens(Messages):
         if isinstance(upstream, Anthropic):
             return await passing.count(upstream, job, context)
         tokens = estimate(prompt_length(job.request.body))
-        return json_numbers.dumps({"input_tokens": tokens, "estimated": True})
+        return json.dumps({"input_tokens": tokens, "estimated": True})
 
 
 MESSAGES, COUNT_TOKENS = Messages(), CountTokens()

@@ -6,27 +6,28 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gateway.chat.core import chunks, failures, json_numbers, model_name
+from gateway.chat import model_name
+from gateway.chat.context import ChatContext
+from gateway.chat.core import chunks, failures
 from gateway.chat.core.chunks import Template
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.errors import (
+from gateway.chat.core.messages_format import STATUSES, frame, frame_raw
+from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
     UpstreamServiceError,
 )
-from gateway.chat.core.json_parts import member
-from gateway.chat.core.messages_format import STATUSES, frame, frame_raw
-from gateway.chat.core.model_request import dump
-from gateway.chat.core.sse import BlockReader, data_of
-from gateway.chat.core.usage_tokens import Usage, text_length
 from gateway.chat.operations.carried import PREFIX
 from gateway.chat.operations.messages.turns import OWN_PREFIX
+from gateway.chat.request import dump
+from gateway.chat.sse import BlockReader, data_of
 from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.streaming.transformer import Transformer
+from gateway.chat.tokens import Usage, text_length
 from gateway.chat.upstreams import http
 from gateway.chat.upstreams.anthropic import Anthropic, content_and_usage
 from gateway.chat.upstreams.anthropic_usage import MessageUsage
 from gateway.chat.upstreams.base import Job
+from gateway.json import member
 
 PATH, COUNT_PATH = "/v1/messages", "/v1/messages/count_tokens"
 # How the signatures begin that the gateway writes for upstreams of another kind.
@@ -100,7 +101,7 @@ async def _post(
 
 def _checked(context: ChatContext, body: bytes) -> bytes:
     """Return a message with the requested name of its model. Raises UpstreamServiceError."""
-    message = chunks.parse(body, json_numbers.loads_any)
+    message = chunks.parse(body)
     if failures.is_failure(message):
         raise _failure(body, message)
     content, usage = content_and_usage(message)
@@ -114,7 +115,7 @@ def _renamed(raw: bytes, message: Mapping[str, Any], model: str) -> bytes:
         return raw
     try:
         return model_name.renamed(raw, message, model)
-    except TypeError as error:
+    except ValueError as error:
         raise UpstreamServiceError(chunks.NESTED_TOO_DEEPLY) from error
 
 

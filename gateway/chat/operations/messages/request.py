@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.core.json_parts import object_in
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.operations.messages import tools, turns
 from gateway.chat.operations.messages.call_ids import CallIds
+from gateway.chat.request import object_in
 from gateway.chat.upstreams.messages import refuse_others_of, service_tier
 from gateway.chat.upstreams.turns import is_empty
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from gateway.chat.core import answers
 from gateway.chat.core.chunks import first_choice
-from gateway.chat.core.json_parts import objects
-from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.operations.carried import CALL, DETAILS
 from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.operations.messages.turns import OWN_SIGNATURES
+from gateway.chat.tokens import Usage
 from gateway.chat.upstreams.turns import THINKING, arguments_of
+from gateway.json import objects
 
 STOP_REASONS = {
     "stop": "end_turn",

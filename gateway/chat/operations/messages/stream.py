@@ -7,14 +7,14 @@ from typing import Any
 
 from gateway.chat.core import answers, chunks
 from gateway.chat.core.chunks import Chunk, Template
-from gateway.chat.core.json_parts import objects
 from gateway.chat.core.messages_format import frame
-from gateway.chat.core.usage_tokens import Usage, estimate
 from gateway.chat.operations.carried import CALL, DETAILS
 from gateway.chat.operations.messages import response
 from gateway.chat.operations.messages.blocks import Block, Blocks
 from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.streaming.transformer import EVENT_END, Transformer
+from gateway.chat.tokens import Usage, estimate
+from gateway.json import objects
 
 TEXT_MARK = b'"text":"'
 

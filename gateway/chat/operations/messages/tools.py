@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.core.json_parts import objects
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.upstreams.turns import refuse_others
+from gateway.json import objects
 
 FIELDS = frozenset(
     {

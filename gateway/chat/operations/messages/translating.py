@@ -7,18 +7,18 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from gateway.chat.context import ChatContext
 from gateway.chat.core import chunks
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.json_parts import objects
-from gateway.chat.core.usage_tokens import Usage, estimate, prompt_length, text_length
 from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.chat import checked
 from gateway.chat.operations.messages import request, response
 from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.operations.messages.stream import MessageStream
 from gateway.chat.streaming.opened import OpenedStream
+from gateway.chat.tokens import Usage, estimate, prompt_length, text_length
 from gateway.chat.upstreams import tolerance
 from gateway.chat.upstreams.base import Job, Upstream
+from gateway.json import objects
 
 # OpenAI's newer models refuse `max_tokens`; most servers that are like it know only that.
 LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"

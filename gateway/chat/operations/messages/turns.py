@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gateway.chat.core import json_numbers
+from gateway import json
 from gateway.chat.core.answers import THOUGHTS
-from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.core.json_parts import member, parts_in
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.operations.carried import merge
 from gateway.chat.operations.messages import tools
 from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.upstreams.turns import is_empty, refuse_others
+from gateway.json import member, parts_in
 
 Part = dict[str, Any]
 # What stands in a signature of thinking that an upstream of another kind sent: the name of the
@@ -267,8 +267,8 @@ def _call(block: Mapping[str, Any], ids: CallIds) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise InvalidValueError("messages: tool_use.input must be an object.")
     try:
-        arguments = json_numbers.dumps(given).decode()
-    except TypeError as error:
+        arguments = json.dumps(given).decode()
+    except ValueError as error:
         raise InvalidValueError("The body is nested too deeply.") from error
     key, extra = ids.sent_back(_string(block, "id"))
     return {

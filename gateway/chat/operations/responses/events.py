@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gateway.chat.core import answers, chunks, json_numbers
-from gateway.chat.core.errors import UpstreamServiceError
-from gateway.chat.core.json_parts import objects
-from gateway.chat.core.sse import MAX_EVENT_BYTES
-from gateway.chat.core.usage_tokens import Usage, text_length
+from gateway import json
+from gateway.chat.core import answers, chunks
+from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.operations import carried
 from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.responses import result
@@ -25,7 +23,10 @@ from gateway.chat.operations.responses.open_items import (
 )
 from gateway.chat.operations.responses.result import Item, Skeleton
 from gateway.chat.operations.responses.tools import Tools
+from gateway.chat.sse import MAX_EVENT_BYTES
 from gateway.chat.streaming.transformer import Transformer
+from gateway.chat.tokens import Usage, text_length
+from gateway.json import objects
 
 TEXT, REFUSAL = "output_text", "refusal"
 
@@ -65,7 +66,7 @@ class ResponseEvents(Transformer):
     # ── What the transformer's users call ───────────────────────────────────────────
 
     def _transform(self, payload: bytes) -> None:
-        self.read(chunks.parse(payload, json_numbers.read))
+        self.read(chunks.parse(payload))
 
     @property
     def has_finished(self) -> bool:
@@ -151,7 +152,7 @@ class ResponseEvents(Transformer):
             return
         value = {"type": kind, **fields, "sequence_number": self._number}
         self._number += 1
-        data = json_numbers.dumps(value)
+        data = json.dumps(value)
         self._ready.append(b"event: " + kind.encode() + b"\ndata: " + data)
 
     def _emit_in(self, item: OpenItem, kind: str, **fields: Any) -> None:
@@ -304,7 +305,7 @@ class ResponseEvents(Transformer):
     def _start_call(self, index: int, given: Mapping[str, Any]) -> None:
         self._end_reasoning()
         self._end_message()
-        if self._last_call is not None and json_numbers.is_json(self._last_call.text):
+        if self._last_call is not None and json.is_json(self._last_call.text):
             self._end_call(self._last_call)  # so that its tool can run
         tool, place = self._tools.tool(given.get("name", "")), len(self._output)
         key = self._skeleton.item_id("ctc" if tool.is_custom else "fc", place)
@@ -335,7 +336,7 @@ class ResponseEvents(Transformer):
         if not call.texts:
             self._continue_call(call, result.NO_ARGUMENTS)
         call.is_done = True
-        is_cut = self._finish_reason in result.INCOMPLETE and not json_numbers.is_json(
+        is_cut = self._finish_reason in result.INCOMPLETE and not json.is_json(
             call.text
         )
         status = "incomplete" if is_cut else "completed"

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.chat.core import errors, failures
+from gateway.chat import errors
+from gateway.chat.core import failures
 from gateway.chat.core.formats import TOO_MANY_REQUESTS, ApiFormat, upstream_error
-from gateway.chat.core.http_messages import EVENT_STREAM
+from gateway.chat.http_messages import EVENT_STREAM
 
 TOO_LONG = "context_length_exceeded"
 OVERLOADED = frozenset({503, 529})

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.operations.carried import Carrier, merge
 from gateway.chat.operations.responses.tools import arguments_of, flat_name
 

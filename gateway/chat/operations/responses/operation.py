@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from gateway.chat.capabilities import CAPABILITIES
+from gateway.chat.context import ChatContext
 from gateway.chat.core import chunks
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.errors import UnsupportedRequestError
-from gateway.chat.core.json_parts import member
-from gateway.chat.core.usage_tokens import estimate, prompt_length
+from gateway.chat.errors import UnsupportedRequestError
 from gateway.chat.operations.base import Operation
 from gateway.chat.operations.chat import checked, renamed
 from gateway.chat.operations.responses.events import ResponseEvents
@@ -20,8 +18,10 @@ from gateway.chat.operations.responses.passing import PassedEvents, own_items
 from gateway.chat.operations.responses.request import ChatRequest, translate
 from gateway.chat.operations.responses.result import Skeleton
 from gateway.chat.streaming.opened import OpenedStream
+from gateway.chat.tokens import estimate, prompt_length
 from gateway.chat.upstreams.base import Job, Upstream
 from gateway.chat.upstreams.openai import OpenAI
+from gateway.json import member
 
 
 class Responses(Operation):

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gateway.chat.core import chunks, failures, json_numbers
-from gateway.chat.core.errors import (
+from gateway.chat.core import chunks, failures
+from gateway.chat.core.formats import TOO_MANY_REQUESTS
+from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
     UpstreamError,
     UpstreamServiceError,
 )
-from gateway.chat.core.formats import TOO_MANY_REQUESTS
-from gateway.chat.core.json_parts import member
-from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.operations.carried import MARK, PREFIX
 from gateway.chat.streaming.transformer import Transformer
+from gateway.chat.tokens import Usage
+from gateway.json import member
 
 # Events before any part of the answer: until it comes, another target can answer.
 OPENING = frozenset({"response.created", "response.queued", "response.in_progress"})
@@ -57,7 +57,7 @@ class PassedEvents(Transformer):
         self._response: Mapping[str, Any] = {}
 
     def _transform(self, payload: bytes) -> None:
-        event = chunks.parse(payload, json_numbers.read)
+        event = chunks.parse(payload)
         kind, response = event.get("type"), event.get("response")
         if kind in FAILED or failures.is_failure(event):
             raise failure_of(event)

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.core.json_parts import object_in
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.responses import items, tools
 from gateway.chat.operations.responses.tools import Tools
+from gateway.chat.request import object_in
 from gateway.chat.upstreams.tolerance import named, without
 from gateway.configuration.shapes import ModelEntry
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import orjson
 
-from gateway.chat.core import json_numbers
-from gateway.chat.core.json_parts import mapping, objects
-from gateway.chat.core.usage_tokens import Usage, estimate
+from gateway import json
 from gateway.chat.operations.responses.tools import Tool, input_of
+from gateway.chat.tokens import Usage, estimate
+from gateway.json import mapping, objects
 
 Item = dict[str, Any]
 
@@ -68,10 +68,10 @@ class Skeleton:
     def for_stream(self) -> Skeleton:
         """Leave out what is too long to be repeated; write the rest once."""
         for name in REPEATED:
-            if len(json_numbers.dumps(self._tail[name])) > MAX_REPEATED_BYTES:
+            if len(json.dumps(self._tail[name])) > MAX_REPEATED_BYTES:
                 self._tail[name] = ECHOED[name]
         self._tail = {
-            name: orjson.Fragment(json_numbers.dumps(value))
+            name: orjson.Fragment(json.dumps(value))
             for name, value in self._tail.items()
         }
         return self

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.chat.core import json_numbers
-from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.core.json_parts import mapping, objects
+from gateway import json
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.json import mapping, objects
 
 # A custom tool takes a text, which becomes the only parameter of a function.
 INPUT = "input"
@@ -119,7 +119,7 @@ def input_of(arguments: str) -> str:
     A model may write it without the object that it should stand in.
     """
     try:
-        value = json_numbers.read(arguments.encode())
+        value = json.loads(arguments.encode())
     except ValueError:
         return arguments
     text = mapping(value).get(INPUT)
@@ -128,7 +128,7 @@ def input_of(arguments: str) -> str:
 
 def arguments_of(text: str) -> str:
     """Return the arguments of the function that stands for a custom tool."""
-    return json_numbers.dumps({INPUT: text}).decode()
+    return json.dumps({INPUT: text}).decode()
 
 
 def choice(value: Any, tools: Tools) -> Any:

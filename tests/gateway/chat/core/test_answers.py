@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.chat.core import answers
-from gateway.chat.core.errors import UpstreamServiceError
+from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.operations.carried import joined
 
 NAMED = {"name": "tide"}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gateway.chat.core.chunks import Template, without_nulls
 from gateway.chat.core.formats import CONTRACT, OPENAI
-from gateway.chat.core.model_request import ModelRequest
-from gateway.chat.core.sse import EventReader, frame
+from gateway.chat.request import ModelRequest
+from gateway.chat.sse import EventReader, frame
 from gateway.chat.streaming.transform import ChunkTransformer
 
 REQUEST = ModelRequest("small", True, {"stream_options": {"include_usage": True}})

@@ -12,9 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.model_request import ModelRequest
-from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.context import ChatContext
 from gateway.chat.metering.budget_counters import CounterKey
 from gateway.chat.metering.budget_definitions import Definitions, Loaded
 from gateway.chat.metering.budget_reports import Reached, highest_share
@@ -22,6 +20,8 @@ from gateway.chat.metering.budget_stores import Stored, StoreUnavailableError, U
 from gateway.chat.metering.budgets import BudgetExceededError, Budgets
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.models import ModelPrice
+from gateway.chat.request import ModelRequest
+from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import BudgetEntry, ModelEntry, Target
 from gateway.identity import Caller
 from tests.gateway.chat.harness import MESSAGES

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db import OperationalError
 
-from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.metering.budget_definitions import Definitions, Loaded
+from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import BudgetEntry
 from gateway.rights import Rights
 from tests.gateway.chat.metering.budgeting import (

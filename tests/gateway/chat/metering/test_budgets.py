@@ -13,10 +13,10 @@ import orjson
 import pytest
 import requests
 
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.context import ChatContext
 from gateway.chat.metering.budgets import BudgetExceededError, Budgets
 from gateway.chat.metering.usage import CompletedRequest
+from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import BudgetEntry
 from gateway.rights import Rights
 from tests.gateway.chat.harness import IDENTITY, MESSAGES, V1, V2, defined

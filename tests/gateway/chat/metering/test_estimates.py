@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.context import ChatContext
 from gateway.chat.streaming import body
+from gateway.chat.tokens import Usage
 from tests.gateway.chat.harness import MESSAGES, PATHS, STREAM_OR_NOT, raw_request
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,

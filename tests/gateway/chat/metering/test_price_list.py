@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.metering import budget_definitions
 from gateway.chat.metering.price_list import listed
+from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import ModelEntry, Target
 from tests.gateway.chat.factories import ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import ended

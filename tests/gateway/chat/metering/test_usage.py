@@ -12,7 +12,6 @@ from django.db import OperationalError
 from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
-from gateway.chat.core.usage_tokens import MAX_TOKENS, Usage
 from gateway.chat.metering import usage
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.models import (
@@ -21,6 +20,7 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
+from gateway.chat.tokens import MAX_TOKENS, Usage
 from tests.gateway.chat.factories import ModelPriceFactory
 
 pytestmark = pytest.mark.django_db

@@ -10,11 +10,11 @@ import pytest
 from django.db import InterfaceError, OperationalError
 from structlog.testing import capture_logs
 
-from gateway.chat.core.context import ChatContext
-from gateway.chat.core.model_request import ModelRequest
+from gateway.chat.context import ChatContext
 from gateway.chat.metering import writer as module
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.metering.writer import UsageWriter
+from gateway.chat.request import ModelRequest
 from gateway.configuration.shapes import ModelEntry
 from gateway.identity import Caller
 from tests.running import PATIENCE_S

@@ -10,7 +10,7 @@ import httpx
 import openai
 import pytest
 
-from gateway.chat.core.sse import COMMENT
+from gateway.chat.sse import COMMENT
 from tests.gateway.chat.harness import (
     IDENTITY,
     MESSAGES,

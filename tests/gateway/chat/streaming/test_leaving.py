@@ -11,7 +11,7 @@ from unittest.mock import AsyncMock
 import pytest
 
 from gateway.chat import asgi
-from gateway.chat.core.http_messages import ChatResponse
+from gateway.chat.http_messages import ChatResponse
 from gateway.chat.streaming import body
 from gateway.chat.upstreams import http
 from tests.gateway.chat.harness import (

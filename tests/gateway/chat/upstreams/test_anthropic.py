@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.core.sse import DONE
+from gateway.chat.sse import DONE
 from gateway.chat.upstreams import anthropic
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.harness import MESSAGES, PATHS, events_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.upstreams import messages, turns
 from tests.gateway.chat.field_tables import (
     check_row,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.core.usage_tokens import Usage
+from gateway.chat.tokens import Usage
 from gateway.chat.upstreams.anthropic_usage import MessageUsage
 
 # As the API's page about compaction has it.

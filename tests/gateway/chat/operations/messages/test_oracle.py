@@ -20,12 +20,12 @@ from openai.types import chat as openai_types
 from openai.types.chat import completion_create_params
 from pydantic import ConfigDict, TypeAdapter
 
-from gateway.chat.core.model_request import dump
-from gateway.chat.core.sse import DONE
-from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.operations.messages import request, response, turns
 from gateway.chat.operations.messages.call_ids import CallIds
 from gateway.chat.operations.messages.stream import MessageStream
+from gateway.chat.request import dump
+from gateway.chat.sse import DONE
+from gateway.chat.tokens import Usage
 from gateway.chat.upstreams import anthropic, messages
 from tests.gateway.chat.operations.messages.conversations import Maker
 

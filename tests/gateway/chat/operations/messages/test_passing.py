@@ -127,7 +127,7 @@ def test_the_query_of_beta_requests_passes(claude, upstream, query, passed):
 
 
 def test_a_body_that_is_too_deep_to_be_written_again_is_refused(claude, upstream):
-    deep = b'{"model":"claude","model":"claude","x":' + b"[" * 300 + b"]" * 300 + b"}"
+    deep = b'{"model":"claude","model":"claude","x":' + b"[" * 1010 + b"]" * 1010 + b"}"
     response = claude(deep)
     assert response.status_code == 400
     assert "nested too deeply" in response.json()["error"]["message"]

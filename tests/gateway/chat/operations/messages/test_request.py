@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.core.errors import InvalidValueError
+from gateway.chat.errors import InvalidValueError
 from gateway.chat.operations.messages import request
 from gateway.chat.operations.messages.call_ids import CallIds
 from tests.gateway.chat.field_tables import (
@@ -82,7 +82,7 @@ def test_what_is_not_of_the_apis_shape_is_named(fields, detail):
 
 def test_arguments_that_are_nested_too_deeply_are_refused():
     deep: Any = {}
-    for _ in range(300):
+    for _ in range(1100):
         deep = {"a": deep}
     with pytest.raises(InvalidValueError, match="nested too deeply"):
         sent(**said({"type": "tool_use", "id": "t", "name": "x", "input": deep}))

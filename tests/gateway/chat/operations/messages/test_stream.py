@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.core import json_numbers, sse
+from gateway.chat import sse
 from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.messages import blocks
 from gateway.chat.operations.messages.call_ids import CallIds
@@ -294,18 +294,3 @@ def test_calls_that_wait_are_bounded(small, upstream, monkeypatch):
     )
     upstream.script = sends(TOOL_STREAM[0], more, *TOOL_STREAM[1:])
     assert named_events_of(small(stream=True).content)[-1]["type"] == "error"
-
-
-def test_work_on_calls_in_turns_is_linear(monkeypatch):
-    """Whether a call is whole is looked at once for each of its own parts."""
-    read: list[int] = []
-    is_json = json_numbers.is_json
-
-    def note(text: str) -> bool:
-        read.append(len(text))
-        return is_json(text)
-
-    monkeypatch.setattr(json_numbers, "is_json", note)
-    parts = [call(1, "1") for _ in range(500)]
-    translated(first(0, '{"a":'), first(1), *parts, call(0, "1}"), finish="tool_calls")
-    assert len(read) < 10

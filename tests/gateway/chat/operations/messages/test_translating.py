@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from anthropic.lib.streaming._messages import accumulate_event
 
-from gateway.chat.core.model_request import ModelRequest
 from gateway.chat.operations.messages import translating
+from gateway.chat.request import ModelRequest
 from gateway.chat.upstreams.base import Job
 from gateway.configuration.shapes import ModelEntry, Target
 from tests.gateway.chat.harness import NOT_FOUND, STREAM_OR_NOT, named_events_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.core.errors import ChatError
+from gateway.chat.errors import ChatError
 from gateway.chat.operations.carried import Carrier
 from gateway.chat.operations.responses.request import translate
 from gateway.configuration.shapes import ModelEntry

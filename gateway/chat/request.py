@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from gateway.chat.core import json_numbers
-from gateway.chat.core.errors import ChatError, InvalidRequestError, InvalidValueError
-from gateway.chat.core.json_parts import member
+from gateway import json
+from gateway.chat.errors import ChatError, InvalidRequestError, InvalidValueError
+from gateway.json import member
 
 # OpenAI takes at most 300,000 tokens of a request for embeddings, each of them a value.
 # With as many names that differ, orjson lets no other thread run for about 0.1 s.
@@ -70,14 +70,14 @@ class ModelRequest:
 def dump(body: Mapping[str, Any]) -> bytes:
     """Return the body of a request to an upstream as JSON. Raises InvalidValueError."""
     try:
-        return json_numbers.dumps(body)
-    except TypeError as error:
+        return json.dumps(body)
+    except ValueError as error:
         raise InvalidValueError("The body is nested too deeply.") from error
 
 
 def _object(raw: bytes) -> dict[str, Any]:
     try:
-        body = json_numbers.loads(raw, MAX_VALUES)
+        body = json.loads(raw, MAX_VALUES)
     except ValueError as error:
         raise InvalidRequestError(f"The body is not valid JSON: {error}") from error
     if not isinstance(body, dict):
@@ -93,3 +93,11 @@ def _faults(body: Mapping[str, Any]) -> Iterator[str]:
         yield "model: must be a non-empty string."
     if not isinstance(body.get("stream"), bool | None):
         yield "stream: must be a boolean."
+
+
+def object_in(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the object in an optional field of a request. Raises InvalidValueError."""
+    value = body.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise InvalidValueError(f"{name}: must be an object.")
+    return value or {}

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.chat.core.formats import CONTRACT, ApiFormat
-from gateway.chat.core.model_request import ModelRequest
-from gateway.chat.core.usage_tokens import Usage, estimate, prompt_length
+from gateway.chat.request import ModelRequest
+from gateway.chat.tokens import Usage, estimate, prompt_length
 from gateway.configuration.shapes import ModelEntry, Target
 from gateway.identity import Caller
 

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.chat.core import model_name
-from gateway.chat.core.model_name import renamed
+from gateway.chat import model_name
+from gateway.chat.model_name import renamed
 
 
 @pytest.mark.parametrize(

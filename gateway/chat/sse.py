@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from gateway.chat.core import json_numbers
-from gateway.chat.core.errors import UpstreamServiceError
+from gateway import json
 from gateway.chat.core.failures import is_failure, replaces_answer
+from gateway.chat.errors import UpstreamServiceError
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 MAX_ERROR_BYTES = 256 * 1024
@@ -122,7 +122,7 @@ def _as_error(data: bytes) -> bytes:
     if value:
         return b'{"error":' + data + b"}"
     text = data.decode(errors="replace").strip()
-    return json_numbers.dumps({"error": text})
+    return json.dumps({"error": text})
 
 
 def _parsed(data: bytes) -> Any:
@@ -130,7 +130,7 @@ def _parsed(data: bytes) -> Any:
     if len(data) > MAX_ERROR_BYTES:
         return None
     try:
-        return json_numbers.read(data)
+        return json.loads(data)
     except ValueError:
         return None
 

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.chat.core import json_numbers
-from gateway.chat.core.usage_tokens import (
+from gateway import json
+from gateway.chat.tokens import (
     MAX_PARTS,
     MAX_TOKENS,
     Usage,
@@ -135,7 +135,7 @@ def sums(prompt: Any, completion: Any, total: Any) -> dict[str, Any]:
 )
 def test_what_the_sums_leave_out_follows_from_the_total(usage, expected):
     assert Usage.read(usage) == Usage(*expected)
-    exact = json_numbers.loads(orjson.dumps(usage))
+    exact = json.loads(orjson.dumps(usage))
     assert Usage.read(exact) == Usage(*expected)
 
 

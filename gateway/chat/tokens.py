@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any
 
-from gateway.chat.core.json_parts import mapping
+from gateway.json import mapping
 
 CHARACTERS_PER_TOKEN = 4
 # The maximum of a column; an upstream that reports more is wrong.

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from gateway.chat.core import json_numbers
+from gateway import json
 
 KEY = b'"model"'
 MEMBER = re.compile(rb'"model"(?=\s*:)(\s*:\s*)("(?:[^"\\]|\\.)*")')
@@ -29,7 +29,7 @@ def renamed(raw: bytes, value: Mapping[str, Any], name: str) -> bytes:
         return raw
     match = _member(raw)
     if match is None:
-        return json_numbers.dumps({**value, "model": name})
+        return json.dumps({**value, "model": name})
     start, end = match.span(2)
     return raw[:start] + orjson.dumps(name) + raw[end:]
 

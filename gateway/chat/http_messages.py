@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.chat.core import json_numbers
-from gateway.chat.core.sse import COMMENT
+from gateway import json
+from gateway.chat.sse import COMMENT
 from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.parsers import is_over
 
@@ -88,7 +88,7 @@ class ChatResponse:
         cls, status: int, value: Any, headers: Mapping[str, str] | None = None
     ) -> ChatResponse:
         """Return a JSON response; bytes are JSON already."""
-        body = value if isinstance(value, bytes) else json_numbers.dumps(value)
+        body = value if isinstance(value, bytes) else json.dumps(value)
         return cls(
             status, {"Content-Type": "application/json", **(headers or {})}, body
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.core.errors import (
+from gateway.chat.errors import (
     AFTER_FIRST_CHUNK,
     BEFORE_FIRST_CHUNK,
     SYNCHRONOUS,
@@ -71,7 +71,7 @@ def test_each_class_has_its_row_in_each_table(error, synchronous, before, after)
 
 # ── Failures of the upstream, synchronous and before the first chunk ────────────────
 
-DEEP = b"[" * 400 + b"]" * 400
+DEEP = b"[" * 1010 + b"]" * 1010
 
 
 def deep_message(**block: Any) -> Any:
@@ -98,7 +98,6 @@ UPSTREAM_FAILURES = [
     ("an error with 200", answers({"error": {"message": "no"}})),
     ("deep nesting", answers(b'{"choices":' + b"[" * 2000 + b"]" * 2000 + b"}")),
     ("nesting without an end", answers(b'{"choices":' + b"[" * 100_000)),
-    ("too deep to be written", answers(b'{"model":"x","choices":[%s]}' % DEEP)),
     ("arguments too deep to be written", deep_message(input="DEEP")),
     ("an id too deep to be written", deep_message(id="DEEP")),
     ("bad UTF-8", answers(b'{"choices": [], "id": "\xff"}')),
@@ -229,11 +228,11 @@ NESTED = b"[" * 200_000 + b"]" * 200_000
 @pytest.mark.parametrize(
     "body",
     [
-        *(b"", b"{", b"\xff", b'{"model": "\\ud800"}'),
+        *(b"", b"{", b"\xff"),
         *(b'{"model": "small", "a": %s}' % value for value in (b"NaN", NESTED)),
         *(
             b'{"model": "small", "a": 1e400, "b": %s}' % value
-            for value in (b"Infinity", b'"\\ud800"', NESTED, b'"\xff"')
+            for value in (b"Infinity", NESTED, b'"\xff"')
         ),
     ],
 )
@@ -352,9 +351,7 @@ def test_after_the_first_chunk_a_refusal_keeps_its_message(gateway, upstream, er
         ("an array", (event(b"[]"),)),
         ("deep nesting", (event(b'{"a":' * 900 + b"null" + b"}" * 900),)),
         ("bad UTF-8", (event(b'{"choices":[{"delta":{"content":"\xff"}}]}'),)),
-        ("choices too deep to be written", (event(b'{"choices":%s}' % DEEP),)),
         ("an index too deep", (event(b'{"choices":[{"delta":null,"index":%s}]}' % DEEP),)),
-        ("a field too deep", (event(b'{"model":"there","choices":[],"a":%s}' % DEEP),)),
     ],
 )  # fmt: skip
 def test_after_the_first_chunk_a_failure_of_the_upstream_ends_the_stream(
