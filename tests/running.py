@@ -43,7 +43,8 @@ class Running:
             command = ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command]
         self.process = subprocess.Popen(
             command,
-            env=dict(environment) | {MARK: self.mark},
+            # The second: a process that sets its title keeps its environment, with the mark.
+            env=dict(environment) | {MARK: self.mark, "SPT_NOENV": "1"},
             cwd=cwd,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -15,7 +15,6 @@ from tests.e2e.starting import (
     EVERYBODY,
     READY,
     answers,
-    is_refused,
     rows,
     start,
     url_of,
@@ -153,19 +152,3 @@ def test_on_ipv6_with_a_closed_standard_input_it_serves_until_ctrl_c_is_heard_on
         assert "Traceback" not in it.output
         assert it.family() == []
     socket.create_server(("::1", port), family=socket.AF_INET6).close()
-
-
-def test_the_web_server_runs_alone_and_answers_a_connection_that_is_older_than_its_stop(
-    data,
-):
-    host, port = "127.0.0.1", free_port()
-    arguments = ("manage.py", "web", "--port", str(port))
-    with running(*arguments, environment=variables(data)) as it:
-        until(lambda: answers(f"http://{host}:{port}/admin/login/"), "an answer")
-        with socket.create_connection((host, port)) as client:
-            os.kill(it.pid, signal.SIGTERM)
-            until(lambda: is_refused(host, port), "the end of listening")
-            client.sendall(f"GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-            assert client.recv(1000).startswith(b"HTTP/1.1 200")
-        assert it.status() == 0
-        assert "Traceback" not in it.output

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from argparse import ArgumentParser
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
@@ -17,17 +15,24 @@ from django.db import Error as DatabaseError
 from django.db import connections
 
 from config.demo import data
-from config.serving import sockets
-from config.serving.supervisor import Program, Supervisor
+from config.operations import own_requests
+from config.serving import server
+from config.serving.supervisor import Supervisor
+from webhooks_core.management.argument_types import integer_between
 
 
 class Command(BaseCommand):
     help = __doc__
-    requires_system_checks = ()  # they run once the port is taken
+    requires_system_checks = ()  # they run once the port is known to be free
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
-        parser.add_argument("--port", default="8000", help="default: %(default)s")
+        parser.add_argument(
+            "--port",
+            type=integer_between(1, 65_535),
+            default=8000,
+            help="default: %(default)s",
+        )
         demo = parser.add_mutually_exclusive_group()
         demo.add_argument(
             "--no-demo", action="store_true", help="leave an empty database empty"
@@ -43,53 +48,47 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            listener = self._listener(**options)
-            password = self._prepare(**options)
-        except sockets.ListenError as error:
-            raise CommandError(str(error)) from error
-        except DatabaseError as error:
-            raise CommandError(f"the database is not usable: {error}") from error
-        except KeyboardInterrupt:
-            raise CommandError("stopped before anything was started.") from None
-        ready = _probe(listener) if listener else lambda: True
-        programs = _programs(listener, with_worker=not options["no_worker"])
-        sys.exit(
-            Supervisor(
-                programs,
-                say=self._say,
-                ready=ready,
-                on_ready=lambda: self._announce(password),
-            ).run()
-        )
-
-    def _listener(self, **options: Any) -> socket.socket | None:
-        """Check the options; return the listening socket, or None without a web server."""
-        host, port = options["host"], sockets.port_number(options["port"])
-        sockets.check_host(host, loopback_only=settings.LOCAL)
+        host, port = options["host"], str(options["port"])
         if options["demo"] and not settings.LOCAL:
             raise CommandError("--demo: a production instance gets no demo data.")
-        if options["no_web"] and options["no_worker"]:
+        programs = {}
+        if not options["no_web"]:
+            server.listen(host, options["port"]).close()
+            programs["the web server"] = _command("web", "--host", host, "--port", port)
+        if not options["no_worker"]:
+            programs["the task cluster"] = _command("qcluster")
+        if not programs:
             raise CommandError("--no-web and --no-worker together leave nothing to do.")
-        _adapt_base_url(sockets.origin(host, port))
-        return None if options["no_web"] else sockets.listen(host, port)
+        password = self._prepare(**options)
+        origin = server.origin(host, options["port"])
+        url = settings.BASE_URL if settings.BASE_URL_GIVEN else origin
+        status = Supervisor(self._say).run(
+            programs,
+            os.environ | {"BASE_URL": url},
+            ready=lambda: options["no_web"] or _answers(origin),
+            on_ready=lambda: self._announce(url, password),
+        )
+        sys.exit(status)
 
     def _prepare(self, *, no_demo: bool, demo: bool, **options: Any) -> str | None:
         """Migrate and load the demo data; return the password of a new demo user."""
         password = None
         self.check()
-        # Not the one that the next lines mend.
-        self.check(tags=[checks.Tags.database], databases=["default"])
         self._say("Preparing the database …")
-        call_command("migrate", interactive=False, verbosity=0)
-        call_command("sync_gateway_config", verbosity=0)
-        if demo or (settings.LOCAL and not no_demo and data.is_wanted()):
-            password = data.load()
+        try:
+            # Not the one that the next lines mend.
+            self.check(tags=[checks.Tags.database], databases=["default"])
+            call_command("migrate", interactive=False, verbosity=0)
+            call_command("sync_gateway_config", verbosity=0)
+            if demo or (settings.LOCAL and not no_demo and data.is_wanted()):
+                password = data.load()
+        except DatabaseError as error:
+            raise CommandError(f"the database is not usable: {error}") from error
         connections.close_all()
         return password
 
-    def _announce(self, password: str | None) -> None:
-        self._say(f"Signpost is ready at {settings.BASE_URL}/ (Ctrl-C stops it).")
+    def _announce(self, url: str, password: str | None) -> None:
+        self._say(f"Signpost is ready at {url}/ (Ctrl-C stops it).")
         if password:
             self._say(f"User: {data.USER}   password: {password}   (shown this once)")
             self._say("Log in, open Webhooks, and look at the endpoint that fails.")
@@ -99,29 +98,6 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
-def _adapt_base_url(origin: str) -> None:
-    """Set BASE_URL from --host and --port unless it was given.
-
-    Settings depend on it, so this process starts again with the new value.
-    """
-    if settings.BASE_URL_GIVEN or origin == settings.BASE_URL:
-        return
-    os.environ["BASE_URL"] = origin
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - this command again
-
-
-def _programs(listener: socket.socket | None, *, with_worker: bool) -> list[Program]:
-    programs = []
-    if listener:
-        number = listener.detach()
-        programs.append(
-            Program("the web server", _command("web", "--fd", str(number)), [number])
-        )
-    if with_worker:
-        programs.append(Program("the task cluster", _command("qcluster")))
-    return programs
-
-
 def _command(*arguments: str) -> list[str]:
     manage = str(settings.BASE_DIR / "manage.py")
     # The checks have been run.
@@ -129,7 +105,8 @@ def _command(*arguments: str) -> list[str]:
     return [sys.executable, manage, *arguments, *options]
 
 
-def _probe(listener: socket.socket) -> sockets.Probe:
-    host = urlsplit(settings.BASE_URL).netloc
-    request = f"GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-    return sockets.Probe(listener.family, listener.getsockname(), request.encode())
+def _answers(origin: str) -> bool:
+    try:
+        return own_requests.session().get(f"{origin}/healthz", timeout=1).ok
+    except OSError:  # every error of requests is one
+        return False

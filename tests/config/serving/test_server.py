@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 import requests
-from django.core.management import CommandError, call_command
+import uvicorn
 
 from config import asgi
-from config.serving import server, sockets
+from config.serving import server
 from config.serving.bodies import Bodies
 from config.serving.wsgi_bridge import WSGIBridge
 from tests.running import PATIENCE_S, until
@@ -31,8 +31,8 @@ def tell(environ, start_response):
 
 @contextmanager
 def served(application) -> Iterator[str]:
-    listener = sockets.listen("127.0.0.1", 0)
-    running = server.server(application)
+    listener = server.listen("127.0.0.1", 0)
+    running = uvicorn.Server(server.configuration(application))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
@@ -106,10 +106,3 @@ def test_no_header_changes_the_peers_address(monkeypatch, trusted):
         answer = requests.get(url, headers=FORGED, timeout=PATIENCE_S)
     assert answer.text == "127.0.0.1 http"
     assert "server" not in answer.headers
-
-
-def test_the_web_server_makes_no_folder_for_static_files(settings, tmp_path):
-    settings.STATIC_ROOT = tmp_path / "static"
-    with pytest.raises(CommandError, match="--own-port"):
-        call_command("web", own_port=9000)
-    assert not settings.STATIC_ROOT.exists()

@@ -27,30 +27,21 @@ LATE = (
     "signal.signal(signal.SIGTERM, end)\n"
 ) + POLITE
 SUPERVISE = """
-import sys
-from config.serving.supervisor import Program, Supervisor
-programs = [
-    Program(f"program {i}", [sys.executable, "-c", code])
+import os, sys
+from config.serving.supervisor import Supervisor
+programs = {
+    f"program {i}": [sys.executable, "-c", code]
     for i, code in enumerate(sys.argv[2:], 1)
-]
+}
 say = lambda line: print(line, flush=True)
-grace, _, restarts = sys.argv[1].partition(",")
-it = Supervisor(
-    programs,
-    say,
-    on_ready=lambda: say("ready"),
-    grace_s=float(grace),
-    restarts=restarts == "True",
-)
-sys.exit(it.run())
+it = Supervisor(say, grace_s=float(sys.argv[1]))
+sys.exit(it.run(programs, os.environ, on_ready=lambda: say("ready")))
 """
 
 
 @contextmanager
-def supervised(
-    *programs: str, grace_s: float = 30, restarts: bool = False
-) -> Iterator[Running]:
-    arguments = ("-c", SUPERVISE, f"{grace_s},{restarts}", *programs)
+def supervised(*programs: str, grace_s: float = 30) -> Iterator[Running]:
+    arguments = ("-c", SUPERVISE, str(grace_s), *programs)
     with running(*arguments, environment=environment()) as process:
         until(lambda: process.output.count("at work") >= len(programs), "all at work")
         yield process
@@ -85,30 +76,6 @@ def test_a_program_that_is_killed_is_named_with_the_signal():
         assert process.family() == []
 
 
-def test_a_program_that_dies_is_started_again_where_this_is_wished():
-    with supervised(POLITE, POLITE, restarts=True) as process:
-        first, second = process.children()
-        os.kill(first, signal.SIGKILL)
-        until(lambda: process.output.count("at work") == 3, "at work again")
-        assert (
-            "ended unexpectedly (killed by SIGKILL): starting it again."
-            in process.output
-        )
-        assert second in process.children()
-        assert process.end() == 0
-        assert process.family() == []
-
-
-def test_a_program_that_dies_again_and_again_ends_all():
-    with supervised(POLITE, "print('at work', flush=True)", restarts=True) as process:
-        assert process.status() == 1
-        assert process.output.count("program 2 ended") == 6
-        assert (
-            "program 2 ended unexpectedly (exit status 0): stopping" in process.output
-        )
-        assert process.family() == []
-
-
 def test_a_program_that_does_not_end_is_killed_after_the_grace():
     with supervised(POLITE, STUBBORN, grace_s=0.5) as process:
         assert process.end() == 1
@@ -129,15 +96,6 @@ def test_child_processes_of_a_program_end_with_it():
         assert len(process.family()) == 3
         process.end()
         process.wait_until_nothing_is_left()
-
-
-def test_a_program_that_cannot_be_started_ends_the_others():
-    code = SUPERVISE.replace('[sys.executable, "-c", code]', '[code, "600"]')
-    arguments = ("-c", code, "30", "sleep", "/nowhere")
-    with running(*arguments, environment=environment()) as process:
-        assert process.status() == 1
-        assert "program 2 cannot be started" in process.output
-        assert process.family() == []
 
 
 def test_programs_are_not_in_the_terminals_process_group():
