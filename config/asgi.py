@@ -1,6 +1,6 @@
 """The ASGI entry that `manage.py up` serves: one port for everything.
 
-Chat runs on the event loop. All the rest is synchronous Django in a fixed pool of threads, so
+Chat and MCP run on the event loop. All the rest is synchronous Django in a fixed pool of threads, so
 that each thread keeps its database connection: Django's own ASGI handler takes a fresh
 thread, and a fresh connection, per request.
 """
@@ -10,19 +10,21 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+from functools import partial
 
 from django.conf import settings
 
 from config.serving import middleware_checks
 from config.serving.bodies import Bodies, Receive
-from config.serving.wsgi_bridge import Scope, Send, WSGIBridge, WSGIBridgeWithTurns
+from config.serving.wsgi_bridge import Scope, Send, WSGIBridge
 from config.wsgi import application as wsgi_application
 
 # After config.wsgi, which sets Django up.
 from gateway.chat import asgi as chat
 from gateway.chat import runtime
 from gateway.chat.routes import serves
-from recording.authentication import ACCOUNT_KEY
+from recording.mcp.asgi import MCPApplication
+from webhooks_core.web.thread_pool import ThreadPool, with_connection
 
 # After this time a thread that computes lets the event loop run; Python's default is 5 ms, several
 # times what a chat request takes.
@@ -45,13 +47,10 @@ everything_else = WSGIBridge(
     bodies=bodies,
     largest_body=largest_body,
 )
-# Of its own, so that other requests do not wait for MCP calls, which may be many and take long.
-mcp = WSGIBridgeWithTurns(
-    wsgi_application,
-    threads=settings.WEB_MCP_THREADS,
-    bodies=bodies,
-    largest_body=largest_body,
-    account_key=ACCOUNT_KEY,
+# Of their own, so that other requests do not wait for MCP calls, which may be many and take long.
+mcp_threads = ThreadPool(settings.WEB_MCP_THREADS, name="mcp")
+mcp = MCPApplication(
+    lambda function: mcp_threads.run(partial(with_connection, function))
 )
 
 
@@ -59,19 +58,24 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve ASGI's types http and lifespan; there are no WebSockets here."""
     if scope["type"] == "lifespan":
         await _run_lifespan(receive, send)
-    elif (
-        scope["type"] == "http"
-        and serves(scope["path"])
-        and (headers := middleware_checks.security_headers(scope)) is not None
-    ):
-        service = runtime.current().service
-        await chat.respond(service, scope, receive, send, headers)
-    elif scope["type"] == "http" and scope["path"] == "/mcp":
-        await mcp(scope, receive, send)
     elif scope["type"] == "http":
-        await everything_else(scope, receive, send)
+        await _serve(scope, receive, send)
     else:
         await send({"type": "websocket.close", "code": 1000})
+
+
+async def _serve(scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve chat and MCP here, and all the rest by Django: also what it refuses for its Host."""
+    is_chat = serves(scope["path"])
+    is_mcp = scope["path"] == "/mcp" and scope["method"] == "POST"
+    headers = middleware_checks.security_headers(scope) if is_chat or is_mcp else None
+    if headers is None:
+        await everything_else(scope, receive, send)
+    elif is_chat:
+        service = runtime.current().service
+        await chat.respond(service, scope, receive, send, headers)
+    else:
+        await mcp(scope, receive, send, headers)
 
 
 async def _run_lifespan(receive: Receive, send: Send) -> None:
@@ -80,11 +84,12 @@ async def _run_lifespan(receive: Receive, send: Send) -> None:
     runtime.current()
     sys.setswitchinterval(SWITCH_S)
     _release_start_memory()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
+    async with mcp.running():
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
     await runtime.stop()
     everything_else.close()
-    mcp.close()
+    mcp_threads.close()
     await send({"type": "lifespan.shutdown.complete"})
 
 

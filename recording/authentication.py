@@ -14,8 +14,6 @@ from recording.accounts import personal_tokens
 from recording.errors import UnauthorizedError
 from recording.oauth import access, metadata
 
-# Where the server finds the account of a request, in WSGI's environ.
-ACCOUNT_KEY = "signpost.account"
 CREDENTIALS = re.compile(rb"bearer +([!-~]{1,4096}) *", re.IGNORECASE)
 
 
@@ -34,12 +32,6 @@ def owner_of(token: str) -> AbstractUser | None:
     return personal_tokens.authenticate(token) or access.authenticate(token)
 
 
-def bearer_token(request: Request) -> str:
-    """Return the token of a request that was authenticated."""
-    match = CREDENTIALS.fullmatch(get_authorization_header(request))
-    return match[1].decode() if match else ""
-
-
 class BearerAuthentication(BaseAuthentication):
     """Refuses every request without a valid bearer token."""
 
@@ -47,14 +39,10 @@ class BearerAuthentication(BaseAuthentication):
         header = get_authorization_header(request)
         match = CREDENTIALS.fullmatch(header)
         if match is None:
-            raise UnauthorizedError(
-                "Send an access token: Authorization: Bearer <access_token>.",
-                headers={"WWW-Authenticate": challenge(request.path)},
-            )
+            raise missing(request.path)
         user = owner_of(match[1].decode())
         if user is None:
             raise refused(request.path)
-        request.META[ACCOUNT_KEY] = user.pk
         return user, "bearer"
 
 
@@ -68,6 +56,14 @@ class BearerScheme(OpenApiAuthenticationExtension):
             "scheme": "bearer",
             "description": "An OAuth access token or a personal API token.",
         }
+
+
+def missing(path: str) -> UnauthorizedError:
+    """Return the error for a request without a token."""
+    return UnauthorizedError(
+        "Send an access token: Authorization: Bearer <access_token>.",
+        headers={"WWW-Authenticate": challenge(path)},
+    )
 
 
 def refused(path: str) -> UnauthorizedError:

@@ -6,11 +6,11 @@ import hashlib
 import math
 import re
 from ipaddress import IPv6Address, ip_address
+from types import SimpleNamespace
 from typing import Any
 
 from django.conf import settings
-from rest_framework.request import Request
-from rest_framework.views import APIView
+from django.contrib.auth.models import AbstractUser
 
 from webhooks_core.web.errors import TooManyRequestsError
 from webhooks_core.web.throttles import ExactRateThrottle
@@ -72,8 +72,12 @@ class AccountThrottle(ExactRateThrottle):
     def get_rate(self) -> str | None:
         return settings.RECORDING_RATES.get(self.scope) or None
 
-    def get_cache_key(self, request: Request, view: APIView) -> str:
+    def get_cache_key(self, request: Any, view: Any) -> str:
         return f"recording.{self.scope}.{request.user.pk}"
+
+    def count(self, account: AbstractUser) -> None:
+        """Count a call of an account outside a view. Raises TooManyRequestsError."""
+        self.allow_request(SimpleNamespace(user=account), None)
 
     @property
     def limit(self) -> str:
@@ -100,5 +104,5 @@ class ChallengedHostThrottle(AccountThrottle):
     def get_rate(self) -> str | None:
         return CHALLENGED_HOST_RATE
 
-    def get_cache_key(self, request: Request, view: APIView) -> str:
+    def get_cache_key(self, request: Any, view: Any) -> str:
         return f"recording.challenge.{hashlib.sha256(self.host.encode()).hexdigest()}"

@@ -49,7 +49,7 @@ from webhooks_core.web.owner_views import (
     stored_events,
 )
 from webhooks_core.web.pages import PageQuery, read_query
-from webhooks_core.web.views import ProductViewSet
+from webhooks_core.web.views import ProductAPIView, ProductViewSet
 
 
 @extend_schema(tags=["Recording webhooks"])
@@ -143,6 +143,23 @@ class SubscriptionViewSet(RecordingViewSet, OwnerViewSet):
     def destroy(self, request: Request, **options: str) -> Response:
         super().destroy(request, **options)
         return Response({"ok": True})
+
+
+class MCPView(ProductAPIView):
+    """/mcp for other methods than POST, which the ASGI entry serves (recording/mcp/asgi.py)."""
+
+    product = "recording"
+    error_handler = errors.HANDLER
+    error_serializer = ErrorSerializer
+    schema = None
+    http_method_names = ["options"]
+
+    @property
+    def allowed_methods(self) -> list[str]:
+        return ["POST", "OPTIONS"]
+
+    def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        return cors.with_cors(super().options(request), methods=self.allowed_methods)
 
 
 class EventViewSet(RecordingViewSet):

@@ -12,7 +12,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Generator,
-    Hashable,
     Iterable,
     MutableMapping,
 )
@@ -21,7 +20,6 @@ from functools import partial
 from typing import IO, Any
 
 from config.serving.bodies import Bodies, Body, ClientGoneError, Message, Receive
-from config.serving.turns import Turns
 from webhooks_core.network.deadlines import within
 from webhooks_core.web import event_loop
 from webhooks_core.web.thread_pool import ThreadPool
@@ -39,7 +37,6 @@ PART_BYTES = 64 * 1024
 # How long a client may take to read a part of a streaming response, and all of it.
 STALL_S = 60.0
 RESPONSE_S = 600.0
-MAX_TOKENS = 10_000  # whose account is remembered
 
 
 class WSGIBridge:
@@ -122,33 +119,6 @@ class WSGIBridge:
 
     def close(self) -> None:
         self._pool.close()
-
-
-class WSGIBridgeWithTurns(WSGIBridge):
-    """Lets accounts run their requests in turn.
-
-    The application notes the account in the environ. Before its first response, a token counts as
-    an account of its own.
-    """
-
-    def __init__(
-        self, *args: Any, threads: int, account_key: str, **kwargs: Any
-    ) -> None:
-        """`account_key` is where the application notes the account."""
-        super().__init__(*args, threads=threads, **kwargs)
-        self._turns = Turns(threads)
-        self._account_key = account_key
-        self._accounts: dict[int, Hashable] = {}  # by the hash of a token
-
-    async def _begin(self, env: Environ) -> Begun:
-        token = hash(env.get("HTTP_AUTHORIZATION"))
-        async with self._turns.of(self._accounts.get(token, token)):
-            begun = await super()._begin(env)
-        if self._account_key in env:
-            if len(self._accounts) >= MAX_TOKENS:
-                self._accounts.clear()
-            self._accounts[token] = env[self._account_key]
-        return begun
 
 
 async def _send_all(messages: Iterable[Message], send: Send) -> None:

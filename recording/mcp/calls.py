@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import partial, wraps
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import structlog
-from asgiref.sync import sync_to_async
 from django.contrib.auth.models import AbstractUser
 from mcp.server.mcpserver.exceptions import (
     ResourceError,
@@ -16,17 +15,25 @@ from mcp.server.mcpserver.exceptions import (
     ToolError,
 )
 from mcp_types import ToolAnnotations
-from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from recording import errors
 from recording.throttles import AccountThrottle
 from webhooks_core.web.errors import ApiError
+from webhooks_core.web.thread_pool import InThread
 
 log = structlog.stdlib.get_logger(__name__)
 
+
+class Call(NamedTuple):
+    """A message of a client: whose it is, by which token, and where its database work runs."""
+
+    account: AbstractUser
+    token: str
+    in_thread: InThread
+
+
 Tools = dict[Callable[..., Any], ToolAnnotations]
-request: ContextVar[Request] = ContextVar("request")
+current: ContextVar[Call] = ContextVar("mcp_call")
 
 READS = ToolAnnotations(
     read_only_hint=True, idempotent_hint=True, open_world_hint=False
@@ -39,26 +46,32 @@ NOTICE = (
 
 
 def account() -> AbstractUser:
-    """Return the account of the present request's token."""
-    return cast("AbstractUser", request.get().user)
+    """Return the account of the present message's token."""
+    return current.get().account
 
 
 def check_throttle(scope: str) -> None:
     """Count a call that also has a limit of its own. Raises TooManyRequestsError."""
-    AccountThrottle(scope).allow_request(request.get(), APIView())
+    AccountThrottle(scope).count(account())
 
 
-def in_thread_of_request(
+async def in_thread(function: Callable[[], Any]) -> Any:
+    """Run a function that uses the database in one of the threads for it."""
+    return await current.get().in_thread(partial(copy_context().run, function))
+
+
+def threaded(
     function: Callable[..., Any], refusal: Callable[[ApiError], Exception]
 ) -> Callable[..., Any]:
-    """Run a function in the thread that waits for this request, which has the connection.
+    """Return a coroutine function that runs a function in a thread.
 
     `refusal` returns what to raise for what the API would refuse.
     """
 
-    def run(**arguments: Any) -> Any:
+    @wraps(function)
+    async def call(**arguments: Any) -> Any:
         try:
-            return function(**arguments)
+            return await in_thread(partial(function, **arguments))
         except Exception as error:
             api_error = errors.HANDLER.translate(error)
             if api_error is None:
@@ -66,10 +79,6 @@ def in_thread_of_request(
             if api_error.status_code == 503:
                 log.exception("dependency unavailable")
             raise refusal(api_error) from error
-
-    @wraps(function)
-    async def call(**arguments: Any) -> Any:
-        return await sync_to_async(partial(run, **arguments))()
 
     return call
 

@@ -1,46 +1,25 @@
-"""The MCP server: one exchange per HTTP request, on an event loop of its own.
-
-Imported at the first request: the package `mcp` takes 28 MB and 0.8 s.
-"""
+"""The MCP server: its tools, resource and prompts, and the methods of MCP Events."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping, MutableMapping
-from functools import partial
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
-from django.http import HttpResponse
 from mcp.server import MCPServer
 from mcp.server.context import CallNext, ServerRequestContext
 from mcp.server.mcpserver import ResourceSecurity
 from mcp.server.mcpserver.context import Context
-from mcp.server.mcpserver.exceptions import (
-    ResourceNotFoundError,
-    ToolError,
-    UnexpectedToolError,
-)
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, RequestParams
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ConfigDict, ValidationError
-from rest_framework.request import Request
 
 from recording.mcp import calls, faults, prompts, resources, tools, webhook_tools
 from recording.mcp.events import methods
 from recording.mcp.events.errors import EventsError
 from recording.mcp.metrics import tool_calls
 
-Message = MutableMapping[str, Any]
-
-SSE = "text/event-stream"
-# Of the generation with a handshake; the later one has INVALID_PARAMS.
-RESOURCE_NOT_FOUND = -32002
-# The token stays here; the others belong to one connection.
-NOT_PASSED_ON = {"authorization", "connection", "content-length", "transfer-encoding"}
 TOOLS = tools.TOOLS | webhook_tools.TOOLS
 TOOL_NAMES = {tool.__name__ for tool in TOOLS}
 INSTRUCTIONS = f"""\
@@ -69,31 +48,23 @@ async def _with_events(ctx: ServerRequestContext[Any], call_next: CallNext) -> A
 class RecordingServer(MCPServer[Any]):
     """Counts the calls of its tools, and tells callers of their faults in short."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        options |= {"subscriptions": False, "middleware": [_with_events]}
-        super().__init__(*arguments, **options)  # nothing unasked
-        self.streamable_http_app()  # creates the session manager
+    @property
+    def lowlevel(self) -> Any:
+        return self._lowlevel_server
 
     def add_method(
-        self, name: str, method: Callable[[Mapping[str, Any]], dict[str, Any]]
+        self, name: str, method: Callable[[Mapping[str, Any]], Awaitable[Any]]
     ) -> None:
-        """Serve a method that the package does not know, in the thread of the request."""
+        """Serve a method that the package does not know."""
 
-        async def handle(_: Any, params: Params) -> dict[str, Any]:
+        async def handle(_: Any, params: Params) -> Any:
             values = params.model_dump(by_alias=True, exclude_unset=True)
             try:
-                return await sync_to_async(partial(method, values))()
+                return await method(values)
             except EventsError as error:
                 raise MCPError(**methods.error_of(error, values)) from error
 
-        self.session_manager.app.add_request_handler(name, Params, handle)
-
-    def session(self, *, is_sse: bool) -> StreamableHTTPSessionManager:
-        """Return a session manager for one request; the server's own is one for all."""
-        app = self.session_manager.app
-        return StreamableHTTPSessionManager(
-            app, json_response=not is_sse, stateless=True
-        )
+        self.lowlevel.add_request_handler(name, Params, handle)
 
     async def call_tool(
         self,
@@ -115,17 +86,6 @@ class RecordingServer(MCPServer[Any]):
             known = name if name in TOOL_NAMES else "unknown"
             tool_calls.labels(known, outcome).inc()
         return result
-
-    async def read_resource(
-        self, uri: Any, context: Context[Any, Any] | None = None
-    ) -> Any:
-        try:
-            return await super().read_resource(uri, context)
-        except ResourceNotFoundError as error:
-            if context and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                raise
-            data = {"uri": str(uri)}
-            raise MCPError(RESOURCE_NOT_FOUND, str(error), data) from error
 
     async def get_prompt(
         self,
@@ -155,9 +115,11 @@ def _build() -> RecordingServer:
         instructions=INSTRUCTIONS,
         version=getattr(settings, "VERSION", "1"),
         website_url=f"{settings.BASE_URL}/docs",
+        subscriptions=False,  # nothing unasked
+        middleware=[_with_events],
     )
     for tool, hints in TOOLS.items():
-        call = calls.in_thread_of_request(tool, calls.tool_error)
+        call = calls.threaded(tool, calls.tool_error)
         built.add_tool(call, title=_title(tool), annotations=hints)
     for prompt in prompts.PROMPTS:
         built.prompt(title=_title(prompt))(prompt)
@@ -168,7 +130,7 @@ def _build() -> RecordingServer:
         # An id is no path of a file: "..", "C:x" and "/x" are ids too.
         security=ResourceSecurity(exempt_params={"audio_id"}),
     )
-    add(calls.in_thread_of_request(resources.recording, calls.resource_error))
+    add(calls.threaded(resources.recording, calls.resource_error))
     for name, method in methods.METHODS.items():
         built.add_method(name, method)
     return built
@@ -180,69 +142,3 @@ def _title(function: Callable[..., Any]) -> str:
 
 
 server = _build()
-
-
-def answer(request: Request, body: bytes, *, may_be_event: bool = True) -> HttpResponse:
-    """Answer one JSON-RPC message of the request's account.
-
-    The answer is JSON, or one server-sent event for a client that names this type first.
-    """
-    is_sse = may_be_event and request.headers.get(
-        "Accept", ""
-    ).lstrip().lower().startswith(SSE)
-    token = calls.request.set(request)
-    try:
-        # The event loop has a thread of its own; what needs the database runs in this one.
-        messages = async_to_sync(_exchange)(_scope(request), body, is_sse)
-    finally:
-        calls.request.reset(token)
-    return _response(messages)
-
-
-def _scope(request: Request) -> dict[str, Any]:
-    # A request without `Accept` takes any type (RFC 9110, 12.5.1); the package refuses it, and a
-    # media type in capitals. The API has checked the type that was sent.
-    given = {"Accept": "*/*", **request.headers, "Content-Type": "application/json"}
-    headers = [
-        (name.lower().encode("latin-1"), value.encode("latin-1"))
-        for name, value in given.items()
-        if name.lower() not in NOT_PASSED_ON
-    ]
-    return {
-        "type": "http",
-        "method": "POST",
-        "path": request.path,
-        "query_string": b"",
-        "headers": headers,
-    }
-
-
-async def _exchange(scope: dict[str, Any], body: bytes, is_sse: bool) -> list[Message]:
-    """Return the messages of ASGI that answer a request."""
-    received: list[Message] = [{"type": "http.request", "body": body}]
-    sent: list[Message] = []
-
-    async def receive() -> Message:
-        if not received:
-            await asyncio.Event().wait()  # never disconnects
-        return received.pop()
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    manager = server.session(is_sse=is_sse)
-    async with manager.run():
-        await manager.handle_request(scope, receive, send)
-    return sent
-
-
-def _response(messages: list[Message]) -> HttpResponse:
-    start, *parts = messages
-    response = HttpResponse(
-        b"".join(part.get("body", b"") for part in parts), status=start["status"]
-    )
-    del response["Content-Type"]
-    for name, value in start["headers"]:
-        if name.decode().lower() not in NOT_PASSED_ON:
-            response[name.decode()] = value.decode("latin-1")
-    return response

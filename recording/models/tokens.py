@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from recording import token_memory
 from webhooks_core.models.bearer import BearerQuerySet, BearerToken
 
 INACTIVITY = timedelta(days=90)
@@ -21,6 +22,10 @@ class PersonalTokenQuerySet(BearerQuerySet["PersonalToken"]):
             last_used_at=None, created_at__lte=since - INACTIVITY
         )
         return self.filter(unused | Q(revoked_at__lte=since) | Q(expires_at__lte=since))
+
+    def revoke(self, now: datetime) -> int:
+        token_memory.revoked()
+        return super().revoke(now)
 
 
 class PersonalToken(BearerToken):

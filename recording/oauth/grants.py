@@ -11,6 +11,7 @@ from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
+from recording import token_memory
 from recording.accounts.locks import locked_account
 from recording.oauth.models import REFRESH_LIFETIME, Application, Grant, Rotation
 
@@ -20,6 +21,7 @@ MAX_SIBLINGS = (
 
 
 def _revoke(members: Q) -> int:
+    token_memory.revoked()
     now = timezone.now()
     live = RefreshToken.objects.filter(members, revoked=None)
     revoked: int = live.update(revoked=now, updated=now)

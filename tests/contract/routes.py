@@ -215,7 +215,6 @@ DJANGO_ROUTES = (
     Route("/v1/usage?days=x", ("headers",)),
     of_account("/v1/nothing"),
     of_tenant("/v2/nothing"),
-    Route("/mcp", ("nobody", "bad token")),
     Route("/graphql", ("nobody", "bad token", "account"), GRAPHQL_FIELDS),
     Route("/graphql?query={getAllBooks{name}}"),
     Route("/.well-known/oauth-authorization-server"),

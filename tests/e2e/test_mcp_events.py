@@ -28,7 +28,7 @@ from tests.recording.oauth.live import CSRF, Person
 from tests.recording.oauth.test_real_clients import Memory, provider
 from tests.running import PATIENCE_S, free_port, until
 
-EVENTS = 10
+EVENTS = 4
 STATELESS = "2026-07-28"
 META = {
     "io.modelcontextprotocol/protocolVersion": STATELESS,
@@ -89,10 +89,10 @@ def ask(instance: Instance, method: str, **params: Any) -> dict[str, Any]:
 def publish(instance: Instance, folder: Any) -> set[str]:
     """Import recordings; return their ids."""
     ids = {f"aud_killed_{number}" for number in range(EVENTS)}
-    file = folder / "recordings.json"
-    recordings = [SUMMARY_COMPLETED_SAMPLE | {"audio_id": each} for each in ids]
-    file.write_bytes(orjson.dumps(recordings))
-    instance.manage("import_recording", str(file), "--account", "demo")
+    file = folder / "recording.json"
+    for each in ids:
+        file.write_bytes(orjson.dumps(SUMMARY_COMPLETED_SAMPLE | {"audio_id": each}))
+        instance.manage("import_recording", str(file), "--account", "demo")
     return ids
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from rest_framework.views import APIView
 
-from recording.authentication import bearer_token
 from recording.mcp import calls, faults
 from recording.mcp.events import challenges, clients, profile, subscriptions
 from recording.mcp.events.challenges import Challenge
@@ -83,8 +81,8 @@ class UnsubscribeParams(_Params):
                 f"there is no event type of this name; there is {known}",
                 kind="event",
             )
-        client = clients.of(bearer_token(calls.request.get()))
-        return Key(calls.account(), client, self.delivery.url, self.name)
+        call = calls.current.get()
+        return Key(call.account, clients.of(call.token), self.delivery.url, self.name)
 
 
 class SubscribeParams(UnsubscribeParams):
@@ -118,7 +116,7 @@ def _read(model: type[Model], params: Params) -> Model:
         raise EventsError("InvalidParams", faults.describe(error)) from error
 
 
-def list_events(params: Params) -> dict[str, Any]:
+async def list_events(params: Params) -> dict[str, Any]:
     _read(ListParams, params)
     events = [
         {
@@ -140,32 +138,39 @@ def _payload_schema(name: str) -> dict[str, Any]:
     return schema | {"properties": properties}
 
 
-def subscribe(params: Params) -> dict[str, Any]:
-    subscribing = _read(SubscribeParams, params).subscribing()
-    if (challenge := subscribing.challenge()) is not None:
-        _count(challenge)
-        challenges.check(asyncio.run(challenge.run()))
-    return subscribing.store()
+async def subscribe(params: Params) -> dict[str, Any]:
+    asked = _read(SubscribeParams, params)
+    subscribing, challenge = await calls.in_thread(partial(_prepared, asked))
+    if challenge is not None:
+        challenges.check(await challenge.run())
+    result: dict[str, Any] = await calls.in_thread(subscribing.store)
+    return result
 
 
-def _count(challenge: Challenge) -> None:
-    """Count a challenge of the account and of the host. Raises EventsError."""
-    host = ChallengedHostThrottle(urlsplit(challenge.url).hostname or "")
-    try:
-        for throttle in (AccountThrottle("challenge"), host):
-            throttle.allow_request(calls.request.get(), APIView())
-    except TooManyRequestsError as error:
-        raise EventsError(
-            "ResourceExhausted", str(error.detail), limit="challenges"
-        ) from error
+def _prepared(asked: SubscribeParams) -> tuple[Subscribing, Challenge | None]:
+    """Return a valid request, and what the receiver must be asked first. Raises EventsError."""
+    subscribing = asked.subscribing()
+    challenge = subscribing.challenge()
+    if challenge is not None:
+        host = ChallengedHostThrottle(urlsplit(challenge.url).hostname or "")
+        try:
+            for throttle in (AccountThrottle("challenge"), host):
+                throttle.count(subscribing.key.account)
+        except TooManyRequestsError as error:
+            reason = str(error.detail)
+            raise EventsError(
+                "ResourceExhausted", reason, limit="challenges"
+            ) from error
+    return subscribing, challenge
 
 
-def unsubscribe(params: Params) -> dict[str, Any]:
-    _read(UnsubscribeParams, params).key().unsubscribe()
+async def unsubscribe(params: Params) -> dict[str, Any]:
+    asked = _read(UnsubscribeParams, params)
+    await calls.in_thread(lambda: asked.key().unsubscribe())
     return {"resultType": "complete"}
 
 
-METHODS: Mapping[str, Callable[[Params], dict[str, Any]]] = {
+METHODS: Mapping[str, Callable[[Params], Awaitable[dict[str, Any]]]] = {
     "events/list": list_events,
     "events/subscribe": subscribe,
     "events/unsubscribe": unsubscribe,

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -76,24 +75,21 @@ def with_lifespan(application):
     return serve
 
 
-def test_calls_of_mcp_let_the_other_requests_pass(monkeypatch):
-    gate = threading.Event()
-
-    def wait(environ, start_response):
-        gate.wait(PATIENCE_S)
-        return tell(environ, start_response)
-
-    def get(path):
-        return requests.get(url + path, timeout=PATIENCE_S).text
-
-    monkeypatch.setattr(asgi, "mcp", bridge_to(wait))
+def test_mcp_has_the_checks_and_headers_of_the_site(monkeypatch):
     monkeypatch.setattr(asgi, "everything_else", bridge_to(tell))
-    with served(with_lifespan(asgi.application)) as url, ThreadPoolExecutor(3) as pool:
-        calls = [pool.submit(get, "/mcp") for _ in range(3)]
-        assert get("/v1/webhooks").startswith("127.0.0.1")
-        assert not any(call.done() for call in calls)
-        gate.set()
-        assert [call.result()[:9] for call in calls] == ["127.0.0.1"] * 3
+
+    def post(**headers):
+        body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        address = f"{url}/mcp"
+        return requests.post(address, json=body, headers=headers, timeout=PATIENCE_S)
+
+    with served(with_lifespan(asgi.application)) as url:
+        response = post()
+        assert response.status_code == 401
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        # What the site's middleware refuses, Django answers.
+        assert post(Host="evil.example").text.startswith("127.0.0.1")
+        assert requests.get(f"{url}/mcp", timeout=PATIENCE_S).text.startswith("127")
 
 
 @pytest.mark.parametrize("trusted", ["127.0.0.1", "*", None])

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import orjson
 import pytest
+from asgiref.sync import async_to_sync, sync_to_async
 
+from recording import token_memory
 from recording.library import importing
+from recording.mcp.asgi import MCPApplication
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 from tests.recording.conftest import Api
 
@@ -23,27 +29,69 @@ META: dict[str, Any] = {
 numbers = count(1)
 
 
+@dataclass(frozen=True)
+class Response:
+    """What the application has sent."""
+
+    status_code: int
+    headers: Mapping[str, str]  # by names in lower case
+    content: bytes
+
+    def json(self) -> Any:
+        return orjson.loads(self.content)
+
+    def __getitem__(self, name: str) -> str:
+        return self.headers[name.lower()]
+
+
+def post(body: bytes, headers: Mapping[str, str]) -> Response:
+    """Send one POST to a new application, whose database work runs in this thread."""
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "query_string": b"",
+        "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items()],
+    }
+    messages, sent = [{"type": "http.request", "body": body}], list[dict[str, Any]]()
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop() if messages else await asyncio.Future()
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def answer() -> None:
+        application = MCPApplication(lambda function: sync_to_async(function)())
+        async with application.running():
+            await application(scope, receive, send)
+
+    async_to_sync(answer)()
+    start, *parts = sent
+    return Response(
+        start["status"],
+        {name.decode(): value.decode() for name, value in start["headers"]},
+        b"".join(part.get("body", b"") for part in parts),
+    )
+
+
 class Client:
     """Sends single messages with an account's personal token."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
 
-    def post(self, body: Any, **headers: str) -> Any:
+    def post(self, body: Any, **headers: str) -> Response:
         if not isinstance(body, bytes):
             body = orjson.dumps(body)
         values = {
             "Accept": ACCEPT,
             "Authorization": f"Bearer {self.api.token}",
+            "Content-Type": "application/json",
             "MCP-Protocol-Version": HANDSHAKE,
         }
         values |= {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.api.client.post(
-            "/mcp",
-            body,
-            content_type=values.pop("Content-Type", "application/json"),
-            headers=values,
-        )
+        return post(body, values)
 
     def request(self, method: str, params: dict[str, Any] | None = None) -> Any:
         """Return the answer to a request, with `result` or `error`."""
@@ -87,3 +135,9 @@ def store(api: Api, **changes: Any) -> str:
 @pytest.fixture
 def mcp(api) -> Client:
     return Client(api)
+
+
+@pytest.fixture(autouse=True)
+def unknown_tokens() -> None:
+    """Look each token up: a test gets other accounts for the same rows."""
+    token_memory.forget()

@@ -73,6 +73,7 @@ schema_tool.parameters = SCHEMA
 server = RecordingServer(
     "reference",
     version="1",
+    subscriptions=False,
     tools=[schema_tool, *(tool(*each) for each in CONTENTS.items())],
 )
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from rest_framework.authentication import BaseAuthentication
+from django.contrib.auth.models import AnonymousUser
 
-from recording.mcp import server
-from recording.mcp.views import MCPViewSet
-from tests.factories import UserFactory
+from config import asgi as site
+from config.serving import server as web
+from config.serving import sockets
+from recording.mcp import asgi
+from recording.mcp.asgi import MCPApplication
 from tests.recording.mcp import reference
 from tests.recording.oauth.live import installed_node_clients
+from tests.running import until
 from tests.tools import output_of
 
 EXPECTED = Path(__file__).parent / "conformance.yaml"
@@ -33,29 +40,52 @@ def node_22(folder: Path) -> str:
     return program
 
 
+@contextmanager
+def serving(mcp: MCPApplication) -> Iterator[str]:
+    """Serve an MCP application at the site's ASGI entry; yield its address."""
+
+    async def application(scope, receive, send):
+        if scope["type"] == "http":
+            return await site.application(scope, receive, send)
+        await receive()
+        async with mcp.running():
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        return await send({"type": "lifespan.shutdown.complete"})
+
+    listener = sockets.listen("127.0.0.1", 0)
+    running = web.server(application)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        until(lambda: running.started, "the start of the server")
+        yield "http://{}:{}/mcp".format(*listener.getsockname())
+    finally:
+        running.should_exit = True
+        thread.join()
+
+
 @pytest.mark.parametrize("options", RUNS)
-def test_all_but_the_listed_scenarios_pass(live_server, monkeypatch, tmp_path, options):
-    folder = installed_node_clients()
+def test_all_but_the_listed_scenarios_pass(monkeypatch, tmp_path, options):
+    folder, nobody = installed_node_clients(), AnonymousUser()
 
-    class Anybody(BaseAuthentication):
-        """Accepts the suite, which sends no token."""
+    async def admit(*_: Any) -> Any:
+        return nobody  # the suite sends no token
 
-        def authenticate(self, request):
-            return user, None
-
-    user = UserFactory()
-    monkeypatch.setattr(server, "server", reference.server)
-    monkeypatch.setattr(MCPViewSet, "authentication_classes", (Anybody,))
-    address = f"--url={live_server.url}/mcp"
-    outputs = (f"--output-dir={tmp_path}", f"--expected-failures={EXPECTED}")
-    output = output_of(
-        [
-            node_22(folder),
-            folder / SUITE,
-            "server",
-            address,
-            *options.split(),
-            *outputs,
-        ],
-    )
+    mcp = MCPApplication(admit)
+    monkeypatch.setattr(asgi, "server", reference.server)
+    monkeypatch.setattr(asgi._Exchange, "token", lambda _: "")
+    monkeypatch.setattr(site, "mcp", mcp)
+    with serving(mcp) as address:
+        output = output_of(
+            [
+                node_22(folder),
+                folder / SUITE,
+                "server",
+                f"--url={address}",
+                *options.split(),
+                f"--output-dir={tmp_path}",
+                f"--expected-failures={EXPECTED}",
+            ],
+        )
     assert "✓ tools-call-simple-text: 2 passed" in output

