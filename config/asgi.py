@@ -15,8 +15,7 @@ from functools import partial
 from django.conf import settings
 
 from config.serving import middleware_checks
-from config.serving.bodies import Bodies, Receive
-from config.serving.wsgi_bridge import Scope, Send, WSGIBridge
+from config.serving.wsgi_bridge import Receive, Scope, Send, WSGIBridge
 from config.wsgi import application as wsgi_application
 
 # After config.wsgi, which sets Django up.
@@ -40,13 +39,7 @@ def largest_body(path: str) -> int:
     return LARGE_BODY_BYTES if is_large else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
 
-bodies = Bodies()
-everything_else = WSGIBridge(
-    wsgi_application,
-    threads=settings.WEB_THREADS,
-    bodies=bodies,
-    largest_body=largest_body,
-)
+everything_else = WSGIBridge(wsgi_application, settings.WEB_THREADS, largest_body)
 # Of their own, so that other requests do not wait for MCP calls, which may be many and take long.
 mcp_threads = ThreadPool(settings.WEB_MCP_THREADS, name="mcp")
 mcp = MCPApplication(

@@ -8,145 +8,92 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Generator,
-    Iterable,
-    MutableMapping,
-)
+from collections.abc import Awaitable, Callable, Generator, Iterable, MutableMapping
 from contextlib import suppress
 from functools import partial
+from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
-from config.serving.bodies import Bodies, Body, ClientGoneError, Message, Receive
-from webhooks_core.network.deadlines import within
-from webhooks_core.web import event_loop
 from webhooks_core.web.thread_pool import ThreadPool
 
+Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Environ = dict[str, Any]
-Part = tuple[list[Message], bool]
-Parts = Generator[Part, None, None]
-Begun = tuple[Parts, list[Message], bool]
 WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+# The messages of a part of a response, and whether it is the last part.
+Parts = Generator[tuple[list[Message], bool], None, None]
 
-# Collected before a part is passed to the event loop.
-PART_BYTES = 64 * 1024
-# How long a client may take to read a part of a streaming response, and all of it.
-STALL_S = 60.0
-RESPONSE_S = 600.0
+IN_MEMORY_BYTES = 1024 * 1024  # what a body has above this is stored on the disk
+PART_BYTES = 64 * 1024  # collected before a part is passed to the event loop
+RECEIVE_S, RESPONSE_S = 120.0, 600.0  # how long a client may take to send and to read
 
 
 class WSGIBridge:
     """Runs a WSGI application (PEP 3333) for an ASGI server."""
 
     def __init__(
-        self,
-        application: WSGIApplication,
-        *,
-        threads: int,
-        bodies: Bodies,
-        largest_body: Callable[[str], int],
+        self, application: WSGIApplication, threads: int, largest: Callable[[str], int]
     ) -> None:
-        """`largest_body` returns how many bytes are accepted at a path."""
-        self._application = application
+        """`largest` returns how many bytes of a body are accepted at a path."""
+        self._application, self._largest = application, largest
         self._pool = ThreadPool(threads, name="web")
-        self._bodies, self._largest_body = bodies, largest_body
+        self.close = self._pool.close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request of ASGI's type http."""
-        try:
-            body = await self._receive_body(scope, receive)
-        except ClientGoneError:
-            return
-        except TimeoutError:
-            await send(_head(408, [(b"connection", b"close")]))
-            await send(_part(b"", more=False))
-            return
-        with body:
-            env = environ(scope, body.file, body.length)
-            parts, messages, is_last = await self._begin(env)
-            if (work := env.pop(event_loop.WORK, None)) is not None:
-                env[event_loop.RESULT] = await work()
-                body.file.seek(0)
-                parts, messages, is_last = await self._begin(env)
-            if is_last:
-                for message in messages:
-                    await send(message)
-            else:
-                await self._stream(parts, messages, receive, send)
+        with SpooledTemporaryFile(IN_MEMORY_BYTES) as file:
+            try:
+                limit = self._largest(scope["path"])
+                length = await _receive_body(scope, receive, file, limit)
+            except ConnectionError:
+                return
+            except TimeoutError:
+                await send(_head(408, [(b"connection", b"close")]))
+                await send(_part(b"", more=False))
+                return
+            await self._respond(environ(scope, file, length), send)
 
-    async def _begin(self, env: Environ) -> Begun:
-        parts = responses(self._application, env)
-        return parts, *await self._pool.run(partial(next, parts))
-
-    async def _receive_body(self, scope: Scope, receive: Receive) -> Body:
-        """Return the body of a request; of one that is too large, only the length.
-
-        The application refuses such a body by its length, in its own format. Raises
-        ClientGoneError, and TimeoutError for a body that does not end.
-        """
-        declared = _declared_length(scope)
-        limit = self._largest_body(scope["path"])
-        if declared is None or declared > limit:
-            return Body(self._bodies, limit, length=declared or 0)
-        return await self._bodies.receive(receive, limit=limit)
-
-    async def _stream(
-        self, parts: Parts, messages: list[Message], receive: Receive, send: Send
-    ) -> None:
+    async def _respond(self, env: Environ, send: Send) -> None:
         """Send each part once the client has accepted the one before.
 
         A thread makes one part at a time, so that none waits for a client. Raises TimeoutError for
         a client that does not read.
         """
-        gone, is_last = asyncio.create_task(_disconnected(receive)), False
+        parts, is_last = responses(self._application, env), False
         try:
-            with within(RESPONSE_S):
-                while not gone.done():
-                    with within(STALL_S):
-                        await _send_all(messages, send)
-                    if is_last:
-                        return
+            async with asyncio.timeout(RESPONSE_S):
+                while not is_last:
                     messages, is_last = await self._pool.run(partial(next, parts))
-        except ClientGoneError:
-            return
+                    for message in messages:
+                        await send(message)
         finally:
-            gone.cancel()
-            await self._pool.run(partial(_close, parts))
-
-    def close(self) -> None:
-        self._pool.close()
+            if not is_last:
+                await self._pool.run(partial(_close, parts))
 
 
-async def _send_all(messages: Iterable[Message], send: Send) -> None:
-    """Give the server a part of the response. Raises ClientGoneError.
+async def _receive_body(
+    scope: Scope, receive: Receive, file: IO[bytes], limit: int
+) -> int:
+    """Store a body and return its length; of one that is too large, only that.
 
-    uvloop refuses to write to a connection that is closed, before uvicorn knows that it is.
+    The application refuses such a body by its length, in its own format. Raises ConnectionError
+    when the client has gone, and TimeoutError for a body that does not end.
     """
-    try:
-        for message in messages:
-            await send(message)
-    except RuntimeError as error:
-        raise ClientGoneError from error
-
-
-async def _disconnected(receive: Receive) -> None:
-    """Return when the client has disconnected."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def _declared_length(scope: Scope) -> int | None:
-    """Return a body's Content-Length: 0 when it is unknown, None without a body."""
-    length = None if scope["http_version"].startswith("1") else 0
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit():
-            return int(value[:18])
-        if name == b"transfer-encoding":
-            length = 0
+    headers = dict(scope["headers"])
+    declared = int(headers.get(b"content-length", b"0")[:18])
+    if declared > limit or not (declared or b"transfer-encoding" in headers):
+        return declared
+    length, is_complete = 0, False
+    async with asyncio.timeout(RECEIVE_S):
+        while not is_complete and length <= limit:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise ConnectionError
+            length += file.write(message.get("body", b""))
+            is_complete = not message.get("more_body")
+    file.seek(0)
     return length
 
 
@@ -174,7 +121,6 @@ def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
         "wsgi.multithread": True,
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
-        event_loop.OFFERED: True,
     }
     for raw_name, value in scope["headers"]:
         name = raw_name.decode("latin-1").upper().replace("-", "_")
@@ -182,42 +128,31 @@ def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
             key = name if name == "CONTENT_TYPE" else f"HTTP_{name}"
             text = value.decode("latin-1")
             env[key] = f"{env[key]},{text}" if key in env else text
-    # Without Host, Django would use SERVER_NAME.
-    env.setdefault("HTTP_HOST", "")
+    env.setdefault("HTTP_HOST", "")  # without one, Django would use SERVER_NAME
     return env
 
 
 def responses(application: WSGIApplication, env: Environ) -> Parts:
-    """Call an application; yield the messages of its response in parts, True beside the last.
-
-    A response that is complete in memory is one part: no thread waits for a slow reader. An
-    empty part of a streaming one flushes what is before it.
-    """
+    """Call an application; yield its response in parts: one if it is complete in memory."""
     messages: list[Message] = []
 
-    def start_response(
-        status: str, headers: list[tuple[str, str]], _: Any = None
-    ) -> None:
-        encoded = [
-            (name.encode("latin-1"), value.encode("latin-1")) for name, value in headers
-        ]
+    def start_response(status: str, headers: Iterable[tuple[str, str]]) -> None:
+        encoded = [tuple(text.encode("latin-1") for text in each) for each in headers]
         messages[:] = [_head(int(status.partition(" ")[0]), encoded)]
 
     result = application(env, start_response)
     is_streaming = getattr(result, "streaming", True)  # Django's attribute
-    collected: list[bytes] = []
-    size = 0
+    body = bytearray()
     try:
         for part in result:
-            collected.append(part)
-            size += len(part)
-            if is_streaming and (size >= PART_BYTES or (size and not part)):
-                yield [*messages, _part(b"".join(collected), more=True)], False
-                messages, collected, size = [], [], 0
+            body += part
+            if is_streaming and len(body) >= PART_BYTES:
+                yield [*messages, _part(bytes(body), more=True)], False
+                messages, body = [], bytearray()
     finally:
         if close := getattr(result, "close", None):
             close()
-    yield [*messages, _part(b"".join(collected), more=False)], True
+    yield [*messages, _part(bytes(body), more=False)], True
 
 
 def _close(parts: Parts) -> None:
@@ -225,7 +160,7 @@ def _close(parts: Parts) -> None:
         parts.close()
 
 
-def _head(status: int, headers: list[tuple[bytes, bytes]]) -> Message:
+def _head(status: int, headers: list[Any]) -> Message:
     return {"type": "http.response.start", "status": status, "headers": headers}
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from threading import BoundedSemaphore
 
 import structlog
@@ -15,14 +14,12 @@ from redis.exceptions import RedisError
 
 from recording.oauth import throttles
 from recording.oauth.errors import OAuthError, error_page
-from webhooks_core.web import event_loop
 
 log = structlog.stdlib.get_logger("signpost.oauth")
 
 HASHES_AT_ONCE = 2
 WAITING = 2
 WAIT_S = 2.0
-PAUSE_S = 1.0
 
 View = Callable[..., HttpResponse]
 
@@ -74,28 +71,15 @@ def limited(view: View) -> View:
         if request.method != "POST":
             return view(request, *args, **kwargs)
         try:
-            if event_loop.RESULT not in request.META:  # it was counted before the pause
-                count(request)
+            count(request)
             with login_slots().slot():
                 return view(request, *args, **kwargs)
         except LoginBusyError as error:
-            return _once_more(request) or refused(request, error)
+            return refused(request, error)
         except OAuthError as error:
             return refused(request, error)
 
     return limited_view
-
-
-def _once_more(request: HttpRequest) -> HttpResponse | None:
-    """Have the server run this request again after a pause; None when that has been done.
-
-    The pause occupies no thread. Without it, clients that repeat a refused login immediately
-    occupy the process with refusals.
-    """
-    if event_loop.OFFERED not in request.META or event_loop.RESULT in request.META:
-        return None
-    request.META[event_loop.WORK] = partial(asyncio.sleep, PAUSE_S)
-    return HttpResponse()
 
 
 def count(request: HttpRequest) -> None:

@@ -10,7 +10,6 @@ import uvicorn
 
 from config import asgi
 from config.serving import server
-from config.serving.bodies import Bodies
 from config.serving.wsgi_bridge import WSGIBridge
 from tests.running import PATIENCE_S, until
 
@@ -42,15 +41,8 @@ def served(application) -> Iterator[str]:
         thread.join()
 
 
-def bridge_to(
-    application, *, threads: int = 1, total: int = 128_000_000, largest: int = 8_000_000
-) -> WSGIBridge:
-    return WSGIBridge(
-        application,
-        threads=threads,
-        bodies=Bodies(total),
-        largest_body=lambda _: largest,
-    )
+def bridge_to(application, *, threads: int = 1, largest: int = 8_000_000) -> WSGIBridge:
+    return WSGIBridge(application, threads, lambda _: largest)
 
 
 @contextmanager

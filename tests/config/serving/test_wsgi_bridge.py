@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from errno import ENOENT
 from typing import Any
 
 import pytest
 import requests
 
-from config.serving import bodies, wsgi_bridge
+from config.serving import wsgi_bridge
 from tests.config.serving.test_server import bridged
 from tests.running import PATIENCE_S, until
 
@@ -41,11 +39,7 @@ class Application:
     def __call__(self, environ, start_response) -> Application:
         self.threads.add(threading.current_thread().name)
         asked = {key: value for key, value in environ.items() if key.isupper()}
-        try:
-            body = environ["wsgi.input"].read()
-        except OSError as error:
-            body = error.errno
-        self.calls.append(asked | {"body": body})
+        self.calls.append(asked | {"body": environ["wsgi.input"].read()})
         if self.gate is not None:
             self.gate.wait(PATIENCE_S)
         start_response("201 Created", [("X-Answer", "yes"), ("X-Answer", "twice")])
@@ -108,24 +102,11 @@ def test_bodies_arrive_whole_with_or_without_a_length(application, url, size):
     assert {call["CONTENT_LENGTH"] for call in application.calls} == {str(size)}
 
 
-def test_without_a_length_a_body_is_expected_of_http_2_alone():
-    def declared(version: str, *headers: tuple[bytes, bytes]) -> int | None:
-        scope = {"http_version": version, "headers": headers}
-        return wsgi_bridge._declared_length(scope)
-
-    assert declared("1.1", (b"host", b"x")) is None
-    assert declared("2") == 0
-    assert declared("1.1", (b"transfer-encoding", b"chunked")) == 0
-    assert declared("1.1", (b"content-length", b"nonsense")) is None
-    assert declared("1.1", (b"content-length", b"7")) == 7
-
-
 def test_the_application_gets_the_length_of_a_body_that_is_too_large(application):
     with bridged(application, largest=10) as url:
         requests.post(url, data=b"x" * 11, timeout=PATIENCE_S)
         requests.post(url, data=iter([b"x" * 6, b"x" * 6]), timeout=PATIENCE_S)
     assert [call["CONTENT_LENGTH"] for call in application.calls] == ["11", "12"]
-    assert [call["body"] for call in application.calls] == [b"", b""]
 
 
 def test_large_responses_arrive_in_parts_and_complete(application, url):
@@ -190,11 +171,10 @@ def test_clients_that_do_not_read_a_streaming_response_occupy_no_thread(
     until(lambda: application.closed >= 4, "the end of the responses that were left")
 
 
-@pytest.mark.parametrize("limit", ["STALL_S", "RESPONSE_S"])
 def test_a_client_that_takes_too_long_to_read_is_disconnected(
-    application, url, monkeypatch, limit
+    application, url, monkeypatch
 ):
-    monkeypatch.setattr(wsgi_bridge, limit, 0.2)
+    monkeypatch.setattr(wsgi_bridge, "RESPONSE_S", 0.2)
     application.parts = [b"x" * 100_000] * 500
     with connected(url) as client:
         client.sendall(REQUEST)
@@ -202,7 +182,7 @@ def test_a_client_that_takes_too_long_to_read_is_disconnected(
 
 
 def test_a_request_that_does_not_end_is_408(application, url, monkeypatch):
-    monkeypatch.setattr(bodies, "RECEIVE_S", 0.2)
+    monkeypatch.setattr(wsgi_bridge, "RECEIVE_S", 0.2)
     with connected(url) as client:
         client.sendall(UNFINISHED)
         assert client.recv(1000).startswith(b"HTTP/1.1 408")
@@ -221,13 +201,3 @@ def test_a_running_thread_does_not_block_the_loop(application, url):
     assert requests.get(url, timeout=PATIENCE_S).status_code == 201
     gate.set()
     waiting.join()
-
-
-def test_reading_a_body_that_could_not_be_stored_raises_the_cause(
-    application, url, monkeypatch, tmp_path
-):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    large = iter([b"x" * (bodies.IN_MEMORY_BYTES + 1)])
-    for body in (large, b"small"):
-        requests.post(url, data=body, timeout=PATIENCE_S)
-    assert [call["body"] for call in application.calls] == [ENOENT, b"small"]

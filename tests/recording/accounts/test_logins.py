@@ -68,7 +68,6 @@ def log_in(url: str, name: str) -> int:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("slots")
 def test_the_api_responds_while_sixteen_logins_are_in_flight(monkeypatch, watch):
-    monkeypatch.setattr(logins, "PAUSE_S", 0)
     token = personal_tokens.create(user=UserFactory.create(username="ada"), days=1).text
     watch.gate.clear()
     with (
@@ -114,29 +113,6 @@ def test_a_few_logins_wait_for_a_slot(monkeypatch, watch):
         watch.gate.set()
         assert {login.result() for login in under_way} == {200}
     assert watch.most == logins.HASHES_AT_ONCE
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("refusals", "status"), [(0, 200), (1, 200), (2, 503)])
-def test_a_login_without_a_slot_is_tried_once_more_and_counted_once(
-    monkeypatch, refusals, status
-):
-    class BusyAtFirst(logins.LoginSlots):
-        calls = 0
-
-        def slot(self) -> Any:
-            self.calls += 1
-            if self.calls <= refusals:
-                raise logins.LoginBusyError
-            return super().slot()
-
-    slots, counted = BusyAtFirst(threads=8), list[Any]()
-    monkeypatch.setattr(logins, "login_slots", lambda: slots)
-    monkeypatch.setattr(logins, "PAUSE_S", 0)
-    monkeypatch.setattr(logins, "count", counted.append)
-    with bridged(with_own_connection, threads=8) as url:
-        assert log_in(url, "nobody") == status
-    assert (slots.calls, len(counted)) == (min(refusals + 1, 2), 1)
 
 
 @pytest.mark.parametrize(
