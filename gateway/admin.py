@@ -15,6 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from gateway import keys
+from gateway.identity import KEYS, SCOPES
 from gateway.models import (
     Document,
     GatewayKey,
@@ -22,7 +23,6 @@ from gateway.models import (
     PortalLink,
 )
 from gateway.portal import links
-from gateway.rights import KEYS, SCOPES
 from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.form_fields import LinesField

@@ -12,10 +12,11 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 
 from gateway import json
+from gateway.event_types import POLICY_VIOLATION
 from gateway.identity import SYSTEM, Caller
 from gateway.models import PolicyDecision
 from gateway.trace_ids import trace_id
-from gateway.webhooks import POLICY_VIOLATION, PROFILE
+from gateway.webhooks import PROFILE
 from webhooks_core import publishing
 from webhooks_core.models import Event
 from webhooks_core.times import iso

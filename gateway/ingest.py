@@ -11,9 +11,9 @@ import orjson
 from django.db import IntegrityError, transaction
 
 from gateway import events, json
+from gateway.event_types import INGEST_COMPLETED
 from gateway.events import Origin
 from gateway.models import Document
-from gateway.webhooks import INGEST_COMPLETED
 from webhooks_core.ids import public_id
 from webhooks_core.times import iso
 

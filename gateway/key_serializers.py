@@ -11,7 +11,7 @@ from rest_framework.exceptions import ValidationError
 
 from gateway.configuration.shapes import COUNTED, WINDOWS
 from gateway.fields import NamesField
-from gateway.identity import NAME_RULE
+from gateway.identity import SCOPES
 from gateway.keys import (
     MAX_MODEL,
     MAX_MODELS,
@@ -21,7 +21,7 @@ from gateway.keys import (
     check_budget,
 )
 from gateway.models import GatewayKey
-from gateway.rights import SCOPES
+from gateway.names import NAME_RULE
 from webhooks_core.web.fields import StrictCharField, StrictChoiceField, TimeField
 from webhooks_core.web.json_schema import NUMBER, described, object_of, one_of
 from webhooks_core.web.owner_examples import TIME, request_example, response_example

@@ -6,13 +6,13 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from gateway.identity import KEYS
 from gateway.key_serializers import (
     KEY,
     KeyCreatedSerializer,
     KeySerializer,
     NewKeySerializer,
 )
-from gateway.rights import KEYS
 from gateway.tenant_keys import TenantKeys
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView

@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from gateway import configuration
 from gateway.configuration import EntryError
-from gateway.identity import NAME_RULE, Caller, is_name
+from gateway.identity import SCOPES, Caller
 from gateway.models import GatewayKey
-from gateway.rights import SCOPES
+from gateway.names import NAME_RULE, is_name
 from webhooks_core.models import bearer
 
 PREFIX = "gw_key_"
@@ -122,7 +122,7 @@ def _check_rights(scopes: Sequence[str] | None, models: Sequence[str] | None) ->
 def check_budget(budget: Mapping[str, Any]) -> None:
     """Check `counts`, `window` and `limit` as those of the configuration. Raises KeyInputError."""
     try:
-        configuration.budget({"name": "budget", **budget})
+        configuration.checked_budget({"name": "budget", **budget})
     except EntryError as error:
         raise KeyInputError(f"budget: {error}") from error
 

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from gateway.configuration.shapes import BudgetEntry, key_budget_name
-from gateway.rights import GENERAL, Rights
+from gateway.identity import GENERAL, Rights
 from webhooks_core.models.bearer import BearerQuerySet, BearerToken
 
 

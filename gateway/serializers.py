@@ -13,6 +13,7 @@ from rest_framework.request import Request
 
 from gateway import json
 from gateway.configuration.rules import check_secret
+from gateway.event_types import INGEST_COMPLETED
 from gateway.events import MAX_DATA_DEPTH, is_deeper
 from gateway.fields import (
     ContentTypeField,
@@ -24,7 +25,6 @@ from gateway.fields import (
 from gateway.ingest import CONTENT_TYPES, PLAIN
 from gateway.parsers import MAX_DATA_BYTES
 from gateway.publishing import publishable
-from gateway.webhooks import INGEST_COMPLETED
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners.delivery_search import State

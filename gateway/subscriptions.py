@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from gateway.event_types import TEST
 from gateway.events import Origin
-from gateway.webhooks import PROFILE, TEST
+from gateway.webhooks import PROFILE
 from webhooks_core import profiles
 from webhooks_core.models import Endpoint
 from webhooks_core.owners import changes

@@ -16,10 +16,9 @@ from django.utils import timezone
 
 from gateway import keys
 from gateway.errors import ForbiddenError, UnauthorizedError
-from gateway.identity import Caller
+from gateway.identity import KEYS, SCOPES, Caller, Rights
 from gateway.keys import Created
 from gateway.models import GatewayKey
-from gateway.rights import KEYS, SCOPES, Rights
 from webhooks_core.web.errors import BadRequestError, NotFoundError
 
 log = structlog.stdlib.get_logger(__name__)

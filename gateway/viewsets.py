@@ -17,11 +17,11 @@ from rest_framework.serializers import BaseSerializer
 
 from gateway import errors, idempotency, ingest, publishing
 from gateway.authentication import GatewayAuthentication, require_scope
+from gateway.event_types import DRIFT_DETECTED, EVENT_TYPES, INGEST_COMPLETED
 from gateway.events import Origin
 from gateway.idempotency import RepeatableRequest
-from gateway.identity import Caller
+from gateway.identity import EVENTS, INGEST, WEBHOOKS, Caller
 from gateway.parsers import DocumentFormParser, DocumentJSONParser, EventParser
-from gateway.rights import EVENTS, INGEST, WEBHOOKS
 from gateway.serializers import (
     DELIVERY,
     DOCUMENT_FORM,
@@ -43,7 +43,7 @@ from gateway.serializers import (
 )
 from gateway.subscriptions import Subscriptions
 from gateway.throttles import CallerThrottle, CreateThrottle
-from gateway.webhooks import DRIFT_DETECTED, EVENT_TYPES, INGEST_COMPLETED, PROFILE
+from gateway.webhooks import PROFILE
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
 from webhooks_core.web import owner_requests as requests

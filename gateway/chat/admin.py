@@ -2,147 +2,28 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar, cast
 
 import orjson
-from django import forms
 from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from gateway import configuration
-from gateway.chat import budget_admin  # noqa: F401 - registers the page of budgets
+from gateway.chat import definition_admin  # noqa: F401 - registers models and budgets
 from gateway.chat.metering.reports import plain_cost
 from gateway.chat.models import (
     LoggedRequest,
-    ModelEndpoint,
     ModelPrice,
-    ModelTarget,
     UsageDay,
     UsageRecord,
     UsageTotal,
 )
 from gateway.chat.request_log import store
-from gateway.configuration import EntryError
-from gateway.configuration.rules import as_key, is_base_url, resolve
-from gateway.identity import is_name
 from webhooks_core.admin.base import CappedAdmin, ReadOnlyAdmin
 from webhooks_core.admin.filters import CreatedFilter
-from webhooks_core.admin.form_fields import LinesField
 from webhooks_core.owners import payloads
-from webhooks_core.secrets import EncryptedText
-
-
-class EndpointForm(forms.ModelForm[ModelEndpoint]):
-    class Meta:
-        model = ModelEndpoint
-        fields = "__all__"  # noqa: DJ007 - operators may edit every field
-        field_classes: ClassVar = dict.fromkeys(
-            ("supports", "allow_tenants", "allow_principals"), LinesField
-        )
-
-    def clean_name(self) -> str:
-        name: str = self.cleaned_data["name"]
-        if name in {entry.name for entry in configuration.current().models}:
-            raise ValidationError(
-                "The configuration file has an endpoint of this name."
-            )
-        return name
-
-    def clean_supports(self) -> list[str] | None:
-        return self.cleaned_data["supports"] or None
-
-    def clean_allow_tenants(self) -> list[str]:
-        tenants: list[str] = self.cleaned_data["allow_tenants"]
-        if wrong := [name for name in tenants if not is_name(name)]:
-            raise ValidationError(f"{wrong[0]!r} cannot be a tenant.")
-        return tenants
-
-    def clean_allow_principals(self) -> list[str]:
-        principals: list[str] = self.cleaned_data["allow_principals"]
-        for text in principals:
-            tenant, _, principal = text.partition("/")
-            if not (is_name(tenant) and is_name(principal)):
-                raise ValidationError(f"{text!r} is not tenant/principal.")
-        return principals
-
-    def clean(self) -> dict[str, Any]:
-        """Check the further keys as those of the configuration file."""
-        cleaned: dict[str, Any] = self.cleaned_data
-        if self.errors or not cleaned["options"]:
-            return cleaned
-        name = cleaned["name"]
-        try:
-            options = configuration.model_options(
-                name, cleaned["upstream"], cleaned["options"]
-            )
-        except EntryError as error:
-            self.add_error("options", f"{error}.")
-            return cleaned
-        known = {entry.name for entry in configuration.current().models}
-        known |= {*ModelEndpoint.objects.values_list("name", flat=True)}
-        for key in ("fallbacks", "context_fallbacks"):
-            if unknown := {*options.get(key, ())} - (known - {name}):
-                text = f"{key}: {min(unknown)!r} is no other model endpoint."
-                self.add_error("options", text)
-        return cleaned
-
-
-class TargetForm(forms.ModelForm[ModelTarget]):
-    """The key can be set and is never shown; an empty field keeps it."""
-
-    api_key = forms.CharField(
-        required=False,
-        strip=True,
-        label="API key",
-        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text=(
-            "Stored encrypted and never shown; empty keeps the one that is stored. "
-            "${NAME} stands for an environment variable."
-        ),
-    )
-
-    class Meta:
-        model = ModelTarget
-        fields = ("base_url", "model", "api_key", "weight")
-
-    def clean_base_url(self) -> str:
-        url: str = self.cleaned_data["base_url"]
-        if url and not is_base_url(url):
-            raise ValidationError("Not an http or https address without a query.")
-        return url
-
-    def clean_api_key(self) -> Any:
-        """Return the key encrypted: a text would be read as a dump's ciphertext."""
-        text: str = self.cleaned_data["api_key"]
-        if not text:
-            return self.instance.api_key
-        try:
-            as_key(resolve(text, os.environ))
-        except ValueError as error:
-            raise ValidationError(f"API key: {error}.") from error
-        return EncryptedText.encrypt(text)
-
-
-class TargetInline(admin.StackedInline[ModelTarget, ModelEndpoint]):
-    model = ModelTarget
-    form = TargetForm
-    extra = 0
-    min_num = 1
-
-
-@admin.register(ModelEndpoint)
-class ModelEndpointAdmin(CappedAdmin[ModelEndpoint]):
-    form = EndpointForm
-    inlines = (TargetInline,)
-    list_display = ("name", "upstream", "inference_type", "is_active", "allow_everyone")
-    list_filter = ("upstream", "is_active")
-    search_fields = ("name",)
-    empty_hint = "Those of the configuration file are not listed here."
 
 
 @admin.register(ModelPrice)

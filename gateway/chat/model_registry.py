@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import structlog
 from django.db import Error
 
 from gateway import configuration
-from gateway.chat.models import ModelEndpoint, ModelTarget
+from gateway.chat.models import ModelEndpoint
 from gateway.configuration import EntryError
-from gateway.configuration.rules import as_key, resolve
-from gateway.configuration.shapes import ADAPTIVE, Allow, ModelEntry, Target, Timeouts
+from gateway.configuration.shapes import ModelEntry
 from webhooks_core.database.outages import reason
 from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.web.thread_pool import InThread
@@ -31,78 +28,18 @@ OUTAGE_S = 60.0
 log = structlog.stdlib.get_logger(__name__)
 
 
-class KeyMissingError(Exception):
-    """A key of a row is not available; the message names the endpoint and the reason."""
-
-
 def load() -> dict[str, ModelEntry]:
     """Return all endpoints by name. A name in the configuration wins over a row's.
 
-    An endpoint without its key is left out, and logged.
+    A row that is not valid, or whose key is not available, is left out, and logged.
     """
     entries: dict[str, ModelEntry] = {}
-    rows = ModelEndpoint.objects.filter(is_active=True).prefetch_related("targets")
-    for row in rows:
+    for row in ModelEndpoint.objects.filter(is_active=True):
         try:
-            entries[row.name] = entry(row)
-        except KeyMissingError as error:
-            log.error("model endpoint left out", reason=str(error))  # noqa: TRY400
+            entries[row.name] = row.entry()
+        except (EntryError, SecretUnreadableError) as error:
+            log.error("model endpoint left out", model=row.name, reason=str(error))  # noqa: TRY400
     return entries | {model.name: model for model in configuration.current().models}
-
-
-def entry(row: ModelEndpoint) -> ModelEntry:
-    """Return a row as an entry of the configuration. Raises KeyMissingError."""
-    return ModelEntry(
-        name=row.name,
-        upstream=row.upstream,
-        targets=tuple(_target(row, target) for target in row.targets.all())
-        or (Target("", row.name),),
-        inference_type=row.inference_type,
-        supports=None if not row.supports else frozenset(row.supports),
-        stream_usage=row.stream_usage,
-        allow=Allow(
-            everyone=row.allow_everyone,
-            tenants=frozenset(row.allow_tenants),
-            principals=frozenset(map(_principal, row.allow_principals)),
-        ),
-        timeouts=Timeouts(row.connect_s, row.first_byte_s, row.idle_s, row.total_s),
-        thinking=row.thinking or ADAPTIVE,
-        strict_end=row.strict_end,
-        **_options(row),
-    )
-
-
-def _options(row: ModelEndpoint) -> dict[str, Any]:
-    if not row.options:
-        return {}
-    try:
-        return configuration.model_options(row.name, row.upstream, row.options)
-    except EntryError as error:
-        raise KeyMissingError(f"{row.name}: {error}") from error
-
-
-def _principal(text: str) -> tuple[str, str]:
-    tenant, _, principal = text.partition("/")
-    return tenant, principal
-
-
-def _target(row: ModelEndpoint, target: ModelTarget) -> Target:
-    return Target(
-        base_url=target.base_url.rstrip("/"),
-        model=target.model or row.name,
-        api_key=_key(row, target),
-        weight=target.weight,
-    )
-
-
-def _key(row: ModelEndpoint, target: ModelTarget) -> str:
-    try:
-        text = str(target.api_key.decrypt()).strip()
-        return as_key(resolve(text, os.environ)) if text else ""
-    except SecretUnreadableError as error:
-        raise KeyMissingError(f"{row.name}: its key cannot be decrypted") from error
-    except ValueError as error:
-        raise KeyMissingError(f"{row.name}: its key: {error}") from error
 
 
 @dataclass(slots=True)

@@ -5,147 +5,41 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
-from django.utils import timezone
 
+from gateway import configuration
 from gateway.chat import (  # Django looks for tables here
     budget_models,  # noqa: F401
 )
+from gateway.chat.definitions import DefinedRow
 from gateway.chat.tokens import Usage
-from gateway.chat.upstreams.registry import KINDS
-from gateway.configuration.shapes import (
-    ADAPTIVE,
-    INFERENCE_TYPES,
-    OPTIONS,
-    SUPPORTS,
-    THINKING,
-)
+from gateway.configuration.shapes import ModelEntry
 from webhooks_core.secrets import EncryptedTextField
 
-SECONDS = [MinValueValidator(0.01)]
 # What the API's vendor charges for tokens that its cache keeps for an hour.
 HOUR_WRITE_FACTOR = 2
 OPTIONAL = {"null": True, "blank": True}
 NO_TEXT: Any = {"blank": True, "default": "", "db_default": ""}
 
 
-def check_supports(value: Any) -> None:
-    """Raise ValidationError for anything but a list of the fixed values, each once."""
-    if not isinstance(value, list):
-        raise ValidationError("Must be a list.")
-    for number, name in enumerate(value):
-        if name not in SUPPORTS:
-            raise ValidationError(f"{name!r} is none of {', '.join(SUPPORTS)}.")
-        if name in value[:number]:
-            raise ValidationError(f"{name!r} is given twice.")
+class ModelEndpoint(DefinedRow):
+    """A model of the admin: a name that callers use, and an entry of `models:`."""
 
-
-def upstream_choices() -> list[tuple[str, str]]:
-    """Return the kinds of upstreams; a function, so that a new one needs no migration."""
-    return [(kind, kind) for kind in KINDS]
-
-
-class ModelEndpoint(models.Model):
-    """A name that callers use, and its upstream; like an entry of `models:`."""
-
-    name = models.CharField(max_length=128, unique=True)
-    upstream = models.CharField(max_length=32, choices=upstream_choices)
-    inference_type = models.CharField(
-        max_length=64,
-        default=INFERENCE_TYPES[0],
-        choices=[(name, name) for name in INFERENCE_TYPES],
-    )
-    supports = models.JSONField(
-        null=True,
-        blank=True,
-        validators=[check_supports],
-        help_text=f"One of {', '.join(SUPPORTS)} a line; empty means everything.",
-    )
-    stream_usage = models.BooleanField(
-        default=True, help_text="Ask the upstream for the usage of streams."
-    )
-    thinking = models.CharField(
-        max_length=16,
-        **NO_TEXT,
-        choices=[("" if name == ADAPTIVE else name, name) for name in THINKING],
-        help_text=(
-            "Of Anthropic's models: when a request asks for it, also unasked, "
-            "or with a budget of tokens (before Claude 4.6)."
-        ),
-    )
-    strict_end = models.BooleanField(
-        default=False,
-        db_default=False,
-        help_text="A stream without a finish reason is a failure.",
-    )
-    options = models.TextField(
-        "more keys",
-        **NO_TEXT,
-        help_text=(
-            f"As YAML, as in the configuration file: {', '.join(OPTIONS)}. It is shown "
-            "again: write ${NAME} for a secret."
-        ),
-    )
-    is_active = models.BooleanField(default=True)
-    allow_everyone = models.BooleanField(default=True)
-    allow_tenants = models.JSONField(
-        default=list, blank=True, help_text="One a line; only without “everyone”."
-    )
-    allow_principals = models.JSONField(
-        default=list, blank=True, help_text="One tenant/principal a line."
-    )
-    connect_s = models.FloatField("seconds to connect", default=5.0, validators=SECONDS)
-    first_byte_s = models.FloatField(
-        "seconds to the first byte of a stream", default=60.0, validators=SECONDS
-    )
-    idle_s = models.FloatField(
-        "seconds between bytes of a stream", default=60.0, validators=SECONDS
-    )
-    total_s = models.FloatField(
-        "seconds in all",
-        default=600.0,
-        null=True,
-        blank=True,
-        validators=SECONDS,
-        help_text="Of streams and of synchronous responses; empty means no limit.",
-    )
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-    updated_at = models.DateTimeField(auto_now=True)
-
-    class Meta:
-        ordering = ["name"]
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class ModelTarget(models.Model):
-    """One server of an endpoint; those with more weight are called more often."""
-
-    endpoint = models.ForeignKey(
-        ModelEndpoint, on_delete=models.CASCADE, related_name="targets"
-    )
-    base_url = models.CharField("base URL", max_length=2048, blank=True)
-    model = models.CharField(
-        max_length=255, blank=True, help_text="The upstream's own name of the model."
-    )
     api_key = EncryptedTextField(
         blank=True,
         default="",
-        help_text="Stored encrypted; ${NAME} stands for an environment variable.",
-    )
-    weight = models.PositiveSmallIntegerField(
-        default=1, validators=[MinValueValidator(1)]
+        help_text="Of each target without one. It is stored encrypted and never shown.",
     )
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(DefinedRow.Meta):
+        pass
 
-    def __str__(self) -> str:
-        return self.base_url or self.model
+    def entry(self) -> ModelEntry:
+        """Return the row as an entry. Raises EntryError, SecretUnreadableError."""
+        key = str(self.api_key.decrypt()).strip()
+        return configuration.model(self.name, self.definition, key)
 
 
 def _price(help_text: str, **options: Any) -> models.DecimalField[Any, Any]:

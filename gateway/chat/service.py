@@ -43,12 +43,12 @@ from gateway.chat.request import ModelRequest
 from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.routes import MODEL_PREFIX, route_of
 from gateway.chat.streaming.body import events
-from gateway.configuration.content import RequestLogSettings
-from gateway.configuration.shapes import Allow, ModelEntry
+from gateway.configuration.shapes import Allow, ModelEntry, RequestLogSettings
 from gateway.errors import UnsupportedMediaTypeError
-from gateway.identity import Caller, is_name
+from gateway.identity import CHAT as CHAT_SCOPE
+from gateway.identity import Caller
 from gateway.keys import MISS
-from gateway.rights import CHAT as CHAT_SCOPE
+from gateway.names import is_name
 from webhooks_core.web.parsers import EncodedBodyError, is_encoded
 from webhooks_core.web.thread_pool import InThread
 

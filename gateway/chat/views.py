@@ -25,8 +25,7 @@ from gateway.chat.routes import MODELS, Route, route_of
 from gateway.chat.serializers import UsageQuery
 from gateway.chat.streaming.keep_alive import with_comments
 from gateway.errors import HANDLER
-from gateway.identity import Caller
-from gateway.rights import CHAT, USAGE
+from gateway.identity import CHAT, USAGE, Caller
 from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.pages import read_query

@@ -11,9 +11,9 @@ from gateway.configuration.file import (
     ConfigurationError,
     EntryError,
     budget,
+    checked_budget,
     load,
-    model_options,
-    schema,
+    model,
 )
 from gateway.configuration.shapes import Configuration
 
@@ -22,10 +22,10 @@ __all__ = [
     "ConfigurationError",
     "EntryError",
     "budget",
+    "checked_budget",
     "current",
     "load",
-    "model_options",
-    "schema",
+    "model",
 ]
 
 

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import orjson
 import yaml
 from django.core.exceptions import ImproperlyConfigured
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from gateway.configuration.shapes import (
-    OPTIONS,
-    BudgetEntry,
-    CheckedBudget,
-    Configuration,
-    Declared,
-)
-from webhooks_core.web.faults import Place, path_of, place_and_text
+from gateway.configuration.shapes import Budget, BudgetEntry, Configuration, Model
+from gateway.configuration.shapes import ModelEntry as Entry
 
-# Where pydantic speaks of Python's types.
-TEXTS = {
-    "bool_type": "must be true or false",
-    "dataclass_type": "must be a mapping",
-    "frozen_set_type": "must be a list",
-    "tuple_type": "must be a list",
-}
-BOOLEAN, TEXT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
-UNKNOWN = {"unexpected_keyword_argument", "invalid_key"}
+PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
+TAGS = {f"tag:yaml.org,2002:{name}" for name in PLAIN}
+# In place of pydantic's, which speaks of Python.
+TEXTS = {"unexpected_keyword_argument": "unknown key"}
+Place = tuple[int | str, ...]
 
 
 class ConfigurationError(ImproperlyConfigured):
@@ -38,150 +31,151 @@ class ConfigurationError(ImproperlyConfigured):
 
 
 class EntryError(ValueError):
-    """An entry of the admin is not valid; `faults` are pairs of a key, or "", and a text."""
-
-    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
-        super().__init__("; ".join(": ".join(filter(None, fault)) for fault in faults))
-        self.faults = faults
+    """An entry of the admin is not valid; the message names the key of every fault."""
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a repeated key, and a scalar that does not fit its tag."""
+    """Reads what JSON has: no dates, bytes or sets, no NaN, no key twice."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag in TAGS]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            return super().construct_object(node, deep=deep)
+            value = super().construct_object(node, deep=deep)
+            is_json = node.tag in TAGS and not (
+                isinstance(value, float) and not math.isfinite(value)
+            )
         except (ValueError, LookupError, AttributeError) as error:
-            problem = f"a value does not fit its type {node.tag}"
-            raise yaml.MarkedYAMLError(None, None, problem, node.start_mark) from error
+            raise self._fault(node, "does not fit its type") from error
+        if not is_json:
+            raise self._fault(node, "is not what JSON has")
+        return value
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
-        for key, _ in node.value:
-            if key.tag == BOOLEAN:  # YAML 1.1 reads `on` so
-                key.tag = TEXT
         names = [str(key.value) for key, _ in node.value]
         for number, name in enumerate(names):
             if name in names[:number]:
-                mark = node.value[number][0].start_mark
-                raise yaml.MarkedYAMLError(None, None, f"{name} is given twice", mark)
+                raise self._fault(node.value[number][0], "is given twice")
         return super().construct_mapping(node, deep=deep)
 
+    @staticmethod
+    def _fault(node: yaml.Node, text: str) -> yaml.MarkedYAMLError:
+        value = node.value if isinstance(node, yaml.ScalarNode) else "a value"
+        return yaml.MarkedYAMLError(None, None, f"{value[:50]} {text}", node.start_mark)
+
 
 @cache
-def _adapter(kind: Any = Configuration) -> TypeAdapter[Any]:
+def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
-
-
-@cache
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the file."""
-    return _adapter().json_schema()
-
-
-def _place_and_text(fault: ErrorDetails) -> tuple[Place, str]:
-    return place_and_text(fault, TEXTS, missing="needs {}")
-
-
-def _entry(kind: Any, values: Any, environ: Mapping[str, str] | None = None) -> Any:
-    """Return an entry of the admin, checked as one of the file. Raises EntryError."""
-    try:
-        return _adapter(kind).validate_python(values, context={"environ": environ})
-    except ValidationError as errors:
-        faults = map(_place_and_text, errors.errors())
-        raise EntryError(
-            [(str(place[0]) if place else "", text) for place, text in faults]
-        ) from None
 
 
 def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configuration:
     """Read a file; `environ` is what `${NAME}` refers to. Raises ConfigurationError."""
-    root, content = parsed(path)
-    if content is None:
-        return Configuration()
-    # Outside the settings, only this reads the environment: the operator chooses the names.
-    context = {"environ": os.environ if environ is None else environ}
     try:
-        configuration: Configuration = _adapter().validate_python(
-            content, context=context
-        )
+        root, content = _parsed(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: is not UTF-8") from error
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{path}{_reason(error)}") from error
+    try:
+        values = {} if content is None else content
+        read: Configuration = _read(Configuration, values, environ)
     except ValidationError as errors:
-        faults = sorted(_fault(root, fault) for fault in errors.errors())
-        lines = (": ".join(filter(None, (f"{path}:{n}", *rest))) for n, *rest in faults)
+        faults = sorted((_line(root, e["loc"]), _text(e)) for e in errors.errors())
+        lines = (f"{path}:{line}: {text}" for line, text in faults)
         raise ConfigurationError("\n".join(lines)) from None
-    return configuration
+    return read
 
 
-def budget(values: Mapping[str, Any]) -> BudgetEntry:
-    """Return a budget of the admin, checked as one of the file. Raises EntryError."""
-    entry: BudgetEntry = _entry(CheckedBudget, dict(values))
+def model(name: str, text: str, key: str = "") -> Entry:
+    """Return a model of the admin: the YAML of an entry, without its name. Raises EntryError.
+
+    `key` is the API key of each target that has none.
+    """
+    values = {"name": name, **_mapping(text)}
+    holders = values.get("targets") if "targets" in values else [values]
+    for holder in holders if key and isinstance(holders, list) else ():
+        if isinstance(holder, dict):
+            holder.setdefault("api_key", key)
+    entry: Entry = _checked(Model, values)
     return entry
 
 
-def model_options(name: str, upstream: str, text: str) -> dict[str, Any]:
-    """Return the keys that an endpoint of the admin has as YAML, checked as those of the file.
+def budget(name: str, text: str) -> BudgetEntry:
+    """Return a budget of the admin: the YAML of an entry, without its name. Raises EntryError."""
+    return checked_budget({"name": name, **_mapping(text)})
 
-    Raises EntryError.
-    """
+
+def checked_budget(values: Mapping[str, Any]) -> BudgetEntry:
+    """Return the budget that these values make. Raises EntryError."""
+    entry: BudgetEntry = _checked(Budget, dict(values))
+    return entry
+
+
+def _mapping(text: str) -> dict[str, Any]:
     try:
-        options = yaml.load(text, _Loader) or {}  # noqa: S506 - a safe loader
-    except (yaml.YAMLError, RecursionError) as error:
-        raise EntryError([("", "is not YAML")]) from error
-    if not isinstance(options, dict) or not options.keys() <= set(OPTIONS):
-        raise EntryError([("", f"must have only keys of {', '.join(OPTIONS)}")])
-    fixed = {"name": name, "upstream": upstream, "base_url": "http://localhost"}
-    entry = _entry(Declared, options | fixed, os.environ)
-    return {key: getattr(entry, key) for key in options}
+        _, content = _parsed(text)
+    except yaml.YAMLError as error:
+        raise EntryError(f"is not YAML{_reason(error)}") from error
+    if not isinstance(content, dict) or "name" in content:
+        raise EntryError("must be the keys of an entry, without its name")
+    return content
 
 
-def parsed(path: Path) -> tuple[yaml.Node | None, Any]:
-    """Return a YAML file as nodes and as values. Raises ConfigurationError."""
+def _checked(kind: Any, values: Any) -> Any:
     try:
-        loader = _Loader(path.read_text(encoding="utf-8"))
+        return _read(kind, values, None)
+    except ValidationError as errors:
+        raise EntryError("; ".join(map(_text, errors.errors()))) from None
+
+
+def _read(kind: Any, values: Any, environ: Mapping[str, str] | None) -> Any:
+    # Outside the settings, only this reads the environment: the operator chooses the names.
+    context = {"environ": os.environ if environ is None else environ}
+    return _adapter(kind).validate_python(values, context=context)
+
+
+def _parsed(text: str) -> tuple[yaml.Node | None, Any]:
+    """Return YAML as nodes and as values. Raises YAMLError."""
+    loader = _Loader(text)
+    try:
         root = loader.get_single_node()
-        return root, loader.construct_document(root) if root else None
-    except OSError as error:
-        reason = f": cannot be read: {error.strerror}"
-    except UnicodeDecodeError:
-        reason = ": is not UTF-8"
-    except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        reason = f"{line}: is not YAML: {error.problem}"
-    except (yaml.YAMLError, RecursionError):
-        reason = ": is not YAML"
-    raise ConfigurationError(f"{path}{reason}")
+        content = loader.construct_document(root) if root else None
+        # Once more: what refers to itself, or has half of a surrogate pair, is no JSON.
+        orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS)
+    except (TypeError, RecursionError) as error:
+        raise yaml.YAMLError(str(error)) from error
+    return root, content
 
 
-def _fault(root: Any, fault: ErrorDetails) -> tuple[int, str, str]:
-    """Return the line, the key and the text of a fault."""
-    place, text = _place_and_text(fault)
-    if fault["type"] in UNKNOWN:
-        text = f"unknown key; known are {', '.join(_known_keys(place[:-1]))}"
-    return _line(root, place), path_of(place), text
+def _reason(error: yaml.YAMLError) -> str:
+    mark, text = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    line = f":{mark.line + 1}" if mark else ""
+    return f"{line}: is not YAML: {text or error}"
 
 
-def _line(node: Any, place: Place) -> int:
-    """Return the line of an item, or of the key of a value."""
-    key = node
+def _text(fault: ErrorDetails) -> str:
+    """Return the key and the text of a fault."""
+    # Between the steps of the file pydantic names its validators.
+    place = (step for step in fault["loc"] if "[" not in str(step))
+    steps = (f"[{s}]" if isinstance(s, int) else f".{s}" for s in place)
+    text = TEXTS.get(fault["type"], fault["msg"].removeprefix("Value error, "))
+    text = re.sub(r"^\w+ should", "must", text)
+    return ": ".join(filter(None, ("".join(steps).removeprefix("."), text)))
+
+
+def _line(root: Any, place: Place) -> int:
+    """Return the line of an item, or of the key of a value; for what is absent, of what needs it."""
+    node = key = root
     for step in place:
-        if isinstance(node, yaml.SequenceNode):
-            key = node = node.value[int(step)]
-        else:
+        if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            key = node = node.value[step]
+        elif isinstance(node, yaml.MappingNode):
             names = {str(name.value): (name, value) for name, value in node.value}
-            key, node = names.get(str(step), (node, node))  # a key may be no text
-    return int(key.start_mark.line) + 1
-
-
-def _known_keys(place: Place) -> Mapping[str, Any]:
-    part = _resolved(schema())
-    for step in place:
-        part = _resolved(
-            part["items"] if isinstance(step, int) else part["properties"][step]
-        )
-    return dict(part["properties"])
-
-
-def _resolved(part: dict[str, Any]) -> dict[str, Any]:
-    """Return the mapping or the list that a part of the schema is."""
-    part = part.get("anyOf", [part])[-1]
-    name = part.get("$ref", "").rpartition("/")[2]
-    return dict(schema()["$defs"][name] if name else part)
+            key, node = names.get(str(step), (key, node))
+    return int(key.start_mark.line) + 1 if key else 1

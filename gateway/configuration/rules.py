@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, get_args
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-import orjson
 from django.conf import settings
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    GetPydanticSchema,
-    ValidationError,
-    ValidationInfo,
-)
-from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
+from pydantic import AfterValidator, Field, Strict, ValidationInfo
 
-from gateway.identity import NAME
-from gateway.webhooks import url_policy
+from gateway.names import NAME
+from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.signing.schemes import is_empty
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -38,17 +27,6 @@ OWN_HEADERS = frozenset(
     }
 )
 OWN_FIELDS = frozenset({"model", "stream", "messages", "input"})
-
-
-# None is what a missing key means. The file cannot say it.
-NOT_NULL = GetPydanticSchema(lambda type_, handler: handler(get_args(type_)[0]))
-
-
-class FromFile:
-    """A mapping without unknown keys."""
-
-    __slots__ = ()
-    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 def resolve(text: str, environ: Mapping[str, str]) -> str:
@@ -77,16 +55,14 @@ def as_key(text: str) -> str:
     return key
 
 
-def is_base_url(url: str) -> bool:
-    """Return True if this is an http or https address without query and fragment."""
-    try:
-        parts = urlsplit(url)
-        is_host = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    is_plain = url.isprintable() and " " not in url
-    is_plain = is_plain and not (parts.query or parts.fragment)
-    return parts.scheme in {"http", "https"} and is_host and is_plain
+def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
+    """Return the rule for subscription URLs: public hosts, and loopback locally."""
+    schemes = frozenset({"http", "https"})
+    return UrlPolicy(
+        schemes=schemes,
+        local_schemes=schemes if local else frozenset(),
+        own=own_listener(base_url),
+    )
 
 
 def check_secret(secret: str) -> str:
@@ -101,15 +77,23 @@ def check_secret(secret: str) -> str:
     return secret
 
 
-def _base_url(url: str) -> str:
-    if not is_base_url(url):
+def _address(url: str) -> str:
+    """Return an http or https address without a slash at its end."""
+    try:
+        parts = urlsplit(url)
+        is_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_host = False
+    is_plain = url.isprintable() and " " not in url and not set(url) & {"?", "#"}
+    if not (is_plain and is_host and parts.scheme in {"http", "https"}):
         raise ValueError("must be an http or https address without a query")
     return url.rstrip("/")
 
 
-def _check_url(url: str) -> None:
+def _checked_url(url: str) -> str:
     """Check the syntax of a URL; its addresses are checked at each connection."""
     url_policy(base_url=settings.BASE_URL, local=settings.LOCAL).check_syntax(url)
+    return url
 
 
 def _storable(text: str) -> str:
@@ -123,23 +107,23 @@ def _resolved(text: str, info: ValidationInfo[Mapping[str, Mapping[str, str]]]) 
     return resolve(text, info.context["environ"])
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """Annotates a text that is one of a registry's names."""
+def _header_names(headers: dict[str, str]) -> dict[str, str]:
+    for name in headers:
+        if not HEADER_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} cannot be the name of a header")
+        if name.lower() in OWN_HEADERS or name.lower().startswith("proxy-"):
+            raise ValueError(f"must not set {name}")
+    return headers
 
-    known: Iterable[str]
 
-    def __get_pydantic_core_schema__(self, *_: Any) -> core_schema.CoreSchema:
-        return core_schema.literal_schema([*self.known])
+def _extra_body(body: dict[str, Any]) -> dict[str, Any]:
+    if own := OWN_FIELDS & body.keys():
+        raise ValueError(f"must not set {', '.join(sorted(own))}")
+    return body
 
 
-def read_as(source: Any, function: Callable[[Any], Any]) -> GetPydanticSchema:
-    """Annotate a type whose values are read as another type, and passed through `function`."""
-    return GetPydanticSchema(
-        lambda _, handler: core_schema.no_info_after_validator_function(
-            function, handler.generate_schema(source)
-        )
-    )
+def each_once(items: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(items))
 
 
 def accepted_by(check: Callable[[Any], object]) -> AfterValidator:
@@ -152,126 +136,30 @@ def accepted_by(check: Callable[[Any], object]) -> AfterValidator:
     return AfterValidator(accepted)
 
 
-def all_different(*keys: str) -> AfterValidator:
+def unique(*keys: str) -> AfterValidator:
     """Annotate a list whose items differ in the values of these keys."""
 
-    def check(items: Sequence[Any]) -> Sequence[Any]:
+    def check(items: tuple[Any, ...]) -> None:
         values = [[getattr(item, key) for key in keys] for item in items]
-        text = f"has the same {' and '.join(keys)} as an earlier one"
-        raise_all(
-            ((number,), text)
-            for number, value in enumerate(values)
-            if value in values[:number]
-        )
-        return items
+        for value in values:
+            if values.count(value) > 1:
+                names = " and ".join(keys)
+                raise ValueError(f"several have the {names} {' and '.join(value)}")
 
-    return AfterValidator(check)
+    return accepted_by(check)
 
 
-def _proxy(url: str) -> str:
-    if not is_base_url(url) or urlsplit(url).path not in {"", "/"}:
-        raise ValueError("must be the http or https address of a proxy")
-    return url
-
-
-def _header_names(headers: dict[str, str]) -> dict[str, str]:
-    for name in headers:
-        if not HEADER_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} cannot be the name of a header")
-        if name.lower() in OWN_HEADERS or name.lower().startswith("proxy-"):
-            raise ValueError(f"must not set {name}")
-    return headers
-
-
-def as_json(value: dict[str, Any]) -> dict[str, Any]:
-    """Return a mapping as a request would have it: YAML has dates, NaN and cycles, too."""
-    try:
-        read: dict[str, Any] = orjson.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError("must hold only what JSON has") from error
-    return read
-
-
-def _extra_body(body: dict[str, Any]) -> dict[str, Any]:
-    if own := OWN_FIELDS & body.keys():
-        raise ValueError(f"must not set {', '.join(sorted(own))}")
-    return as_json(body)
-
-
-def flag_or_names(value: Any, read: Callable[[Any], Any]) -> Any:
-    """Read true, false, or a list of names."""
-    return value if isinstance(value, bool) else read(value)
-
-
-def check_fallbacks(entries: Sequence[Any]) -> Sequence[Any]:
-    """Refuse a fallback that is no other entry of the file."""
-    names = {entry.name for entry in entries}
-    text = "must be the name of another entry"
-    raise_all(
-        ((number, key, place), text)
-        for number, entry in enumerate(entries)
-        for key in ("fallbacks", "context_fallbacks")
-        for place, name in enumerate(getattr(entry, key))
-        if name not in names - {entry.name}
-    )
-    return entries
-
-
-Fault = tuple[tuple[str | int, ...], str]
-
-
-def raise_all(faults: Iterable[Fault]) -> None:
-    """Raise the faults of a value, each with its place, if there is one."""
-    details = [
-        InitErrorDetails(type=PydanticCustomError("fault", text), loc=place, input=None)
-        for place, text in faults
-    ]
-    if details:
-        raise ValidationError.from_exception_data("", details)
-
-
-def not_empty(targets: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not targets:
-        raise ValueError("needs at least one target")
-    return targets
-
-
-def each_once(items: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(items))
-
-
-Text = Annotated[
-    str, Field(strict=True, min_length=1, max_length=2048), AfterValidator(_storable)
-]
-Name = Annotated[str, Field(strict=True, pattern=f"^{NAME.pattern}$")]
-Principal = Annotated[
-    tuple[str, str],
-    read_as(
-        Annotated[str, Field(strict=True, pattern=f"^{NAME.pattern}/{NAME.pattern}$")],
-        lambda text: tuple(text.split("/")),
-    ),
-]
-SubscribableURL = Annotated[Text, accepted_by(_check_url)]
-Reference = Annotated[Text, AfterValidator(_resolved)]
-BaseURL = Annotated[Reference, AfterValidator(_base_url)]
-ApiKey = Annotated[Reference, AfterValidator(as_key)]
-Proxy = Annotated[Reference, AfterValidator(_proxy)]
-ExtraHeaders = Annotated[
-    dict[Annotated[str, Field(strict=True)], ApiKey], AfterValidator(_header_names)
-]
-JsonObject = Annotated[dict[str, Any], AfterValidator(as_json)]
-ExtraBody = Annotated[dict[str, Any], AfterValidator(_extra_body)]
+Int = Annotated[int, Strict()]
+Float = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+Text = Annotated[str, Field(min_length=1, max_length=2048), AfterValidator(_storable)]
 Names = Annotated[tuple[Text, ...], AfterValidator(each_once)]
-FlagOrNames = Annotated[
-    bool | Names,
-    GetPydanticSchema(
-        lambda _, handler: core_schema.no_info_wrap_validator_function(
-            flag_or_names,
-            handler.generate_schema(Names),
-            json_schema_input_schema=core_schema.union_schema(
-                [core_schema.bool_schema(), handler.generate_schema(Names)]
-            ),
-        )
-    ),
-]
+Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
+# `tenant/principal`.
+Principal = Annotated[str, Field(pattern=f"^{NAME.pattern}/{NAME.pattern}$")]
+SubscribableURL = Annotated[Text, AfterValidator(_checked_url)]
+Reference = Annotated[Text, AfterValidator(_resolved)]
+Address = Annotated[Reference, AfterValidator(_address)]
+ApiKey = Annotated[Reference, AfterValidator(as_key)]
 Secret = Annotated[Reference, AfterValidator(check_secret)]
+ExtraHeaders = Annotated[dict[str, ApiKey], AfterValidator(_header_names)]
+ExtraBody = Annotated[dict[str, Any], AfterValidator(_extra_body)]

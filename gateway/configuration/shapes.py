@@ -1,58 +1,81 @@
 """The parts of a configuration: frozen dataclasses, by which pydantic reads the file.
 
-Code that makes one itself, as from a row of the admin, is not checked.
+Code that makes one itself is not checked.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, Field, StrictBool
-from pydantic_core import core_schema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
 
-from gateway.chat.upstreams.registry import KINDS
-from gateway.chat.upstreams.servers import SERVERS
 from gateway.configuration import rules
-from gateway.configuration.content import RequestLogSettings
 from gateway.configuration.rules import (
-    NOT_NULL,
+    Address,
     ApiKey,
-    BaseURL,
-    FromFile,
+    Float,
+    Int,
     Name,
-    OneOf,
+    Names,
+    Principal,
     Text,
+    unique,
 )
-from gateway.webhooks import EVENT_TYPES, PUBLISHABLE, SUBSCRIBABLE
+from gateway.event_types import EVENT_TYPES, PUBLISHABLE, SUBSCRIBABLE
 from webhooks_core import filters
 
-INFERENCE_TYPES = CHAT, EMBEDDING = ("chat", "embedding")
-SUPPORTS = (
-    *("streaming", "tools", "vision", "audio"),
-    *("json_object", "json_schema", "reasoning"),
-)
+Api = Literal["chat", "responses", "messages"]
+Upstream = Literal["openai", "anthropic", "echo"]
+InferenceType = Literal["chat", "embedding"]
+Capability = Literal[
+    "streaming", "tools", "vision", "audio", "json_object", "json_schema", "reasoning"
+]
 # How a model of Anthropic's thinks: as much as it finds right if a request asks for it, or
 # also unasked, or up to a number of tokens (models before Claude 4.6).
-THINKING = ADAPTIVE, UNASKED, BUDGET = ("adaptive", "unasked", "budget")
-NANO = 10**9  # of a cost's unit
+Thinking = Literal["adaptive", "unasked", "budget"]
+Server = Literal[
+    "openai",
+    "azure",
+    "azure-v1",
+    "openrouter",
+    "groq",
+    "mistral",
+    "gemini",
+    "vllm",
+    "ollama",
+    "llamacpp",
+]
 # What a budget counts, for how long, and what can have a counter of its own.
-COUNTED = REQUESTS, TOKENS, COST = ("requests", "tokens", "cost")
-WINDOWS = ("minute", "hour", "day", "week", "month")
-SUBJECTS = ("key", "principal", "tenant", "model")
+Counted = Literal["requests", "tokens", "cost"]
+Window = Literal["minute", "hour", "day", "week", "month"]
+Subject = Literal["key", "principal", "tenant", "model"]
 
-# The keys of a model that an endpoint of the admin has as YAML.
-OPTIONS = (
-    *("drop_params", "extra_headers", "extra_body", "retries", "fallbacks"),
-    *("context_fallbacks", "balance", "proxy", "responses", "server", "api_version"),
-)
+INFERENCE_TYPES = CHAT, EMBEDDING = get_args(InferenceType)
+SUPPORTS = get_args(Capability)
+ADAPTIVE, UNASKED, BUDGET = get_args(Thinking)
+COUNTED = REQUESTS, TOKENS, COST = get_args(Counted)
+WINDOWS, SUBJECTS = get_args(Window), get_args(Subject)
+# The APIs that a server has unless its entry says otherwise.
+APIS: dict[str, frozenset[Api]] = {
+    "openai": frozenset({"chat"}),
+    "anthropic": frozenset({"messages"}),
+    "echo": frozenset(get_args(Api)),
+}
+NANO = 10**9  # of a cost's unit
 # How the first target of a call is chosen.
-BALANCES = WEIGHT, LATENCY = ("weight", "latency")
+WEIGHT, LATENCY = "weight", "latency"
 
-Pause = Annotated[float, Field(strict=True, ge=0, le=3600)]
-Seconds = Annotated[float, Field(strict=True, ge=0.01, le=86_400)]
+Pause = Annotated[Float, Field(ge=0, le=3600)]
+Seconds = Annotated[Float, Field(ge=0.01, le=86_400)]
+
+
+class FromFile:
+    """A mapping without unknown keys."""
+
+    __slots__ = ()
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +85,13 @@ class StaticSubscription(FromFile):
     tenant_id: Name
     url: rules.SubscribableURL
     secret: rules.Secret = field(repr=False)
-    event_types: Annotated[tuple[Text, ...], AfterValidator(rules.each_once)] = ()
+    event_types: Names = ()
     description: Annotated[Text, Field(max_length=1000)] = ""
-    filter: Annotated[
-        rules.JsonObject, rules.accepted_by(filters.compiled), Field(max_length=100)
-    ] = field(default_factory=dict)
+    filter: Annotated[dict[str, Any], rules.accepted_by(filters.compiled)] = field(
+        default_factory=dict
+    )
 
 
-# Letters, digits and _ in parts that dots join.
-EVENT_TYPE_NAME = r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$"
 # Signpost's own names, now and later.
 RESERVED = re.compile(r"(webhook|endpoint|budget)\.")
 
@@ -83,32 +104,18 @@ def _free_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredEventType(FromFile):
-    """An event type that callers publish; its `data` is any object, `sample` an example of it."""
+    """An event type that callers publish; its `data` is any object, `sample` an example of it.
+
+    Its name has letters, digits and _ in parts that dots join.
+    """
 
     name: Annotated[
         str,
-        Field(strict=True, max_length=128, pattern=EVENT_TYPE_NAME),
+        Field(max_length=128, pattern=r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$"),
         AfterValidator(_free_name),
     ]
     description: Annotated[Text, Field(max_length=1000)]
-    sample: rules.JsonObject = field(default_factory=dict)
-
-
-def _consistent(settings: WebhookSettings) -> WebhookSettings:
-    if settings.max_backoff_s < settings.base_backoff_s:
-        raise ValueError("max_backoff_s is below base_backoff_s")
-    rules.raise_all(_unknown_event_types(settings))
-    return settings
-
-
-def _unknown_event_types(settings: WebhookSettings) -> Iterator[rules.Fault]:
-    """Yield each event type of a static subscription that nothing declares."""
-    known = [*SUBSCRIBABLE, *(kind.name for kind in settings.event_types)]
-    for number, subscription in enumerate(settings.subscriptions):
-        for index, name in enumerate(subscription.event_types):
-            if name not in known:
-                place = ("subscriptions", number, "event_types", index)
-                yield place, f"must be one of {', '.join(known)}"
+    sample: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,78 +123,65 @@ class WebhookSettings(FromFile):
     """The keys under `webhooks` (gateway, "Configuration keys"); times in seconds."""
 
     enabled: StrictBool = True
-    max_attempts: Annotated[int, Field(strict=True, ge=1, le=100)] = 3
+    max_attempts: Annotated[Int, Field(ge=1, le=100)] = 3
     base_backoff_s: Pause = 0.5
     max_backoff_s: Pause = 30.0
-    # A run of the dispatcher ends its open requests well within the task's time-out.
-    timeout_s: Annotated[float, Field(strict=True, ge=0.1, le=60)] = 10.0
+    timeout_s: Annotated[Float, Field(ge=0.1, le=60)] = 10.0
     subscriptions: Annotated[
-        tuple[StaticSubscription, ...], rules.all_different("tenant_id", "url")
+        tuple[StaticSubscription, ...], unique("tenant_id", "url")
     ] = ()
-    event_types: Annotated[
-        tuple[DeclaredEventType, ...], rules.all_different("name")
-    ] = ()
-    publishable: Annotated[
-        tuple[Annotated[str, OneOf(PUBLISHABLE)], ...], AfterValidator(rules.each_once)
-    ] = ()
-    # 410, 413 and the header webhook-delivery of a response are obeyed.
-    receiver_control: StrictBool = False
+    event_types: Annotated[tuple[DeclaredEventType, ...], unique("name")] = ()
+    publishable: Names = ()
+
+    def check(self) -> None:
+        """Raise ValueError for keys that do not agree."""
+        if self.max_backoff_s < self.base_backoff_s:
+            raise ValueError("max_backoff_s is below base_backoff_s")
+        if unknown := {*self.publishable} - {*PUBLISHABLE}:
+            names = ", ".join(PUBLISHABLE)
+            raise ValueError(f"publishable: {min(unknown)!r} is none of {names}")
+        known = {*SUBSCRIBABLE, *(kind.name for kind in self.event_types)}
+        for subscription in self.subscriptions:
+            if unknown := {*subscription.event_types} - known:
+                raise ValueError(
+                    f"subscriptions: {min(unknown)!r} is no event type; known are "
+                    f"{', '.join(sorted(known))}"
+                )
 
 
 @dataclass(frozen=True, slots=True)
 class Target(FromFile):
-    """One server for a model's requests; `api_key` is empty when it needs none.
+    """One server for a model's requests; `api_key` is empty when it needs none."""
 
-    In the file, an empty `model` means the name of the entry.
-    """
-
-    base_url: BaseURL = ""
+    base_url: Address = ""
     model: Text = ""
     api_key: ApiKey = field(default="", repr=False)
-    weight: Annotated[int, Field(strict=True, ge=1, le=1000)] = 1
+    weight: Annotated[Int, Field(ge=1, le=1000)] = 1
 
 
 @dataclass(frozen=True, slots=True)
-class AllowedNames(FromFile):
-    """The tenants and principals that the file names."""
-
-    tenants: frozenset[Name] = frozenset()
-    principals: frozenset[rules.Principal] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Allow:
-    """Who may use a model: everyone, or the named tenants and principals."""
+class Allow(FromFile):
+    """Who may use a model: everyone, or the named tenants and principals (`tenant/principal`)."""
 
     everyone: bool = True
-    tenants: frozenset[str] = frozenset()
-    principals: frozenset[tuple[str, str]] = frozenset()
+    tenants: frozenset[Name] = frozenset()
+    principals: frozenset[Principal] = frozenset()
 
     def admits(self, *, tenant: str, principal: str) -> bool:
         return (
             self.everyone
             or tenant in self.tenants
-            or (tenant, principal) in self.principals
-        )
-
-    @staticmethod
-    def __get_pydantic_core_schema__(_: Any, handler: Any) -> core_schema.CoreSchema:
-        names = handler.generate_schema(AllowedNames)
-        everyone = core_schema.literal_schema(["everyone"])
-        return core_schema.no_info_wrap_validator_function(
-            _allow,
-            names,
-            json_schema_input_schema=core_schema.union_schema([everyone, names]),
+            or f"{tenant}/{principal}" in self.principals
         )
 
 
-def _allow(value: Any, read: Any) -> Allow:
+def _allow(value: Any) -> Any:
+    """Return what Allow() takes, for `everyone` or a mapping of names."""
     if value == "everyone":
-        return Allow()
-    if not isinstance(value, dict) or not value:
+        return {}
+    if not isinstance(value, dict) or not value or "everyone" in value:
         raise ValueError("must be everyone, or name tenants or principals")
-    names: AllowedNames = read(value)
-    return Allow(everyone=False, tenants=names.tenants, principals=names.principals)
+    return {"everyone": False, **value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,85 +191,71 @@ class Timeouts(FromFile):
     connect_s: Seconds = 5.0
     first_byte_s: Seconds = 60.0
     idle_s: Seconds = 60.0
-    total_s: Annotated[Seconds | None, NOT_NULL] = 600.0
+    total_s: Seconds | None = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry(FromFile):
     """An entry of `models`: a name that callers use, and its servers.
 
-    `supports` None means everything. `strict_end` makes a stream without a finish reason a
-    failure. `drop_params` names fields that the upstream does not get; True means those that it
-    does not have. `fallbacks` are other entries, called when this one fails, and
-    `context_fallbacks` those for requests that are too long for it. `responses`: the upstream
-    has OpenAI's Responses API. `server` names what differs from OpenAI, and `api_version` is
+    `base_url`, `model` and `api_key` are those of the only target, in place of `targets`; an
+    empty `model` means the name. `supports` None means everything. `speaks` are the APIs that
+    the server has: a request in one of them passes through. `drop_params` names fields that the
+    upstream does not get; True means those that it does not have. `fallbacks` are other entries,
+    called when this one fails. `server` names what differs from OpenAI, and `api_version` is
     Azure's.
     """
 
     name: Annotated[Text, Field(max_length=128)]
-    upstream: Annotated[str, OneOf(KINDS)]
-    targets: Annotated[tuple[Target, ...], AfterValidator(rules.not_empty)] = ()
-    inference_type: Annotated[str, OneOf(INFERENCE_TYPES)] = "chat"
-    supports: Annotated[frozenset[Annotated[str, OneOf(SUPPORTS)]] | None, NOT_NULL] = (
-        None
-    )
+    upstream: Upstream
+    targets: tuple[Target, ...] = ()
+    inference_type: InferenceType = "chat"
+    supports: frozenset[Capability] | None = None
     stream_usage: StrictBool = True
-    allow: Annotated[Allow, Field(json_schema_extra={"default": "everyone"})] = Allow()
+    allow: Annotated[Allow, BeforeValidator(_allow)] = Allow()
     timeouts: Timeouts = Timeouts()
-    thinking: Annotated[str, OneOf(THINKING)] = ADAPTIVE
+    thinking: Thinking = ADAPTIVE
     strict_end: StrictBool = False
-    drop_params: rules.FlagOrNames = False
+    drop_params: StrictBool | Names = False
     extra_headers: rules.ExtraHeaders = field(default_factory=dict, repr=False)
     extra_body: rules.ExtraBody = field(default_factory=dict, repr=False)
-    retries: Annotated[int, Field(strict=True, ge=0, le=10)] = 0
-    fallbacks: rules.Names = ()
-    context_fallbacks: rules.Names = ()
-    responses: StrictBool = False
-    server: Annotated[str, OneOf(SERVERS)] = "openai"
-    api_version: Annotated[
-        str, Field(strict=True, pattern=r"^([A-Za-z0-9.-]{1,32})?$")
-    ] = ""
-    balance: Annotated[str, OneOf(BALANCES)] = WEIGHT
-    proxy: rules.Proxy = field(default="", repr=False)
+    retries: Annotated[Int, Field(ge=0, le=10)] = 0
+    fallbacks: Names = ()
+    context_fallbacks: Names = ()
+    server: Server = "openai"
+    api_version: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]{0,32}$")] = ""
+    balance: Literal["weight", "latency"] = "weight"
+    proxy: Address = field(default="", repr=False)
+    speaks: frozenset[Api] = frozenset()
+    base_url: Address = field(default="", repr=False, compare=False)
+    model: Text = field(default="", repr=False, compare=False)
+    api_key: ApiKey = field(default="", repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        targets = self.targets or (self._only_target,)
+        named = (replace(each, model=each.model or self.name) for each in targets)
+        object.__setattr__(self, "targets", tuple(named))
+        if not self.speaks:
+            object.__setattr__(self, "speaks", APIS.get(self.upstream, frozenset()))
+
+    @property
+    def _only_target(self) -> Target:
+        return Target(self.base_url, self.model or self.name, self.api_key)
 
     @property
     def falls_back(self) -> bool:
         """True if other endpoints may answer in place of this one."""
         return bool(self.fallbacks or self.context_fallbacks)
 
-
-@dataclass(frozen=True, slots=True)
-class DeclaredModel(ModelEntry):
-    """An entry as the file declares it; the keys of an only target may be among its own."""
-
-    base_url: BaseURL = ""
-    model: Text = ""
-    api_key: ApiKey = field(default="", repr=False)
-
-
-def _entry(declared: DeclaredModel) -> ModelEntry:
-    values = {each.name: getattr(declared, each.name) for each in fields(ModelEntry)}
-    only = [key for key in ("base_url", "model", "api_key") if getattr(declared, key)]
-    if declared.targets and only:
-        raise ValueError(f"has both targets and {', '.join(only)}")
-    targets = declared.targets or (
-        Target(declared.base_url, declared.model, declared.api_key),
-    )
-    if KINDS[declared.upstream].needs_base_url and not all(
-        target.base_url for target in targets
-    ):
-        raise ValueError("needs base_url" + " of each target" * bool(declared.targets))
-    if declared.responses and declared.upstream != "openai":
-        raise ValueError("has responses, which only the upstream openai can have")
-    if declared.server != "openai" and declared.upstream != "openai":
-        raise ValueError("has server, which only the upstream openai can have")
-    targets = tuple(
-        replace(target, model=target.model or declared.name) for target in targets
-    )
-    return ModelEntry(**values | {"targets": targets})
-
-
-Declared = Annotated[ModelEntry, rules.read_as(DeclaredModel, _entry)]
+    def check(self) -> None:
+        """Raise ValueError for keys that do not agree."""
+        has_own = self.base_url or self.model or self.api_key
+        if has_own and self.targets != (self._only_target,):
+            raise ValueError("has targets beside base_url, model or api_key")
+        if self.upstream != "echo" and not all(t.base_url for t in self.targets):
+            raise ValueError("needs base_url")
+        if self.server != "openai" and self.upstream != "openai":
+            raise ValueError("has server, which only the upstream openai can have")
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,14 +268,12 @@ class BudgetEntry(FromFile):
     """
 
     name: Annotated[Text, Field(max_length=64)]
-    counts: Annotated[str, OneOf(COUNTED)]
-    window: Annotated[str, OneOf(WINDOWS)]
-    limit: Annotated[float, Field(strict=True, gt=0, le=10**9, allow_inf_nan=False)]
-    per: Annotated[
-        tuple[Annotated[str, OneOf(SUBJECTS)], ...], AfterValidator(rules.each_once)
-    ] = ()
+    counts: Counted
+    window: Window
+    limit: Annotated[Float, Field(gt=0, le=10**9)]
+    per: Annotated[tuple[Subject, ...], AfterValidator(rules.each_once)] = ()
     tenants: frozenset[Name] = frozenset()
-    principals: frozenset[rules.Principal] = frozenset()
+    principals: frozenset[Principal] = frozenset()
     models: frozenset[Text] = frozenset()
 
     @property
@@ -315,8 +293,21 @@ class BudgetEntry(FromFile):
     @property
     def only_tenant(self) -> str:
         """The tenant whose requests alone count; "" if others' may count, too."""
-        tenants = self.tenants | {tenant for tenant, _ in self.principals}
+        of_principals = {each.partition("/")[0] for each in self.principals}
+        tenants = self.tenants | of_principals
         return next(iter(tenants)) if len(tenants) == 1 else ""
+
+    def check(self) -> None:
+        """Raise ValueError for a limit that cannot be counted, or the name of a key's budget."""
+        if KEY_BUDGET.fullmatch(self.name):
+            raise ValueError(f"{self.name!r} is the name of a key's own budget")
+        if self.counts != COST and not float(self.limit).is_integer():
+            raise ValueError(f"the limit of {self.name!r} is not a whole number")
+        if not self.counted_limit:
+            raise ValueError(f"the limit of {self.name!r} is below a billionth")
+
+
+KEY_BUDGET = re.compile(r"key [0-9]+")
 
 
 def key_budget_name(key_id: int) -> str:
@@ -324,33 +315,50 @@ def key_budget_name(key_id: int) -> str:
     return f"key {key_id}"
 
 
-KEY_BUDGET = re.compile(r"key [0-9]+")
+@dataclass(frozen=True, slots=True)
+class RequestLogSettings(FromFile):
+    """The keys under `request_log`: whose prompts and answers are stored, and for how long.
+
+    A request is stored if its model or its tenant is named: either match is enough. Of a prompt
+    and of an answer so many characters are kept.
+    """
+
+    models: frozenset[Text] = frozenset()
+    tenants: frozenset[Name] = frozenset()
+    max_characters: Annotated[Int, Field(ge=1_000, le=1_000_000)] = 50_000
+    retention_days: Annotated[Int, Field(ge=1, le=3650)] = 30
+
+    def wants(self, *, model: str, tenant: str) -> bool:
+        """Return True if a request is stored."""
+        return model in self.models or tenant in self.tenants
 
 
-def _countable(budget: BudgetEntry) -> BudgetEntry:
-    if KEY_BUDGET.fullmatch(budget.name):
-        raise ValueError(f"{budget.name!r} is the name of a key's own budget")
-    if budget.counts != COST and not budget.limit.is_integer():
-        raise ValueError(f"the limit of {budget.name!r} is not a whole number")
-    if not budget.counted_limit:
-        raise ValueError(f"the limit of {budget.name!r} is below a billionth")
-    return budget
+def _check(entry: Any) -> None:
+    entry.check()
 
 
-CheckedBudget = Annotated[BudgetEntry, AfterValidator(_countable)]
+def _check_fallbacks(entries: tuple[ModelEntry, ...]) -> None:
+    """Refuse a fallback that is no other entry of the file."""
+    names = {entry.name for entry in entries}
+    for entry in entries:
+        others = {*entry.fallbacks, *entry.context_fallbacks}
+        if unknown := others - (names - {entry.name}):
+            text = f"of {entry.name!r}: {min(unknown)!r} is no other entry"
+            raise ValueError(f"fallbacks {text}")
+
+
+CHECKED = rules.accepted_by(_check)
+Model = Annotated[ModelEntry, CHECKED]
+Budget = Annotated[BudgetEntry, CHECKED]
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration(FromFile):
     """The content of the file."""
 
-    webhooks: Annotated[WebhookSettings, AfterValidator(_consistent)] = (
-        WebhookSettings()
-    )
+    webhooks: Annotated[WebhookSettings, CHECKED] = WebhookSettings()
     models: Annotated[
-        tuple[Declared, ...],
-        rules.all_different("name"),
-        AfterValidator(rules.check_fallbacks),
+        tuple[Model, ...], unique("name"), rules.accepted_by(_check_fallbacks)
     ] = ()
-    budgets: Annotated[tuple[CheckedBudget, ...], rules.all_different("name")] = ()
+    budgets: Annotated[tuple[Budget, ...], unique("name")] = ()
     request_log: RequestLogSettings = field(default_factory=RequestLogSettings)

@@ -10,9 +10,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from gateway.identity import WEBHOOKS
 from gateway.models import PortalLink
 from gateway.portal import links
-from gateway.rights import WEBHOOKS
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.web import owner_requests as requests

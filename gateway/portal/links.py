@@ -10,8 +10,8 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from gateway.identity import NAME_RULE, is_name
 from gateway.models import PortalLink
+from gateway.names import NAME_RULE, is_name
 from webhooks_core.ids import is_id, public_id
 from webhooks_core.models import bearer
 from webhooks_core.pages.owners import Capability

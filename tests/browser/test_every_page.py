@@ -82,7 +82,8 @@ def fill() -> None:
         resource="model:" + "x" * 200,
         reason=SCRIPT,
     )
-    Budget.objects.create(name="b" * 64, limit=10**9, per=["principal", "model"])
+    limit = "{counts: cost, window: month, limit: 1000, per: [principal, model]}"
+    Budget.objects.create(name="b" * 64, definition=limit)
     start = int(start_of("month", datetime.now(UTC)).timestamp())
     add_to_rows({CounterKey("b" * 64, SCRIPT + "x" * 300, start, "acme"): 10**8})
     usage.write([ended(at=datetime.now(UTC), model="m" * 128)])

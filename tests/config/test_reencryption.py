@@ -13,7 +13,7 @@ from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from gateway.chat.models import ModelTarget
+from gateway.chat.models import ModelEndpoint
 from tests.factories import UserFactory
 from tests.gateway.chat.factories import ModelEndpointFactory
 from tests.webhooks_core.factories import EndpointFactory
@@ -46,7 +46,7 @@ def test_every_encrypted_column_is_known():
     assert set(reencryption.columns()) == {
         (Endpoint, "custom_headers"),
         (EndpointSecret, "value"),
-        (ModelTarget, "api_key"),
+        (ModelEndpoint, "api_key"),
     }
 
 
@@ -57,7 +57,7 @@ def test_the_old_key_can_be_removed_after_reencryption(encrypted, settings):
     assert reencryption.unreadable() == 0
     assert EndpointSecret.objects.get().value.decrypt() == secret
     assert Endpoint.objects.get().custom_headers.decrypt() == HEADERS
-    assert ModelTarget.objects.get().api_key.decrypt() == "sk-1"
+    assert ModelEndpoint.objects.get().api_key.decrypt() == "sk-1"
     assert decrypt(Authenticator.objects.get().data["secret"]) == "JBSWY3DP"
 
 
@@ -77,7 +77,7 @@ def test_values_that_no_key_decrypts_are_counted_and_unchanged(encrypted, settin
 def test_secrets_of_a_deleted_endpoint_do_not_count_as_unreadable(encrypted, settings):
     Endpoint.objects.update(deleted_at=timezone.now())
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    assert reencryption.unreadable() == 3  # of the request, the model and the app
+    assert reencryption.unreadable() == 2  # of the model and the app
 
 
 def test_a_secret_that_changes_during_reencryption_keeps_its_new_value(

@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from gateway import keys
+from gateway.identity import SCOPES
 from gateway.models import GatewayKey
-from gateway.rights import SCOPES
 from tests.gateway.client import PATH, Api
 from webhooks_core.models import bearer
 

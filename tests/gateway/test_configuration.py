@@ -128,7 +128,7 @@ models:
     fallbacks: [other]
     context_fallbacks: [other]
     balance: latency
-    responses: true
+    speaks: [chat, responses]
     server: azure
     api_version: 2024-10-21-preview
     proxy: ${PROXY}
@@ -149,7 +149,7 @@ models:
         allow=Allow(
             everyone=False,
             tenants=frozenset({"acme"}),
-            principals=frozenset({("globex", "ada")}),
+            principals=frozenset({"globex/ada"}),
         ),
         timeouts=Timeouts(1, 2, 3, 4),
         thinking="budget",
@@ -161,7 +161,7 @@ models:
         fallbacks=("other",),
         context_fallbacks=("other",),
         balance="latency",
-        responses=True,
+        speaks=frozenset({"chat", "responses"}),
         server="azure",
         api_version="2024-10-21-preview",
         proxy="http://ada:secret@proxy.example:3128",

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from django.core.management import CommandError, call_command
 
-from gateway.webhooks import EVENT_TYPES
+from gateway.event_types import EVENT_TYPES
 from tests.gateway.client import stripe_accepts
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch

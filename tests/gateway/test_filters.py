@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from gateway import configuration, static_subscriptions
-from gateway.webhooks import EVENT_TYPES
+from gateway.event_types import EVENT_TYPES
 from tests.gateway.client import PATH, nothing_happened
 from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
 from webhooks_core.owners import why

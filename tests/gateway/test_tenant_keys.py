@@ -11,8 +11,8 @@ from django.utils import timezone
 from structlog.testing import capture_logs
 
 from gateway import keys
+from gateway.identity import KEYS, SCOPES
 from gateway.models import GatewayKey
-from gateway.rights import KEYS, SCOPES
 from gateway.viewsets import GatewayView
 from tests.gateway.client import EVENTS, INGEST, PATH, Api
 from webhooks_core.models import bearer

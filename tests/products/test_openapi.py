@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import re
 from typing import Any
 
 import pytest
 from django.conf import settings
-from django.core.management import get_commands
 
 from gateway import errors as gateway
-from gateway import ingest, keys
-from gateway import serializers as gateway_serializers
-from gateway.chat.upstreams.registry import KINDS
-from gateway.configuration import shapes
-from gateway.serializers import MAX_METADATA_DEPTH
 from recording import errors as recording
-from recording import serializers as recording_serializers
-from recording.library import event_data
 from tests.documented import DOCUMENT, assert_valid
 from tests.gateway.client import EVENTS, INGEST
 from tests.products.product import GATEWAY, PRODUCTS, RECORDING
-from webhooks_core import profiles
-from webhooks_core.web.parsers import MAX_BODY_BYTES
 
 # Keys of the gateway have scopes.
 ALWAYS = {"recording": {401, 500, 503}, "gateway": {401, 403, 500, 503}}
@@ -137,86 +125,3 @@ def test_every_error_fits_the_one_shape():
         schema = DOCUMENT["components"]["schemas"][f"{name.title()}Error"]
         for kind in handler.kinds.values():
             assert_valid(handler.body(kind()), schema)
-
-
-# ── The pages ───────────────────────────────────────────────────────────────────────
-
-
-def test_the_tables_of_errors_are_the_code_s():
-    row = re.compile(r"^\| (\d{3}) \|(?: `(\w+)` \|)?", re.MULTILINE)
-    codes = {(int(status), code) for status, code in row.findall(PAGES["recording"])}
-    assert codes == {*recording.CODES.items()}
-    assert {int(row) for row, _ in row.findall(PAGES["gateway"])} == {*gateway.ERRORS}
-
-
-def test_every_field_event_type_and_key_is_named():
-    names: dict[str, list[Any]] = {
-        "recording": [
-            recording_serializers.SubscriptionSerializer().fields,
-            recording_serializers.SubscriptionCreatedSerializer().fields,
-            recording_serializers.DeliverySerializer().fields,
-        ],
-        "gateway": [
-            gateway_serializers.SubscriptionSerializer().fields,
-            gateway_serializers.DeliverySerializer().fields,
-            gateway_serializers.NewEventSerializer().fields,
-            gateway_serializers.PublishedSerializer().fields,
-            *(
-                [field.name for field in dataclasses.fields(shape)]
-                for shape in (
-                    *(shapes.WebhookSettings, shapes.StaticSubscription),
-                    shapes.DeclaredEventType,
-                    *(shapes.DeclaredModel, shapes.Target, shapes.Timeouts),
-                    shapes.BudgetEntry,
-                )
-            ),
-            KINDS,
-            ingest.CONTENT_TYPES,
-        ],
-    }
-    for product, groups in names.items():
-        types = profiles.get(product).event_types
-        published = [
-            item.schema["properties"]
-            for name, item in types.items()
-            if name != "webhook.ping"
-        ]
-        for group in (*groups, types, *published):
-            assert not [name for name in group if f"`{name}`" not in PAGES[product]]
-
-
-@pytest.mark.parametrize("name", PRODUCTS)
-def test_every_command_and_setting_exists(name):
-    known = get_commands()
-    named = set(re.findall(r"manage\.py (\w+)", PAGES[name]))
-    assert named <= known.keys()
-    assert named >= {
-        "recording": {"import_recording"},
-        "gateway": {command for command, app in known.items() if app == "gateway"},
-    }.get(name, set())
-    variables = set(re.findall(r"`((?:GATEWAY|WEBHOOK)_\w+)`", PAGES["gateway"]))
-    assert variables
-    assert variables <= set(re.findall(r"^\| `(\w+)`", SETTINGS, re.MULTILINE))
-
-
-@pytest.mark.parametrize("name", PRODUCTS)
-def test_the_numbers_are_the_code_s(name):
-    profile = profiles.get(name)
-    attempts = f"{profile.retry.max_attempts} attempts of {profile.timeout_s:g} seconds"
-    phrases = {
-        "recording": (
-            f"After {profile.disable_after} failed attempts in a row",
-            f"{event_data.TARGET:,} bytes",
-        ),
-        "gateway": (
-            f"up to {attempts}",
-            "0.5 s and 1 s apart",
-            f"within {keys.CACHE_S:g} seconds",
-            f"{settings.GATEWAY_INGEST_MAX_BYTES:,} bytes of UTF-8",
-            f"at most {ingest.CHUNK_CHARACTERS:,} characters",
-            f"{ingest.MAX_METADATA_BYTES:,} bytes and {MAX_METADATA_DEPTH} levels",
-        ),
-    }
-    shared = (f"at most {profile.quota} subscriptions", f"{MAX_BODY_BYTES // 1024} KiB")
-    for phrase in (*shared, *phrases[name]):
-        assert phrase in PAGES[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from collections.abc import Callable
 from io import StringIO
@@ -13,7 +12,6 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from config.operations.api_docs import openapi
-from gateway import configuration
 
 
 def catalog_sdl() -> str:
@@ -22,14 +20,9 @@ def catalog_sdl() -> str:
     return output.getvalue()
 
 
-def gateway_schema() -> str:
-    return json.dumps(configuration.schema(), indent=2) + "\n"
-
-
 CONTRACTS: dict[str, Callable[[], str]] = {
     "openapi.json": openapi,
     "catalog.graphql": catalog_sdl,
-    "gateway.schema.json": gateway_schema,
 }
 
 

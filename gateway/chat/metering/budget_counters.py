@@ -116,5 +116,5 @@ def applies(budget: BudgetEntry, caller: Caller, model: str) -> bool:
         return False
     if not (budget.tenants or budget.principals):
         return True
-    principal = (caller.tenant, caller.principal)
+    principal = f"{caller.tenant}/{caller.principal}"
     return caller.tenant in budget.tenants or principal in budget.principals

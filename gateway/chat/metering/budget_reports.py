@@ -15,8 +15,8 @@ from gateway.chat.metering.budget_counters import CounterKey
 from gateway.chat.metering.reports import shown
 from gateway.chat.metering.windows import end_of
 from gateway.configuration.shapes import BudgetEntry
+from gateway.event_types import BUDGET_SHARES, BUDGET_THRESHOLD
 from gateway.events import Origin
-from gateway.webhooks import BUDGET_SHARES, BUDGET_THRESHOLD
 from webhooks_core.times import iso
 
 log = structlog.stdlib.get_logger(__name__)

@@ -8,7 +8,6 @@ from functools import lru_cache
 from django.conf import settings
 
 from gateway.chat.models import ModelPrice
-from gateway.configuration.shapes import COST, Configuration
 
 # The list has prices that grow with the length of a request: these are for short ones.
 TOKENS = 1000
@@ -38,14 +37,3 @@ def listed(base_url: str, model: str) -> ModelPrice | None:
         )
     except LookupError:
         return None
-
-
-def unpriced(configured: Configuration) -> list[str]:
-    """Return the models of a file whose cost a budget limits, and that the list has no price of."""
-    costs = [budget for budget in configured.budgets if budget.counts == COST]
-    return [
-        model.name
-        for model in configured.models
-        if any(not budget.models or model.name in budget.models for budget in costs)
-        and not listed(model.targets[0].base_url, model.targets[0].model)
-    ]

@@ -18,8 +18,8 @@ from gateway.chat.metering import budget_definitions
 from gateway.chat.metering.windows import next_start, start_of
 from gateway.chat.models import UsageDay, UsageRecord
 from gateway.configuration.shapes import COST, BudgetEntry
+from gateway.event_types import BUDGET_SHARES
 from gateway.models import GatewayKey
-from gateway.webhooks import BUDGET_SHARES
 from webhooks_core.times import iso
 from webhooks_core.web.errors import BadRequestError
 

@@ -14,7 +14,7 @@ from gateway.chat.request_log.serializers import (
     LoggedRequestSerializer,
     RequestsQuery,
 )
-from gateway.rights import REQUESTS
+from gateway.identity import REQUESTS
 from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import NotFoundError
 from webhooks_core.web.owner_requests import NoQuery

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.utils.module_loading import import_string
@@ -12,27 +11,16 @@ if TYPE_CHECKING:
     import aiohttp
 
     from gateway.chat.upstreams.base import Upstream
+    from gateway.configuration.shapes import Upstream as Kind
 
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of upstream: the path of its class, which takes the HTTP client.
-
-    The class is imported on demand: the configuration and the models need only the names.
-    A built-in upstream has no base URL.
-    """
-
-    path: str
-    needs_base_url: bool = True
-
-
-KINDS: Mapping[str, Kind] = {
-    "openai": Kind("gateway.chat.upstreams.openai.OpenAI"),
-    "anthropic": Kind("gateway.chat.upstreams.anthropic.Anthropic"),
-    "echo": Kind("gateway.chat.upstreams.echo.Echo", needs_base_url=False),
+# The class of each kind, which takes the HTTP client.
+KINDS: Mapping[Kind, str] = {
+    "openai": "gateway.chat.upstreams.openai.OpenAI",
+    "anthropic": "gateway.chat.upstreams.anthropic.Anthropic",
+    "echo": "gateway.chat.upstreams.echo.Echo",
 }
 
 
 def connect(client: aiohttp.ClientSession) -> dict[str, Upstream]:
     """Return an upstream of each kind, which calls through this client."""
-    return {name: import_string(kind.path)(client) for name, kind in KINDS.items()}
+    return {name: import_string(path)(client) for name, path in KINDS.items()}

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from gateway import keys
-from gateway.rights import KEYS, SCOPES
+from gateway.identity import KEYS, SCOPES
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.times import iso
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from gateway import keys
-from gateway.rights import SCOPES
+from gateway.identity import SCOPES
 from recording.accounts import personal_tokens
 from tests.documented import DOCUMENT
 from tests.factories import UserFactory

@@ -16,8 +16,7 @@ from gateway.chat.metering import budget_definitions, budget_sharing, limits, wr
 from gateway.chat.streaming import body
 from gateway.chat.upstreams import http
 from gateway.configuration.shapes import Target
-from gateway.identity import Caller
-from gateway.rights import Rights
+from gateway.identity import Caller, Rights
 from tests.gateway.chat.harness import SHORT_CUT, Gateway, running
 from tests.gateway.chat.mock_upstream import MockUpstream, answers
 from tests.loops import Loop

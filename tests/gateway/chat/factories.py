@@ -5,39 +5,28 @@ from __future__ import annotations
 from datetime import date
 
 from django.utils import timezone
-from factory.declarations import LazyFunction, RelatedFactory, Sequence
+from factory.declarations import LazyFunction, Sequence
 from factory.django import DjangoModelFactory
 
 from gateway.chat.models import (
     LoggedRequest,
     ModelEndpoint,
     ModelPrice,
-    ModelTarget,
     UsageDay,
     UsageRecord,
 )
 from webhooks_core.ids import public_id
 
 
-class ModelTargetFactory(DjangoModelFactory[ModelTarget]):
-    class Meta:
-        model = ModelTarget
-
-    base_url = "http://127.0.0.1:1/v1/"
-    model = "there"
-    api_key = "sk-1"
-
-
 class ModelEndpointFactory(DjangoModelFactory[ModelEndpoint]):
-    """An endpoint with one target; `target__model="…"` changes the target."""
+    """A model of one server with OpenAI's API."""
 
     class Meta:
         model = ModelEndpoint
-        skip_postgeneration_save = True
 
     name = Sequence(lambda n: f"endpoint-{n}")
-    upstream = "openai"
-    target = RelatedFactory(ModelTargetFactory, factory_related_name="endpoint")
+    definition = "{upstream: openai, base_url: 'http://127.0.0.1:1/v1', model: there}"
+    api_key = "sk-1"
 
 
 class ModelPriceFactory(DjangoModelFactory[ModelPrice]):

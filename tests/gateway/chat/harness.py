@@ -33,8 +33,13 @@ from gateway.chat.request_log.entry import EndedRequest
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
-from gateway.configuration.content import RequestLogSettings
-from gateway.configuration.shapes import BudgetEntry, ModelEntry, Target, Timeouts
+from gateway.configuration.shapes import (
+    BudgetEntry,
+    ModelEntry,
+    RequestLogSettings,
+    Target,
+    Timeouts,
+)
 from tests.documented import assert_response_documented
 from tests.gateway.chat.mock_upstream import MockUpstream
 from tests.loops import Loop

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 # What the configuration says of the upstream of each kind.
 KINDS: dict[str, dict[str, Any]] = {
     "openai": {},
-    "openai, responses: true": {"responses": True},
+    "openai, speaks: [responses]": {"speaks": frozenset({"responses"})},
     "anthropic": {"upstream": "anthropic"},
     "echo": {"upstream": "echo"},
 }

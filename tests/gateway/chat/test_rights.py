@@ -6,7 +6,7 @@ import pytest
 import requests
 
 from gateway.configuration.shapes import Allow
-from gateway.rights import Rights
+from gateway.identity import Rights
 from tests.gateway.chat.harness import NOT_FOUND, V1, V2
 from tests.gateway.chat.mock_upstream import COMPLETION, answers
 from tests.running import PATIENCE_S
@@ -58,9 +58,9 @@ def test_a_key_calls_no_model_that_its_creator_may_not_call(
     gateway, upstream, headers_for
 ):
     upstream.script = answers(COMPLETION)
-    names = frozenset({("acme", "ada"), ("acme", "bob")})
+    names = frozenset({"acme/ada", "acme/bob"})
     gateway.declare(allow=Allow(everyone=False, principals=names))
-    alone = Allow(everyone=False, principals=frozenset({("acme", "bob")}))
+    alone = Allow(everyone=False, principals=frozenset({"acme/bob"}))
     gateway.declare(name="of bob", allow=alone)
     by_operator = headers_for("bob", Rights())
     by_ada = headers_for("bob", Rights(created_by="ada"))

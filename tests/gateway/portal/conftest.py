@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from gateway.event_types import INGEST_COMPLETED
 from gateway.models import PortalLink
 from gateway.portal import links
-from gateway.webhooks import INGEST_COMPLETED
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.publishing import publish

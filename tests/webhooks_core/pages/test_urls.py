@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import URLPattern
 from django.utils import timezone
 
-from gateway.webhooks import INGEST_COMPLETED as INGEST
+from gateway.event_types import INGEST_COMPLETED as INGEST
 from recording.webhook_pages import AccountDoor
 from tests.webhooks_core.admin.looking import nothing_changes
 from tests.webhooks_core.pages.conftest import BASE, Person

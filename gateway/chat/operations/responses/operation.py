@@ -63,7 +63,7 @@ RESPOND = Responses()
 
 def _is_passed(upstream: Upstream, job: Job) -> TypeGuard[OpenAI]:
     """Return True if the upstream has this API itself."""
-    return job.entry.responses and isinstance(upstream, OpenAI)
+    return "responses" in job.entry.speaks and isinstance(upstream, OpenAI)
 
 
 def _own(job: Job) -> Job:

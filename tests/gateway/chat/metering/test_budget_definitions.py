@@ -11,7 +11,7 @@ from django.db import OperationalError
 from gateway.chat.metering.budget_definitions import Definitions, Loaded
 from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import BudgetEntry
-from gateway.rights import Rights
+from gateway.identity import Rights
 from tests.gateway.chat.metering.budgeting import (
     ADA,
     ONE,

@@ -19,7 +19,8 @@ from gateway.chat.metering.budget_stores import add_to_rows
 from gateway.chat.metering.windows import start_of
 from gateway.chat.metrics import ChatCollector
 from gateway.configuration.shapes import BudgetEntry
-from gateway.webhooks import BUDGET_THRESHOLD, PROFILE, matches
+from gateway.event_types import BUDGET_THRESHOLD
+from gateway.webhooks import PROFILE, matches
 from tests.documented import assert_valid
 from tests.webhooks_core.factories import EndpointFactory
 from webhooks_core import profiles

@@ -121,7 +121,7 @@ def test_the_statement_says_whether_budgets_or_prices_have_changed():
         act()
         return add_to_rows({ONE: 1})[1] != before
 
-    row, price = Budget(name="b", limit=1), ModelPriceFactory.build()
+    row, price = Budget(name="b", definition="{}"), ModelPriceFactory.build()
     for saved in (row, price):
         assert changed(saved.save)
         assert changed(saved.save)

@@ -18,7 +18,7 @@ from gateway.chat.metering.budgets import BudgetExceededError, Budgets
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import BudgetEntry
-from gateway.rights import Rights
+from gateway.identity import Rights
 from tests.gateway.chat.harness import IDENTITY, MESSAGES, V1, V2, defined
 from tests.gateway.chat.metering.budgeting import (
     ADA,
@@ -168,7 +168,7 @@ def test_such_a_cost_is_in_the_usage_and_marked_as_an_estimate():
     [
         ({}, {ADA, BOB}),
         ({"tenants": frozenset({"acme"})}, {ADA}),
-        ({"principals": frozenset({("beta", "bob")})}, {BOB}),
+        ({"principals": frozenset({"beta/bob"})}, {BOB}),
         ({"models": frozenset({"large"})}, set()),
         ({"per": ("tenant",)}, {ADA}),
         ({"per": ("principal", "model")}, {ADA}),

@@ -1,11 +1,6 @@
 from __future__ import annotations
 
-import io
-import json
-from pathlib import Path
-
 import pytest
-from django.core.management import call_command
 
 from gateway.chat.metering import budget_definitions
 from gateway.chat.metering.price_list import listed
@@ -65,37 +60,3 @@ def test_an_own_price_wins():
     public = request.cost_nano({})
     assert public == round(prices["listed"].prompt_price * 10**9)
     assert request.cost_nano({"small": own}) != public
-
-
-def test_the_check_names_models_without_a_price_whose_cost_is_limited(tmp_path):
-    file = tmp_path / "gateway.yaml"
-    models = """
-models:
-  - {name: listed, upstream: openai, base_url: "https://api.openai.com/v1", model: gpt-4o}
-  - {name: own, upstream: openai, base_url: "http://127.0.0.1:1/v1"}
-  - {name: "{other}", upstream: openai, base_url: "http://127.0.0.1:1/v1"}
-"""
-    budget = "  - {name: b%s, counts: %s, window: day, limit: 1%s}\n"
-    budgets = budget % (1, "tokens", "") + budget % (
-        2,
-        "cost",
-        ", models: [listed, own]",
-    )
-    cost = budget % (3, "cost", "")
-    for text, named, count in (
-        ("", [], 0),
-        (budgets, ["own"], 2),
-        (cost, ["own", "{other}"], 1),
-    ):
-        file.write_text(models + ("budgets:\n" + text if text else ""))
-        counted = json.loads(checked(file, "--json"))
-        assert counted["without_price"] == named
-        assert counted["budgets"] == count
-        answer = checked(file)
-        assert (f": {', '.join(named)}." in answer) is bool(named)
-
-
-def checked(file: Path, *options: str) -> str:
-    out = io.StringIO()
-    call_command("check_gateway_config", str(file), *options, stdout=out)
-    return out.getvalue()

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.chat.core.tool_names import tool_names
 from gateway.chat.request_log.entry import EndedRequest, last_text
-from gateway.configuration.content import RequestLogSettings
+from gateway.configuration.shapes import RequestLogSettings
 from tests.gateway.chat.harness import (
     MESSAGES,
     STREAM_OR_NOT,

@@ -146,7 +146,7 @@ def test_anthropics_thinking_goes_there_and_back(claude, gateway, upstream):
 
 @STREAM_OR_NOT
 def test_an_upstream_without_the_api_answers_for_one_with_it(gateway, upstream, stream):
-    gateway.declare(responses=True, fallbacks=("plain",))
+    gateway.declare(speaks=frozenset({"responses"}), fallbacks=("plain",))
     gateway.declare("plain")
 
     async def script(request: Any) -> None:

@@ -65,7 +65,7 @@ COMPLETED = part("completed", 2, response=RESPONSE)
 
 @pytest.fixture
 def passing(gateway) -> Any:
-    gateway.declare(responses=True)
+    gateway.declare(speaks=frozenset({"responses"}))
     return gateway
 
 
@@ -159,7 +159,7 @@ def failed(code: str, message: str = "secret") -> bytes:
 def test_a_failure_before_any_part_lets_another_target_answer(passing, upstream, code):
     bad, good = sends(CREATED, failed(code)), sends(CREATED, DELTA, COMPLETED)
     targets = Target(upstream.url, "a", weight=1000), Target(upstream.url, "b")
-    passing.declare(responses=True, targets=targets)
+    passing.declare(speaks=frozenset({"responses"}), targets=targets)
 
     async def script(request: Any) -> None:
         is_first = len(upstream.requests) == 1

@@ -1,0 +1,198 @@
+"""Models and budgets in the admin: those of its tables, in one list with those of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from gateway import configuration
+from gateway.chat.budget_models import Budget
+from gateway.chat.models import ModelEndpoint
+from gateway.configuration import EntryError
+from gateway.configuration.shapes import BudgetEntry, ModelEntry
+from webhooks_core.secrets import EncryptedText, SecretUnreadableError
+
+
+class DefinedList(ChangeList):
+    """First what the file defines, which it alone changes; then the rows of the table."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if self.page_num == 1 and not self.query:
+            defined: Any = self.model_admin
+            self.result_list = [*defined.of_file(), *self.result_list]
+
+
+class DefinedAdmin(admin.ModelAdmin[Any]):
+    list_display: ClassVar[Sequence[str]] = ("shown_name", "summary", "source")
+    list_display_links = None
+    search_fields = ("name",)
+    sortable_by = ()
+
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
+        return DefinedList
+
+    def entries_of_file(self) -> Sequence[Any]:
+        raise NotImplementedError
+
+    def describe(self, entry: Any) -> str:
+        """Return what an entry is, in words."""
+        raise NotImplementedError
+
+    def of_file(self) -> list[Any]:
+        """Return the entries of the file as rows that are not stored."""
+        rows = []
+        for entry in self.entries_of_file():
+            row = self.model(name=entry.name)
+            row.declared = entry
+            rows.append(row)
+        return rows
+
+    @admin.display(description="")
+    def action_checkbox(self, obj: Any) -> Any:
+        return "" if obj.pk is None else super().action_checkbox(obj)
+
+    @admin.display(description="name")
+    def shown_name(self, obj: Any) -> str | SafeString:
+        if obj.pk is None:
+            return str(obj.name)
+        address = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
+        return format_html(
+            '<a href="{}">{}</a>', reverse(address, args=[obj.pk]), obj.name
+        )
+
+    @admin.display
+    def summary(self, obj: Any) -> str:
+        try:
+            return self.describe(getattr(obj, "declared", None) or obj.entry())
+        except (EntryError, SecretUnreadableError) as error:
+            return f"has no effect: {error}"
+
+    @admin.display
+    def source(self, obj: Any) -> str:
+        if obj.pk is None:
+            return "the configuration file"
+        if obj.name in {entry.name for entry in self.entries_of_file()}:
+            return "hidden by the configuration file"
+        return "here" if obj.is_active else "here, switched off"
+
+
+class DefinedForm(forms.ModelForm[Any]):
+    """Checks a row as an entry of the file."""
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if name in {entry.name for entry in self.entries_of_file()}:
+            raise ValidationError("The configuration file has one of this name.")
+        return name
+
+    def entries_of_file(self) -> Sequence[Any]:
+        raise NotImplementedError
+
+    def check(self, entry: Any) -> None:
+        """Raise ValidationError for an entry that does not fit to the others."""
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = self.cleaned_data
+        if self.errors:
+            return cleaned
+        row = type(self.instance)(**{**vars_of(self.instance), **cleaned})
+        try:
+            self.check(row.entry())
+        except (EntryError, ValidationError) as error:
+            text = getattr(error, "message", str(error))
+            raise ValidationError({"definition": text}) from error
+        return cleaned
+
+
+def vars_of(row: Any) -> dict[str, Any]:
+    return {each.attname: getattr(row, each.attname) for each in row._meta.fields}  # noqa: SLF001 - public by use
+
+
+class ModelForm(DefinedForm):
+    """The key can be set and is never shown; an empty field keeps it."""
+
+    api_key = forms.CharField(
+        required=False,
+        label="API key",
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text="Of each target without one. Stored encrypted and never shown; empty keeps the "
+        "one that is stored. ${NAME} stands for an environment variable.",
+    )
+
+    class Meta:
+        model = ModelEndpoint
+        fields = ("name", "definition", "api_key", "is_active")
+
+    def entries_of_file(self) -> Sequence[ModelEntry]:
+        return configuration.current().models
+
+    def clean_api_key(self) -> Any:
+        """Return the key encrypted: a text would be read as a dump's ciphertext."""
+        text: str = self.cleaned_data["api_key"]
+        stored: Any = self.instance.api_key
+        is_kept = not text and isinstance(stored, EncryptedText)
+        return stored if is_kept else EncryptedText.encrypt(text)
+
+    def check(self, entry: ModelEntry) -> None:
+        known = {each.name for each in self.entries_of_file()}
+        known |= {*ModelEndpoint.objects.values_list("name", flat=True)}
+        others = {*entry.fallbacks, *entry.context_fallbacks}
+        if unknown := others - (known - {entry.name}):
+            raise ValidationError(f"fallbacks: {min(unknown)!r} is no other model.")
+
+
+@admin.register(ModelEndpoint)
+class ModelEndpointAdmin(DefinedAdmin):
+    form = ModelForm
+
+    def entries_of_file(self) -> Sequence[ModelEntry]:
+        return configuration.current().models
+
+    def describe(self, entry: ModelEntry) -> str:
+        places = ", ".join(target.base_url for target in entry.targets)
+        whose = "" if entry.allow.everyone else "; for some callers alone"
+        return f"{entry.upstream} {places}".strip() + whose
+
+
+class BudgetForm(DefinedForm):
+    class Meta:
+        model = Budget
+        fields = ("name", "definition", "is_active")
+
+    def entries_of_file(self) -> Sequence[BudgetEntry]:
+        return configuration.current().budgets
+
+    def check(self, entry: BudgetEntry) -> None:
+        """Keep what a counter counts: another one would begin with what it has counted."""
+        if self.instance.pk is None:
+            return
+        before = Budget.objects.get(pk=self.instance.pk).entry()
+        for name in ("name", "counts", "window", "per"):
+            if getattr(before, name) != getattr(entry, name):
+                text = f"{name} cannot change: make another budget."
+                raise ValidationError(text)
+
+
+@admin.register(Budget)
+class BudgetAdmin(DefinedAdmin):
+    form = BudgetForm
+
+    def entries_of_file(self) -> Sequence[BudgetEntry]:
+        return configuration.current().budgets
+
+    def describe(self, entry: BudgetEntry) -> str:
+        callers = [*sorted(entry.tenants), *sorted(entry.principals)]
+        whose = ", ".join(callers) or "everybody"
+        models = f" for {', '.join(sorted(entry.models))}" if entry.models else ""
+        each = f", a counter for each {' and '.join(entry.per)}" if entry.per else ""
+        return f"{entry.allowance}: {whose}{models}{each}"

@@ -1,0 +1,138 @@
+"""Models and budgets of the admin: entries of the configuration file, as YAML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core import checks
+
+from gateway import configuration
+from gateway.chat.budget_models import Budget
+from gateway.chat.metering import budget_definitions
+from gateway.chat.model_registry import load
+from gateway.chat.models import ModelEndpoint
+from gateway.configuration.shapes import BudgetEntry, Configuration, Target
+from tests.gateway.chat.factories import ModelEndpointFactory
+
+pytestmark = pytest.mark.django_db
+MODELS, BUDGETS = "/admin/gateway_chat/modelendpoint/", "/admin/gateway_chat/budget/"
+DEFINITION = """upstream: openai
+base_url: http://127.0.0.1:1/v1
+model: there
+allow: {tenants: [acme]}
+extra_headers: {X-Team: "${TEAM}"}
+"""
+LIMIT = "{counts: requests, window: hour, limit: 5, per: [tenant]}"
+
+
+def form(name: str, definition: str, **fields: str) -> dict[str, str]:
+    return {"name": name, "definition": definition, "is_active": "on"} | fields
+
+
+@pytest.fixture(autouse=True)
+def team(monkeypatch):
+    monkeypatch.setenv("TEAM", "harbour")
+
+
+def test_a_model_is_made_in_the_admin_and_its_key_is_kept(admin_client, monkeypatch):
+    fields = form("rows", DEFINITION, api_key="sk-secret")
+    assert admin_client.post(f"{MODELS}add/", fields).status_code == 302
+    entry = load()["rows"]
+    assert entry.targets == (Target("http://127.0.0.1:1/v1", "there", "sk-secret"),)
+    assert entry.allow.tenants == frozenset({"acme"})
+    assert entry.extra_headers == {"X-Team": "harbour"}
+    row = ModelEndpoint.objects.get()
+    stored: Any = row.api_key
+    assert "sk-secret" not in stored.ciphertext
+    page = f"{MODELS}{row.pk}/change/"
+    assert "sk-secret" not in admin_client.get(page).content.decode()
+    changed = form("rows", DEFINITION.replace("there", "other"), api_key="")
+    assert admin_client.post(page, changed).status_code == 302
+    assert load()["rows"].targets[0] == Target(
+        "http://127.0.0.1:1/v1", "other", "sk-secret"
+    )
+    monkeypatch.delenv("TEAM")  # as without its key, it is left out
+    assert "rows" not in load()
+
+
+def test_the_key_is_that_of_each_target_without_one():
+    targets = "{base_url: 'http://a'}, {base_url: 'http://b', api_key: k}"
+    entry = configuration.model("m", f"{{upstream: openai, targets: [{targets}]}}", "x")
+    assert [target.api_key for target in entry.targets] == ["x", "k"]
+
+
+@pytest.mark.parametrize(
+    ("address", "fields", "fault"),
+    [
+        (MODELS, form("echo", "upstream: echo"), "The configuration file has one"),
+        (MODELS, form("m", "upstream: x"), "upstream: must be"),
+        (MODELS, form("m", "upstream: openai"), "needs base_url"),
+        (
+            MODELS,
+            form("m", "name: x"),
+            "must be the keys of an entry, without its name",
+        ),
+        (MODELS, form("m", "- a"), "must be the keys of an entry"),
+        (MODELS, form("m", "a: ["), "is not YAML"),
+        (MODELS, form("m", "{upstream: echo, fallbacks: [x]}"), "is no other model"),
+        (
+            MODELS,
+            form("m", "upstream: echo", api_key="${NOT_SET}"),
+            "NOT_SET is not set",
+        ),
+        (MODELS, form("m", "upstream: echo", api_key="sk 1\n2"), "printable ASCII"),
+        (BUDGETS, form("b", "{counts: x, window: day, limit: 1}"), "counts: must"),
+        (BUDGETS, form("key 1", LIMIT), "is the name of a key"),
+    ],
+)
+def test_what_the_file_refuses_is_not_stored(admin_client, address, fields, fault):
+    page = admin_client.post(f"{address}add/", fields)
+    assert fault in page.content.decode()
+    assert not ModelEndpoint.objects.exists()
+    assert not Budget.objects.exists()
+
+
+def test_one_list_has_what_the_file_declares_and_what_the_admin_has(
+    admin_client, monkeypatch
+):
+    declared = BudgetEntry("declared", "requests", "hour", 7)
+    current = Configuration(models=configuration.current().models, budgets=(declared,))
+    monkeypatch.setattr(configuration, "current", lambda: current)
+    ModelEndpointFactory.create(name="broken", definition="upstream: [")
+    ModelEndpointFactory.create(name="echo")
+    page = admin_client.get(MODELS).content.decode()
+    for text in (
+        *("the configuration file", "hidden by the configuration file"),
+        *("has no effect: is not YAML", "openai http://127.0.0.1:1/v1"),
+    ):
+        assert text in page
+    Budget.objects.create(name="mine", definition=LIMIT)
+    page = admin_client.get(BUDGETS).content.decode()
+    assert "7 requests an hour: everybody" in page
+    assert "5 requests an hour: everybody, a counter for each tenant" in page
+
+
+def test_what_a_counter_counts_cannot_change(admin_client):
+    assert admin_client.post(f"{BUDGETS}add/", form("b", LIMIT)).status_code == 302
+    page = f"{BUDGETS}{Budget.objects.get().pk}/change/"
+    for changed in (LIMIT.replace("hour", "day"), LIMIT.replace("tenant", "key")):
+        text = admin_client.post(page, form("b", changed)).content.decode()
+        assert "cannot change: make another budget." in text
+    larger = form("b", LIMIT.replace("5", "9"))
+    assert admin_client.post(page, larger).status_code == 302
+    assert [each.limit for each in budget_definitions.budgets()] == [9]
+
+
+def test_a_budget_without_effect_is_left_out_and_a_check_says_so(monkeypatch):
+    Budget.objects.create(name="bad", definition="counts: x")
+    Budget.objects.create(name="hidden", definition=LIMIT)
+    declared = BudgetEntry("hidden", "requests", "hour", 7)
+    current = Configuration(budgets=(declared,))
+    monkeypatch.setattr(configuration, "current", lambda: current)
+    assert budget_definitions.budgets() == [declared]
+    found = checks.run_checks(tags=["budgets"], databases=["default"])
+    assert sorted(each.msg.split(":")[0] for each in found) == [
+        "The budget 'bad' of the admin has no effect",
+        "The budget 'hidden' of the admin has no effect",
+    ]
