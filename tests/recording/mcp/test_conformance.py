@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from django.contrib.auth.models import AnonymousUser
 
 from config import asgi as site
 from config.serving import server as web
-from config.serving import sockets
 from recording.mcp import asgi
 from recording.mcp.asgi import MCPApplication
 from tests.recording.mcp import reference
@@ -53,8 +53,8 @@ def serving(mcp: MCPApplication) -> Iterator[str]:
             await receive()
         return await send({"type": "lifespan.shutdown.complete"})
 
-    listener = sockets.listen("127.0.0.1", 0)
-    running = web.server(application)
+    listener = web.listen("127.0.0.1", 0)
+    running = uvicorn.Server(web.configuration(application))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
