@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import dj_database_url
 from cryptography.fernet import Fernet
@@ -43,24 +43,26 @@ def check_local(**hosts: Iterable[str]) -> None:
         raise ImproperlyConfigured("\n  ".join(faults))
 
 
-def split(value: str) -> SplitResult:
-    """Return the parts of a URL; EnvError for one that has no valid host or port."""
+def matching(pattern: str, a: str) -> Callable[[str], str]:
+    """Return a parser that accepts the texts of a pattern: `a` says what they are."""
+
+    def parse(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise EnvError(f"Not {a}.")
+        return value
+
+    return parse
+
+
+def origin(value: str) -> str:
+    """Return a public origin such as `https://signpost.example`: no path, no trailing slash."""
     try:
         parts = urlsplit(value)
         parts.port  # noqa: B018 - raises for a port above 65535
     except ValueError as error:
         raise EnvError("Not a valid URL.") from error
-    return parts
-
-
-def origin(value: str) -> str:
-    """Return a public origin such as `https://signpost.example`: no path, no trailing slash."""
-    parts = split(value)
-    if (
-        parts.scheme not in {"http", "https"}
-        or not parts.hostname
-        or parts.username is not None
-    ):
+    is_http = parts.scheme in {"http", "https"} and parts.hostname
+    if not is_http or parts.username is not None:
         raise EnvError("Not an http or https origin.")
     if value != f"{parts.scheme}://{parts.netloc}":
         raise EnvError(
@@ -74,53 +76,29 @@ def words(value: str) -> list[str]:
     return [word for word in (part.strip() for part in value.split(",")) if word]
 
 
-def allowed_hosts(value: str) -> list[str]:
-    """Return a list that is not empty: without any host, every request would be refused."""
-    if not (names := words(value)):
-        raise EnvError("Needs at least one host.")
-    return names
-
-
-def origins(value: str) -> list[str]:
-    """Return a list of origins; `*` stands for every origin."""
-    return [word if word == "*" else origin(word) for word in words(value)]
-
-
-def hosts(value: str) -> list[str]:
-    """Return a list of host names; `.name` has the sub-domains too, `*` is every host."""
-    names = words(value)
-    for name in names:
-        if not re.fullmatch(r"\*|\.?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", name):
-            raise EnvError(f"Holds {name!r}, which is not a host name.")
-    return names
+def some(value: str) -> list[str]:
+    """Split a list that must not be empty."""
+    if not (found := words(value)):
+        raise EnvError("Needs at least one value.")
+    return found
 
 
 def fernet_keys(value: str) -> list[str]:
     """Return a non-empty list of Fernet keys (32 bytes each, url-safe base64)."""
-    keys = words(value)
-    if not keys:
-        raise EnvError("Needs at least one key.")
-    for key in keys:
-        try:
-            Fernet(key)
-        except ValueError as error:
-            raise EnvError(
-                "Holds a key that is not 32 url-safe base64 bytes."
-            ) from error
-    return keys
+    try:
+        return [key for key in some(value) if Fernet(key)]
+    except EnvError:
+        raise
+    except ValueError as error:  # whose text may show the key
+        raise EnvError("Holds a key that is not 32 url-safe base64 bytes.") from error
 
 
 def networks(value: str) -> list[str]:
     """Return a list of networks in CIDR notation."""
-    networks = words(value)
-    for network in networks:
-        try:
-            ipaddress.ip_network(network)
-        except ValueError as error:
-            raise EnvError(
-                f"Holds {network!r}, which is not a network in CIDR notation."
-            ) from error
-    return networks
+    try:
+        return [word for word in words(value) if ipaddress.ip_network(word)]
+    except ValueError as error:
+        raise EnvError(f"Not in CIDR notation: {error}.") from error
 
 
 # Detect within 12 s that the server is unreachable: a lease lasts 15 s.
@@ -154,13 +132,6 @@ def database(value: str) -> dict[str, Any]:
     return parsed
 
 
-def redis_url(value: str) -> str:
-    """Return a `redis://…` or `rediss://…` address, or the empty text for none."""
-    if value and split(value).scheme not in {"redis", "rediss"}:
-        raise EnvError("Not a redis://… address.")
-    return value
-
-
 def with_query(url: str, defaults: Mapping[str, float]) -> str:
     """Return a URL whose query has these options, except those that it already sets."""
     parts = urlsplit(url)
@@ -168,28 +139,6 @@ def with_query(url: str, defaults: Mapping[str, float]) -> str:
     missing = {name: value for name, value in defaults.items() if name not in named}
     query = "&".join(filter(None, (parts.query, urlencode(missing))))
     return parts._replace(query=query).geturl()
-
-
-def rate(value: str) -> str:
-    """Return a rate such as `60/hour`, or the empty text for no limit."""
-    if value and not re.fullmatch(r"[1-9][0-9]*/(second|minute|hour|day)", value):
-        raise EnvError("Not a rate such as 60/hour (per second, minute, hour or day).")
-    return value
-
-
-def expanded(value: str, *, expand: Callable[[str], Iterable[str]]) -> list[str]:
-    """Return what the words of a list stand for; `expand` raises ValueError for a wrong one."""
-    try:
-        return [meant for word in words(value) for meant in expand(word)]
-    except ValueError as error:
-        raise EnvError(str(error)) from error
-
-
-def metrics_token(value: str) -> str:
-    """Return a bearer token that is long enough, or the empty text for none."""
-    if value and not re.fullmatch(r"[\x21-\x7e]{16,256}", value):
-        raise EnvError("Needs 16 to 256 printable ASCII characters without spaces.")
-    return value
 
 
 def ca_file(value: str) -> str:
@@ -204,10 +153,29 @@ def ca_file(value: str) -> str:
     return value
 
 
-PARSERS: tuple[Callable[..., Any], ...] = (
-    *(origin, words, hosts, origins, fernet_keys, networks, database),
-    *(allowed_hosts, redis_url, rate, expanded, metrics_token, ca_file),
-)
+host = matching(r"\*|\.?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", "a host name")
+
+PARSERS: dict[str, Callable[[str], Any]] = {
+    "origin": origin,
+    "words": words,
+    "some": some,
+    "origins": lambda value: [w if w == "*" else origin(w) for w in words(value)],
+    # `.name` has the sub-domains too, `*` is every host.
+    "hosts": lambda value: [host(word) for word in words(value)],
+    "fernet_keys": fernet_keys,
+    "networks": networks,
+    "database": database,
+    "redis_url": matching(r"(rediss?://\S+)?", "a redis://… address"),
+    "rate": matching(
+        r"([1-9][0-9]*/(second|minute|hour|day))?",
+        "a rate such as 60/hour (per second, minute, hour or day)",
+    ),
+    "metrics_token": matching(
+        r"([\x21-\x7e]{16,256})?",
+        "a token of 16 to 256 printable ASCII characters without spaces",
+    ),
+    "ca_file": ca_file,
+}
 
 
 class Environment(FileAwareEnv):
@@ -216,8 +184,8 @@ class Environment(FileAwareEnv):
     def __init__(self) -> None:
         super().__init__(eager=False, strip_whitespace=True)
         self._faults: dict[str, str] = {}
-        for parser in PARSERS:
-            self.add_parser(parser.__name__, parser)
+        for name, parser in PARSERS.items():
+            self.add_parser(name, parser)
 
     def integer(
         self, name: str, default: int, *, least: int = 0, most: int = MOST

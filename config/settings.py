@@ -16,9 +16,7 @@ from environs import validate
 
 from config import third_party
 from config.environment import Environment, check_local, stored_key, with_query
-from config.operations import logs
 from config.third_party import *  # noqa: F403 - settings that depend on no other
-from recording.oauth import redirects
 
 django_stubs_ext.monkeypatch()
 
@@ -54,7 +52,7 @@ def local_secret(name: str) -> Any:
 
 SECRET_KEY = env.str("SECRET_KEY", local_secret("secret-key"))
 DEBUG = env.bool("DEBUG", False)
-ALLOWED_HOSTS = env.allowed_hosts("ALLOWED_HOSTS", locally("localhost,127.0.0.1,[::1]"))
+ALLOWED_HOSTS = env.some("ALLOWED_HOSTS", locally("localhost,127.0.0.1,[::1]"))
 BASE_URL_GIVEN = not {"BASE_URL", "BASE_URL_FILE"}.isdisjoint(os.environ)
 BASE_URL = env.origin("BASE_URL", locally("http://127.0.0.1:8000"))
 DATABASE = env.database(
@@ -140,9 +138,7 @@ GATEWAY_RATES = {
 PORTAL_FRAME_ANCESTORS = env.origins("PORTAL_FRAME_ANCESTORS", "")
 
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0)
-OAUTH_ALLOWED_REDIRECTS = env.expanded(
-    "OAUTH_ALLOWED_REDIRECTS", locally("vscode,cursor"), expand=redirects.meant_by
-)
+OAUTH_ALLOWED_REDIRECTS = env.words("OAUTH_ALLOWED_REDIRECTS", locally("vscode,cursor"))
 OAUTH_CIMD_HOSTS = env.hosts("OAUTH_CIMD_HOSTS", "*")
 OAUTH_CLIENTS_PER_ADDRESS = env.integer("OAUTH_CLIENTS_PER_ADDRESS", 500, least=1)
 OAUTH_UNUSED_CLIENT_DAYS = env.integer(
@@ -380,5 +376,5 @@ CORS_ALLOW_ALL_ORIGINS = "*" in CATALOG_CORS_ORIGINS
 CORS_ALLOW_METHODS = ["GET", "POST"]
 CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-Id"]
 
-LOGGING_CONFIG = None
-logs.configure(level=LOG_LEVEL, as_json=not LOCAL)
+LOGGING_CONFIG = "config.operations.logs.configure"
+LOGGING = {"level": LOG_LEVEL, "as_json": not LOCAL}

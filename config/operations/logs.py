@@ -8,7 +8,7 @@ import re
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 from uuid import uuid4
 
@@ -84,8 +84,12 @@ SHARED: list[Any] = [
 log = structlog.stdlib.get_logger("signpost.http")
 
 
-def configure(*, level: int, as_json: bool) -> None:
-    """Send the standard library's and structlog's records through one formatter to stderr."""
+def configure(options: Mapping[str, Any]) -> None:
+    """Send the standard library's and structlog's records through one formatter to stderr.
+
+    The options are those of the setting LOGGING: `level`, and `as_json` for lines of JSON.
+    """
+    level, as_json = options["level"], options["as_json"]
     renderer: Any = structlog.processors.JSONRenderer() if as_json else ConsoleLines()
     logging.config.dictConfig(
         {

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from django.apps import AppConfig, apps
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from recording.oauth import redirects
 
 
 class OAuthConfig(AppConfig):
@@ -11,6 +15,10 @@ class OAuthConfig(AppConfig):
     verbose_name = "OAuth"
 
     def ready(self) -> None:
+        try:
+            redirects.listed(tuple(settings.OAUTH_ALLOWED_REDIRECTS))
+        except ValueError as error:
+            raise ImproperlyConfigured(f"OAUTH_ALLOWED_REDIRECTS: {error}") from error
         from recording.accounts import second_factors
         from recording.mcp.events import profile
         from webhooks_core.models import reencryption

@@ -113,7 +113,7 @@ def _redirect_uris(uris: object, *, is_public_client: bool) -> tuple[str, ...]:
         try:
             redirects.check(
                 uri,
-                listed=settings.OAUTH_ALLOWED_REDIRECTS,
+                listed=redirects.listed(tuple(settings.OAUTH_ALLOWED_REDIRECTS)),
                 is_public_client=is_public_client,
             )
             allowed[uri] = True

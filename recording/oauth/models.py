@@ -140,7 +140,7 @@ class Application(AbstractApplication):
     def _check_redirect(self, uri: str) -> None:
         redirects.check(
             uri,
-            listed=settings.OAUTH_ALLOWED_REDIRECTS,
+            listed=redirects.listed(tuple(settings.OAUTH_ALLOWED_REDIRECTS)),
             is_public_client=not self.is_confidential,
         )
 

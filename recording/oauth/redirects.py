@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from functools import cache
 from urllib.parse import unquote, urlencode
 
 MAX_LENGTH = 2048
@@ -94,6 +95,12 @@ def is_private_use(uri: str) -> bool:
     """Return True for a private-use scheme (RFC 8252 section 7.1) that the list may hold."""
     match = _match(PRIVATE, uri)
     return match is not None and match["scheme"] not in NOT_PRIVATE
+
+
+@cache
+def listed(words: tuple[str, ...]) -> frozenset[str]:
+    """Return the addresses that OAUTH_ALLOWED_REDIRECTS names. Raises ValueError."""
+    return frozenset(uri for word in words for uri in meant_by(word))
 
 
 def meant_by(word: str) -> tuple[str, ...]:

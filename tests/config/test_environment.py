@@ -102,29 +102,28 @@ def test_production_starts_when_every_variable_is_set_or_names_a_file(tmp_path):
         ("BASE_URL", "http://signpost.example", "BASE_URL: a local instance"),
         ("BASE_URL", "http://[", "BASE_URL: Not a valid URL."),
         ("BASE_URL", "http://127.0.0.1:99999", "BASE_URL: Not a valid URL."),
-        ("REDIS_URL", "redis://[", "REDIS_URL: Not a valid URL."),
         ("CATALOG_CORS_ORIGINS", "*,http://[", "CATALOG_CORS_ORIGINS: Not a valid"),
         ("PORTAL_FRAME_ANCESTORS", "http://a:99999", "PORTAL_FRAME_ANCESTORS: Not a"),
-        ("OAUTH_CIMD_HOSTS", "https://a.test", "OAUTH_CIMD_HOSTS: Holds 'https://a"),
+        ("OAUTH_CIMD_HOSTS", "https://a.test", "OAUTH_CIMD_HOSTS: Not a host name"),
         ("MCP_EVENTS_MAX_TTL_S", "9" * 30, "MCP_EVENTS_MAX_TTL_S: Must be"),
         ("CATALOG_ROW_BUDGET", str(2**31), "CATALOG_ROW_BUDGET: Must be"),
         ("CATALOG_ROW_BUDGET", "0", "CATALOG_ROW_BUDGET: Must be"),
         ("CATALOG_WRITES", "", "CATALOG_WRITES: Must be one of"),
         ("CATALOG_INTROSPECTION", "perhaps", "CATALOG_INTROSPECTION: Not a valid"),
         ("CATALOG_SUGGESTIONS", "perhaps", "CATALOG_SUGGESTIONS: Not a valid"),
-        ("ALLOWED_HOSTS", "", "ALLOWED_HOSTS: Needs at least one host."),
+        ("ALLOWED_HOSTS", "", "ALLOWED_HOSTS: Needs at least one value."),
         ("ALLOWED_HOSTS", "localhost,0.0.0.0", "ALLOWED_HOSTS: a local instance"),
         ("DATABASE_URL", "mysql://root@localhost/x", "DATABASE_URL: Only sqlite"),
         ("DATABASE_URL", "nonsense", "DATABASE_URL: Not a sqlite"),
         ("REDIS_URL", "http://localhost", "REDIS_URL: Not a redis"),
         ("WEBHOOK_SECRET_KEYS", "short", "WEBHOOK_SECRET_KEYS: Holds a key"),
-        ("WEBHOOK_SECRET_KEYS", "", "WEBHOOK_SECRET_KEYS: Needs at least one key."),
-        ("WEBHOOK_ALLOWED_TARGETS", "10.0.0.0/33", "WEBHOOK_ALLOWED_TARGETS: Holds"),
+        ("WEBHOOK_SECRET_KEYS", "", "WEBHOOK_SECRET_KEYS: Needs at least one value."),
+        ("WEBHOOK_ALLOWED_TARGETS", "10.0.0.0/33", "WEBHOOK_ALLOWED_TARGETS: Not"),
         ("RECORDING_TEST_RATE", "often", "RECORDING_TEST_RATE: Not a rate such as"),
         ("SQLITE_SYNCHRONOUS", "FUL", "SQLITE_SYNCHRONOUS: Must be one of: OFF"),
         ("WORKERS", "0", "WORKERS: Must be"),
         ("WEBHOOK_RETENTION_DAYS", "-1", "WEBHOOK_RETENTION_DAYS: Must be"),
-        ("GATEWAY_TRUSTED_PROXIES", "proxy", "GATEWAY_TRUSTED_PROXIES: Holds 'proxy'"),
+        ("GATEWAY_TRUSTED_PROXIES", "proxy", "GATEWAY_TRUSTED_PROXIES: Not in CIDR"),
         ("GATEWAY_SUBSCRIPTION_QUOTA", "0", "GATEWAY_SUBSCRIPTION_QUOTA: Must be"),
         ("GATEWAY_MIN_SECRET_LENGTH", "257", "GATEWAY_MIN_SECRET_LENGTH: Must be"),
         ("TRUSTED_PROXY_COUNT", "-1", "TRUSTED_PROXY_COUNT: Must be"),
@@ -136,7 +135,6 @@ def test_production_starts_when_every_variable_is_set_or_names_a_file(tmp_path):
         ("GATEWAY_INGEST_RATE", "often", "GATEWAY_INGEST_RATE: Not a rate such as"),
         ("EXTRA_CA_FILE", "/no/such/file", "EXTRA_CA_FILE: Names"),
         ("EXTRA_CA_FILE", "manage.py", "EXTRA_CA_FILE: Names"),
-        ("OAUTH_ALLOWED_REDIRECTS", "a", "OAUTH_ALLOWED_REDIRECTS: Holds 'a', which"),
         ("WORKERS", "many", "WORKERS: Not a valid integer."),
         ("ENVIRONMENT", "staging", "ENVIRONMENT: 'staging' is neither"),
     ],
@@ -148,10 +146,7 @@ def test_a_malformed_variable_is_one_clear_error(name, value, words):
 def test_spaces_around_a_value_mean_nothing():
     spaced = {"EMAIL_HOST": " ", "GATEWAY_CONFIG": "\t", "WORKERS": " 3 "}
     given = {"EMAIL_HOST": "", "GATEWAY_CONFIG": "", "WORKERS": 3}
-    with (
-        patch.dict(os.environ, spaced, clear=True),
-        patch("config.operations.logs.configure"),
-    ):
+    with patch.dict(os.environ, spaced, clear=True):
         values = runpy.run_path("config/settings.py")
     assert {name: values[name] for name in given} == given
 
@@ -213,10 +208,7 @@ CHOSEN = {
     ],
 )
 def test_cookies_hsts_and_rates_are_strict_in_production_alone(given, expected):
-    with (
-        patch.dict(os.environ, given, clear=True),
-        patch("config.operations.logs.configure"),
-    ):
+    with patch.dict(os.environ, given, clear=True):
         values = runpy.run_path("config/settings.py")
     assert {name: values[name] for name in expected} == expected
 

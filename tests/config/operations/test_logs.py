@@ -25,7 +25,7 @@ from webhooks_core.database.outages import reason
 @pytest.fixture
 def console() -> Iterator[Callable[[], str]]:
     """Configure the log of a local instance; return a function that reads what it wrote since."""
-    logs.configure(level=logging.INFO, as_json=False)
+    logs.configure({"level": logging.INFO, "as_json": False})
     [handler] = [h for h in logging.getLogger().handlers if h.name == "stderr"]
     assert isinstance(handler, logging.StreamHandler)
     stream = io.StringIO()
@@ -38,7 +38,7 @@ def console() -> Iterator[Callable[[], str]]:
         return written
 
     yield read
-    logs.configure(level=logging.INFO, as_json=False)
+    logs.configure({"level": logging.INFO, "as_json": False})
 
 
 @pytest.mark.parametrize("hostile", CONTROLS)

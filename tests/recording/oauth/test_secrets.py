@@ -50,7 +50,7 @@ def test_no_table_holds_a_secret(visitor, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_log_holds_a_secret_even_at_debug(visitor, method):
-    logs.configure(level=logging.DEBUG, as_json=True)
+    logs.configure({"level": logging.DEBUG, "as_json": True})
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(name)s %(message)s %(args)s"))
@@ -59,21 +59,21 @@ def test_no_log_holds_a_secret_even_at_debug(visitor, method):
         secrets = whole_flow(visitor, method)
     finally:
         logging.getLogger().removeHandler(handler)
-        logs.configure(level=logging.INFO, as_json=False)
+        logs.configure({"level": logging.INFO, "as_json": False})
     written = stream.getvalue()
     assert "/oauth/token" in written
     assert not [secret for secret in secrets if secret in written]
 
 
 def test_the_loggers_that_could_log_secrets_are_pinned():
-    logs.configure(level=logging.DEBUG, as_json=False)
+    logs.configure({"level": logging.DEBUG, "as_json": False})
     for name in (
         "oauthlib.oauth2.rfc6749",
         "oauth2_provider",
         "oauth2_provider.models",
     ):
         assert logging.getLogger(name).getEffectiveLevel() == logging.WARNING
-    logs.configure(level=logging.INFO, as_json=False)
+    logs.configure({"level": logging.INFO, "as_json": False})
 
 
 @pytest.mark.parametrize("method", METHODS)
