@@ -69,26 +69,13 @@ class QueryTooComplexError(CatalogError):
 
 
 class ResultTooLargeError(CatalogError):
-    """An answer with more rows, values or text than one answer may have."""
+    """An answer that takes more rows, bytes or seconds than one answer may take."""
 
     code = "RESULT_TOO_LARGE"
 
     def __init__(self, limit: int, unit: str) -> None:
         super().__init__(
-            f"The answer would hold more than {limit:,} {unit}: "
-            "ask for less, or page through books, authors or categories.",
+            f"The answer would take more than {limit:,} {unit}: "
+            "ask for less, or page through `books`.",
             limit=limit,
-        )
-
-
-class TimeLimitError(CatalogError):
-    """An operation that would take longer than the time limit; the database has stopped."""
-
-    code = "TIME_LIMIT_EXCEEDED"
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(
-            f"The operation takes longer than {seconds:g} s: ask for less, or page "
-            "through books, authors or categories.",
-            limit=seconds,
         )

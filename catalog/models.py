@@ -1,226 +1,99 @@
-"""Books, their authors and their categories, and the queries on them."""
+"""Books, their authors and their categories."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable
-from functools import lru_cache, reduce
-from operator import or_
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
-from django.db import connections, models, transaction
-from django.db.models import Case, Q, When
-from django.db.models.expressions import RawSQL
-from django.db.models.functions import StrIndex
-from django.db.models.lookups import GreaterThan, GreaterThanOrEqual, LessThan
-from django.db.transaction import TransactionManagementError
+from django.db import connection, models, transaction
+from django.db.models.functions import Collate
 
-from catalog.execution.statements import Selection, Statement
-from catalog.fields import CodePoints, FoldedTextField
-from catalog.text_checks import (
-    DESCRIPTION_LENGTH,
-    NAME_LENGTH,
-    can_occur,
-    folded,
-    following,
-)
+from catalog.texts import DESCRIPTION_LENGTH, NAME_LENGTH, folded
 
-Row = TypeVar("Row", bound=models.Model)
-Owner = Literal["author", "category"]
-
-WORD_STARTS = " -'\u2019\"("  # a word of a name begins behind one of them
-TRIGRAM = 3  # shorter terms have no trigram and need a scan
-NO_ROW = Q(pk__in=[])
-EVERY_ROW = ~NO_ROW
+if TYPE_CHECKING:
+    TextField = models.TextField[str, str]
+else:
+    TextField = models.TextField
 
 
-class NamedQuerySet(models.QuerySet[Row]):
-    """Rows with a `name_folded` column."""
+class FoldedTextField(TextField):
+    """Another column of the row, case-folded; every insert and save writes it.
 
-    def delete_locked(self, keys: Collection[int]) -> None:
-        """Delete rows; no book can begin to refer to them at the same time."""
-        with transaction.atomic():
-            self.filter(pk__in=locked(cast("Any", self.model), keys)).delete()
-
-    def search(self, part: str) -> Self:
-        """Keep the rows whose name contains this text, letter case ignored."""
-        return self.filter(self.with_part(part))
-
-    def with_part(self, part: str) -> Q:
-        """Return the condition of `search`."""
-        return self.containing(part)
-
-    def containing(self, part: str) -> Q:
-        """Return the condition of `search`, without an index."""
-        if not can_occur(part):
-            return NO_ROW
-        if not part:
-            return EVERY_ROW
-        position = StrIndex("name_folded", models.Value(folded(part)))
-        return Q(GreaterThan(position, 0))
-
-    def beginning(self, prefix: str) -> Q:
-        """Return the condition of the rows whose name begins so, letter case ignored."""
-        if not can_occur(prefix):
-            return NO_ROW
-        if not prefix:
-            return EVERY_ROW
-        text, name = folded(prefix), CodePoints("name_folded")
-        # The last text that begins so is not known, but the first one behind them all is.
-        end = following(text)
-        return Q(GreaterThanOrEqual(name, text)) & (
-            Q(LessThan(name, end)) if end else EVERY_ROW
-        )
-
-    def ranked(self, part: str) -> Self:
-        """Annotate `relevance` to a text, letter case ignored.
-
-        0: it is the name, 1: the name begins so, 2: a word of the name begins so, 3: otherwise.
-        """
-        words = reduce(or_, (self.containing(mark + part) for mark in WORD_STARTS))
-        ranks = [Q(name_folded=folded(part)), self.beginning(part), words]
-        cases = (When(condition, then=rank) for rank, condition in enumerate(ranks))
-        return self.annotate(relevance=Case(*cases, default=len(ranks)))
-
-    def key_parameter(self, keys: Iterable[int]) -> Any:
-        """Return any number of keys as one parameter."""
-        values = list(keys)
-        return values if self.is_postgresql else json.dumps(values)
-
-    def keyed(self, key_parameter: Any) -> Self:
-        """Keep the rows with these keys; in no order."""
-        return self.filter(pk__in=self.unnested(key_parameter)).order_by()
-
-    def unnested(self, key_parameter: Any) -> RawSQL:
-        """Return the subquery that reads the keys from one parameter."""
-        if self.is_postgresql:
-            return RawSQL("SELECT unnest(%s::bigint[])", [key_parameter])
-        return RawSQL("SELECT value FROM json_each(%s)", [key_parameter])
-
-    @property
-    def is_postgresql(self) -> bool:
-        return connections[self.db].vendor == "postgresql"
-
-
-def locked(model: type[Book | Author | Category], keys: Collection[int]) -> set[int]:
-    """Lock rows of a NamedQuerySet until the transaction ends; return the keys of those that exist.
-
-    Books that refer to them can be stored and read meanwhile. Ordered by key, so that two
-    transactions cannot deadlock. Raises TransactionManagementError outside of a transaction.
+    The databases disagree about letter case (SQLite folds ASCII alone, PostgreSQL follows its
+    locale), so Python folds. `QuerySet.update()` must set this column beside its source.
     """
-    rows = model.objects.all()
-    if connections[rows.db].get_autocommit():
-        raise TransactionManagementError("rows are locked in a transaction")
-    statement, parameter = locking(model), rows.key_parameter(keys)
-    with statement.rows(parameter, len(keys), in_parts=False) as cursor:
-        return {key for (key,) in cursor.fetchall()}
+
+    def __init__(self, source: str, **options: Any) -> None:
+        self.source = source
+        super().__init__(**{**options, "editable": False})
+
+    def deconstruct(self) -> Any:
+        name, path, _, options = super().deconstruct()
+        del options["editable"]
+        return name, path, (self.source,), options
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> str:
+        value = folded(getattr(model_instance, self.source))
+        setattr(model_instance, self.attname, value)
+        return value
 
 
-@lru_cache
-def locking(model: type[Book | Author | Category]) -> Statement:
-    """Return the statement of `locked`; the ORM would compile it for each change."""
-    rows = model.objects.all()
+class OwnerQuerySet(models.QuerySet[Any]):
+    """Authors or categories, to which books refer."""
 
-    def build(keys: Any) -> models.QuerySet[Any]:
-        if rows.is_postgresql:  # which plans this in half the time, for few keys
-            is_chosen = RawSQL("id = ANY(%s::bigint[])", [keys], models.BooleanField())
-            chosen = rows.filter(is_chosen)
-        else:
-            chosen = rows.keyed(keys)
-        return chosen.order_by("pk").select_for_update(no_key=True)
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Delete the rows; no book can begin to refer to them at the same time."""
+        with transaction.atomic():
+            rows = self.model.objects.filter(pk__in=self.order_by().values("pk"))
+            list(rows.order_by("pk").select_for_update().values_list("pk"))
+            return super().delete()
 
-    return Statement(Selection(build, rows.key_parameter([1])), ["pk"])
+    delete.queryset_only = True  # type: ignore[attr-defined] # not of managers, as Django's
+    delete.alters_data = True  # type: ignore[attr-defined]
 
 
-class BookQuerySet(NamedQuerySet["Book"]):
-    def named(self, name: str) -> Self:
-        """Keep the books of exactly this name, letter case ignored, the oldest first."""
-        books = self.alias(folded=CodePoints("name_folded"))
-        return books.filter(folded=folded(name)).order_by("pk")
+class BookQuerySet(models.QuerySet["Book"]):
+    def search(self, part: Any) -> BookQuerySet:
+        """Keep the books whose name contains this folded text.
 
-    def with_part(self, part: str) -> Q:
-        if not can_occur(part) or not is_indexed(part):
-            return self.containing(part)
-        return self.matching(self.term(part))
-
-    def term(self, part: str) -> str:
-        """Return the term with which the database's index finds this text."""
-        text = folded(part)
-        if self.is_postgresql:
-            return f"%{connections[self.db].ops.prep_for_like_query(text)}%"
-        return '"' + text.replace('"', '""') + '"'
-
-    def matching(self, term: str, *, at_most: int | None = None) -> Q:
-        """Return the condition of `search`, by the index.
-
-        `at_most` lets SQLite stop early where the caller refuses more rows anyway.
+        PostgreSQL has an index of trigrams; SQLite reads all names.
         """
-        if self.is_postgresql:
-            return Q(name_folded__like=term)
-        limit = "" if at_most is None else f" LIMIT {at_most:d}"
-        keys = RawSQL(  # noqa: S611 - the term is a parameter, the limit a number
-            "SELECT rowid FROM catalog_book_search WHERE catalog_book_search MATCH %s"  # noqa: S608
-            + limit,
-            [term],
-        )
-        return Q(pk__in=keys)
+        return self.filter(name_folded__contains=part)
 
-    def with_external_ids(self, keys: Collection[str]) -> set[str]:
-        """Return those of these external ids that a book has."""
-        rows = self.filter(external_id__in=keys).order_by()
-        return {key for key in rows.values_list("external_id", flat=True) if key}
-
-    def owned(self, owner: Owner, key_parameter: Any) -> Self:
-        """Keep the books of the authors or categories with these keys."""
-        return self.filter(**{f"{owner}_id__in": self.unnested(key_parameter)})
-
-    def counts(self, owner: Owner, keys: Iterable[int]) -> dict[int, int]:
-        """Return the number of books by author or category; those without books are left out."""
-        books = self.owned(owner, self.key_parameter(keys)).order_by()
-        return dict(books.values_list(f"{owner}_id").annotate(models.Count("pk")))
-
-
-def is_indexed(part: str) -> bool:
-    """Return True if a text is long enough to have a trigram."""
-    return len(folded(part)) >= TRIGRAM
+    def by_name(self) -> BookQuerySet:
+        """Order by name, by code points in any locale of the database, then by id."""
+        collation = "C" if connection.vendor == "postgresql" else "BINARY"
+        return self.order_by(Collate("name", collation), "pk")
 
 
 class Author(models.Model):
     id = models.AutoField(primary_key=True)  # the GraphQL Int that names it has 32 bits
     first_name = models.CharField(max_length=NAME_LENGTH)
     last_name = models.CharField(max_length=NAME_LENGTH)
-    name_folded = FoldedTextField("first_name", "last_name")
 
-    objects = NamedQuerySet["Author"].as_manager()
+    objects = OwnerQuerySet.as_manager()
 
     class Meta:
         ordering = ["pk"]
-        indexes = [
-            models.Index(
-                CodePoints("last_name"),
-                CodePoints("first_name"),
-                "id",
-                name="author_by_name",
-            )
-        ]
 
     def __str__(self) -> str:
         return f"{self.first_name} {self.last_name}"
+
+    @property
+    def book_count(self) -> int:
+        return self.books.count()
 
 
 class Category(models.Model):
     id = models.AutoField(primary_key=True)  # the GraphQL Int that names it has 32 bits
     name = models.CharField(max_length=NAME_LENGTH)
-    name_folded = FoldedTextField("name")
     # null: a category without a description answers null, not an empty text
     description = models.TextField(max_length=DESCRIPTION_LENGTH, null=True, blank=True)  # noqa: DJ001
 
-    objects = NamedQuerySet["Category"].as_manager()
+    objects = OwnerQuerySet.as_manager()
 
     class Meta:
         ordering = ["pk"]
         verbose_name_plural = "categories"
-        indexes = [models.Index(CodePoints("name"), "id", name="category_by_name")]
 
     def __str__(self) -> str:
         return self.name
@@ -231,44 +104,17 @@ class Book(models.Model):
     name = models.CharField(max_length=NAME_LENGTH)
     name_folded = FoldedTextField("name")
     page_count = models.PositiveIntegerField()
-    # The indexes below serve them, and the pages of an owner.
-    author = models.ForeignKey(
-        Author, models.PROTECT, related_name="books", db_index=False
-    )
+    author = models.ForeignKey(Author, models.PROTECT, related_name="books")
     category = models.ForeignKey(
-        Category,
-        models.SET_NULL,
-        related_name="books",
-        null=True,
-        blank=True,
-        db_index=False,
+        Category, models.SET_NULL, related_name="books", null=True, blank=True
     )
-    # The key of the book in another system.
-    external_id = models.CharField(max_length=NAME_LENGTH, null=True, blank=True)  # noqa: DJ001 - unique where set
 
     objects = BookQuerySet.as_manager()
 
     class Meta:
         ordering = ["pk"]
-        indexes = [
-            models.Index(CodePoints("name"), "id", name="book_by_name"),
-            models.Index(CodePoints("name_folded"), "id", name="book_by_folded_name"),
-            models.Index(fields=["author", "id"], name="book_by_author"),
-            models.Index(fields=["category", "id"], name="book_by_category"),
-            # A category can have most of the books or hardly any: without these two, PostgreSQL
-            # walks through all books to find the first ones of a small category.
-            models.Index(
-                "category", CodePoints("name"), "id", name="book_of_category_by_name"
-            ),
-            models.Index(
-                fields=["category", "page_count", "id"],
-                name="book_of_category_by_pages",
-            ),
-            models.Index(fields=["page_count", "id"], name="book_by_page_count"),
-        ]
+        indexes = [models.Index(fields=["name_folded"], name="book_by_folded_name")]
         constraints = [
-            # Not `unique=True`: PostgreSQL would get a second index, for LIKE.
-            models.UniqueConstraint(fields=["external_id"], name="book_external_id"),
             models.CheckConstraint(
                 condition=models.Q(page_count__gte=0, page_count__lt=2**31),
                 name="book_page_count_is_a_graphql_int",
@@ -277,11 +123,3 @@ class Book(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-
-TypeName = Literal["Book", "Author", "Category"]
-MODELS: dict[TypeName, type[Book | Author | Category]] = {
-    "Book": Book,
-    "Author": Author,
-    "Category": Category,
-}

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
 from functools import lru_cache
-from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
 import structlog
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
-from django.http.request import MediaType
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.gzip import gzip_page
 
 from catalog import graphiql
-from catalog.execution.context import Context
 from catalog.execution.operations import (
     Executor,
     GraphQLRequest,
     MutationNotAllowedError,
 )
-from catalog.schema.contract import schema
+from catalog.schema import schema
 from webhooks_core.database.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")
@@ -33,6 +29,7 @@ JSON = "application/json"
 RESPONSE_JSON = "application/graphql-response+json"
 PAGE = "text/html"
 READING = ("GET", "HEAD")
+CHARSET = re.compile(r"\s*;\s*charset=[^;,]*", re.IGNORECASE)
 RETRY_AFTER_S = "5"
 executor = Executor(schema.graphql_schema)
 
@@ -51,10 +48,6 @@ def bad_request(message: str = "The request is malformed.") -> RequestError:
     return RequestError(400, "BAD_REQUEST", message)
 
 
-def unsupported(message: str) -> RequestError:
-    return RequestError(415, "UNSUPPORTED_MEDIA_TYPE", message)
-
-
 def internal_error(**extensions: str) -> RequestError:
     code = "INTERNAL_SERVER_ERROR"
     return RequestError(500, code, "Internal server error", **extensions)
@@ -70,11 +63,13 @@ def graphql(request: HttpRequest) -> HttpResponse:
 
 
 def respond(request: HttpRequest) -> HttpResponse:
-    accepted = parse_accept(request.META.get("HTTP_ACCEPT", "").strip() or "*/*")
-    if request.method in READING and accepted.prefers_page:
+    accept = request.META.get("HTTP_ACCEPT", "").strip() or "*/*"
+    is_reading = request.method in READING
+    if is_reading and preferred(accept, JSON, RESPONSE_JSON, PAGE) == PAGE:
         return graphiql.page(request)
+    media_type = preferred(accept, JSON, RESPONSE_JSON)
     try:
-        status, body = execute(request, accepted)
+        status, body = execute(request, media_type)
     except RequestError as error:
         status, body = error.status, error.body
     except SuspiciousOperation:
@@ -82,96 +77,53 @@ def respond(request: HttpRequest) -> HttpResponse:
     except Exception as error:
         log.exception("request failed")
         status = 503 if is_outage(error) else 500
-        body = internal_error(requestId=request_id(request)).body
-    response = json_response(status, body, accepted.json or JSON)
+        body = internal_error(requestId=getattr(request, "request_id", "")).body
+    response = json_response(status, body, media_type or JSON)
     if status == 405:
-        response["Allow"] = "POST" if request.method in READING else "GET, POST"
+        response["Allow"] = "POST" if is_reading else "GET, POST"
     if status == 503:
         response["Retry-After"] = RETRY_AFTER_S
     return response
 
 
-def response_for(
-    _request: HttpRequest, status: int, _error: BaseException | None
-) -> HttpResponse:
-    """Answer a failure before the view: an unknown host or address, or an exception."""
-    error = internal_error()
-    if status == 400:
-        error = bad_request()
-    elif status == 404:
-        error = RequestError(404, "NOT_FOUND", "There is nothing at this address.")
-    return json_response(error.status, error.body, JSON)
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The JSON media type that a client prefers, and whether it prefers a page to both."""
-
-    json: str | None
-    prefers_page: bool
-
-
 @lru_cache(maxsize=100)  # clients send few different ones
-def parse_accept(accept: str) -> Accepted:
-    """Parse an Accept header; a malformed one accepts nothing."""
-    try:
-        ranges = [MediaType(each) for each in accept.split(",") if each.strip()]
-    except ValueError:  # a parameter in an unknown character set
-        ranges = []
-    # Django's own list leaves out those with q=0.
-    ranges.sort(key=attrgetter("quality", "specificity"), reverse=True)
-    places: dict[str, int] = {}
-    for place, each in enumerate(ranges):
-        places.setdefault(f"{each.main_type}/{each.sub_type}", place)
-
-    def preferred(media_types: Sequence[str], *wildcards: str) -> str | None:
-        """Return the best of these types; its most specific range decides, and q=0 refuses."""
-        candidates = []
-        for media_type in media_types:
-            names = (media_type, *wildcards)
-            place = next((places[name] for name in names if name in places), None)
-            if place is not None and ranges[place].quality > 0:
-                candidates.append((place, media_type))
-        return min(candidates, key=itemgetter(0))[1] if candidates else None
-
-    json = preferred((JSON, RESPONSE_JSON), "application/*", "*/*")
-    return Accepted(json, preferred((PAGE, JSON, RESPONSE_JSON)) == PAGE)
+def preferred(accept: str, *media_types: str) -> str | None:
+    """Return which of these an Accept header prefers, with any character set."""
+    request = HttpRequest()
+    request.META["HTTP_ACCEPT"] = CHARSET.sub("", accept)
+    return request.get_preferred_type(media_types)
 
 
-def execute(request: HttpRequest, accepted: Accepted) -> tuple[int, dict[str, Any]]:
+def execute(request: HttpRequest, media_type: str | None) -> tuple[int, dict[str, Any]]:
     """Read the request and execute it; return status and body, or raise RequestError."""
     if request.method not in {*READING, "POST"}:
-        raise RequestError(
-            405, "METHOD_NOT_ALLOWED", "Send GraphQL requests by POST or GET."
-        )
-    if accepted.json is None:
-        raise RequestError(
-            406, "NOT_ACCEPTABLE", f"Answers are {RESPONSE_JSON} or {JSON}."
-        )
+        message = "Send GraphQL requests by POST or GET."
+        raise RequestError(405, "METHOD_NOT_ALLOWED", message)
+    if media_type is None:
+        message = f"Answers are {RESPONSE_JSON} or {JSON}."
+        raise RequestError(406, "NOT_ACCEPTABLE", message)
     read_only = request.method in READING
     parameters = query_parameters(request) if read_only else body_parameters(request)
-    context = Context(request_id=request_id(request), bearer=bearer(request))
+    call = graphql_request(parameters)
     try:
-        answer = executor.answer(
-            graphql_request(parameters), context, read_only=read_only
-        )
+        answer = executor.answer(call, request, read_only=read_only)
     except MutationNotAllowedError:
         message = "Send mutations by POST."
         raise RequestError(405, "METHOD_NOT_ALLOWED", message) from None
     if answer.is_unavailable:
         return 503, answer.body
-    is_refused = not answer.is_executed and accepted.json == RESPONSE_JSON
+    is_refused = not answer.is_executed and media_type == RESPONSE_JSON
     return 400 if is_refused else 200, answer.body
 
 
 def body_parameters(request: HttpRequest) -> Any:
     """Return the parameters in a JSON body."""
     charset = (request.content_params or {}).get("charset", "utf-8")
-    if request.content_type != JSON or charset.lower() not in {"utf-8", "utf8"}:
-        raise unsupported(f"Send the request as {JSON} in UTF-8.")
-    coding = request.headers.get("Content-Encoding", "").strip().lower()
-    if coding not in {"", "identity"}:
-        raise unsupported("Send the request without Content-Encoding.")
+    coding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    is_utf8 = charset.lower() in {"utf-8", "utf8"}
+    if request.content_type != JSON or not is_utf8 or coding != "identity":
+        message = f"Send the request as {JSON} in UTF-8, without Content-Encoding."
+        raise RequestError(415, "UNSUPPORTED_MEDIA_TYPE", message)
     try:
         return orjson.loads(request.body)
     except RequestDataTooBig:
@@ -200,28 +152,27 @@ def graphql_request(parameters: Any) -> GraphQLRequest:
     for key in ("variables", "extensions"):
         if not isinstance(parameters.get(key), dict | None):
             raise bad_request(f"{key} is not an object.")
-    query = parameters.get("query")
+    query, operation_name = parameters.get("query"), parameters.get("operationName")
     if not isinstance(query, str):
         raise bad_request("query is missing or not a string.")
-    if not isinstance(parameters.get("operationName"), str | None):
+    if not isinstance(operation_name, str | None):
         raise bad_request("operationName is not a string.")
-    return GraphQLRequest(
-        query=query,
-        operation_name=parameters.get("operationName") or None,
-        variables=parameters.get("variables"),
-    )
-
-
-def bearer(request: HttpRequest) -> str | None:
-    scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" and token else None
-
-
-def request_id(request: HttpRequest) -> str:
-    return str(getattr(request, "request_id", ""))
+    return GraphQLRequest(query, operation_name or None, parameters.get("variables"))
 
 
 def json_response(status: int, body: dict[str, Any], media_type: str) -> HttpResponse:
     content_type = f"{media_type}; charset=utf-8"
     headers = {"Cache-Control": "no-store"}
     return HttpResponse(orjson.dumps(body), content_type, status, headers=headers)
+
+
+def response_for(
+    _request: HttpRequest, status: int, _error: BaseException | None
+) -> HttpResponse:
+    """Answer a failure before the view: an unknown host or address, or an exception."""
+    error = internal_error()
+    if status == 400:
+        error = bad_request()
+    if status == 404:
+        error = RequestError(404, "NOT_FOUND", "There is nothing at this address.")
+    return json_response(error.status, error.body, JSON)

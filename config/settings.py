@@ -160,11 +160,9 @@ CATALOG_WRITES = env.str(
     "open" if LOCAL else "authenticated",
     validate=validate.OneOf(["open", "authenticated"]),
 )
-CATALOG_INTROSPECTION = env.bool("CATALOG_INTROSPECTION", True)
-CATALOG_SUGGESTIONS = env.bool("CATALOG_SUGGESTIONS", True)
 CATALOG_ROW_BUDGET = env.integer("CATALOG_ROW_BUDGET", 100_000, least=1)
-CATALOG_TIME_LIMIT_S = env.integer("CATALOG_TIME_LIMIT_S", 10, least=1, most=3600)
 CATALOG_CORS_ORIGINS = env.origins("CATALOG_CORS_ORIGINS", "")
+CHAT_REQUESTS_PER_MINUTE = env.integer("CHAT_REQUESTS_PER_MINUTE", 0)
 CHAT_REQUESTS_AT_ONCE = env.integer("CHAT_REQUESTS_AT_ONCE", 1000)
 CHAT_PUBLIC_PRICES = env.bool("CHAT_PUBLIC_PRICES", True)
 CHAT_RESERVED_TOKENS = env.integer("CHAT_RESERVED_TOKENS", 1024)

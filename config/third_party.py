@@ -57,7 +57,7 @@ REST_FRAMEWORK: dict[str, Any] = {
 }
 
 GRAPHENE: dict[str, Any] = {
-    "SCHEMA": "catalog.schema.contract.schema",
+    "SCHEMA": "catalog.schema.schema",
     "SCHEMA_OUTPUT": "-.graphql",  # standard output; `manage.py schemas` writes the file
     "MIDDLEWARE": [],
 }

@@ -165,7 +165,6 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         ping=ping,
         on_notice=on_notice,
         describe_owners=owners.describe,
-        owner_named=owners.named,
         find_owners=owners.find,
         owner_lists=owners.lists,
     )

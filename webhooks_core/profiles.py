@@ -132,7 +132,7 @@ class WebhookProfile:
     disabled or works again. It runs where deliveries are sent, so slow work belongs into a task; its errors
     are only logged. `describe_owners` maps the owners of a page's rows to what operators see;
     without an entry they see the owner. `find_owners` returns the owners of a name that is not
-    their id, such as a user name. `owner_named` returns the owner of a name, or raises LookupError. `published` is called in the transaction of publish() with
+    their id, such as a user name. `published` is called in the transaction of publish() with
     a new event and its data. `prepare` returns what each delivery of a claim sends, by its key, or
     the error with which it fails at once; it runs in the claim's transaction, so it reads alone.
     After a response with one of `final_statuses` a delivery is not tried again. With
@@ -162,7 +162,6 @@ class WebhookProfile:
     ping: Callable[[str], PingEvent] | None = None
     on_notice: Callable[[Notice], None] | None = None
     describe_owners: Callable[[Collection[str]], Mapping[str, OwnerInfo]] | None = None
-    owner_named: Callable[[str], str] = str
     find_owners: Callable[[str], Collection[str]] | None = None
     owner_lists: Callable[[str], Mapping[str, str]] | None = None
     static_source: str = "the configuration file"

@@ -1,198 +1,194 @@
 """Compare this catalogue with other ways to build it: same data, same server settings, one run.
 
-Installs nothing: `make bench-peers` does, and a contender whose library is missing is left
-out. The default database is never touched.
+A contender whose library is missing is left out. The default database is never touched.
 """
 
 from __future__ import annotations
 
-import json
+import os
+import socket
+import subprocess
+import sys
 import tempfile
+import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
-from importlib import metadata
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import orjson
+import psycopg
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmarks import node
-from benchmarks.catalog.cases import POSTGRAPHILE, QUERIES, bodies, seed
-from benchmarks.catalog.load import Client, Load, load
-from benchmarks.catalog.servers import BENCHMARKS, Server, prepare, run, serve, server
-from webhooks_core.management.argument_types import integer_between, seconds
+from benchmarks import node, results
+from benchmarks.catalog.cases import QUERIES, bodies, seed
+from benchmarks.catalog.load import ask, load
 
 # name: module or script of the contender, and the package that it needs beside ours
 CONTENDERS = {
-    "Signpost": ("signpost", "graphene"),
-    "graphene-django, documented": ("graphene_documented", "graphene-django"),
-    "strawberry-django, optimizer": (
-        "strawberry_optimized",
-        "strawberry-graphql-django",
-    ),
-    "ariadne, joins by hand": ("ariadne_by_hand", "ariadne"),
-    "mercurius + graphql-jit": ("mercurius.mjs", "mercurius"),
-    "PostGraphile": ("postgraphile.mjs", "postgraphile"),
-    "JsonResponse of values()": ("plain_json", "django"),
-    "driver and orjson": ("driver_alone", "orjson"),
+    "Signpost": ("signpost", "catalog"),
+    "graphene-django": ("graphene_documented", "graphene_django"),
+    "strawberry-django": ("strawberry_optimized", "strawberry_django"),
+    "mercurius + jit": ("mercurius.mjs", "mercurius"),
 }
-LIMITS = list(CONTENDERS)[-2:]
-HERE = Path(__file__).parent / "contenders"
-Loads = dict[str, dict[str, Load]]  # by operation and contender
+START_S = 180  # all of them start on a machine that may be busy
+Server = tuple[int, int]  # port and process
+BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
 
 
 class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--books", type=integer_between(1), default=1_000, help="%(default)s"
-        )
-        parser.add_argument(
-            "--seconds", type=seconds(0.01, 3600), default=0.5, help="of one round"
-        )
-        parser.add_argument(
-            "--rounds", type=integer_between(1), default=10, help="%(default)s"
-        )
-        parser.add_argument(
-            "--clients", type=integer_between(1, 1000), default=4, help="at once"
-        )
+        parser.add_argument("--books", type=int, default=1_000)
+        parser.add_argument("--seconds", type=float, default=0.5, help="of one round")
+        parser.add_argument("--rounds", type=int, default=10)
+        parser.add_argument("--clients", type=int, default=4, help="at once")
         parser.add_argument("--database-url", help="an empty database to use up")
-        parser.add_argument(
-            "--serve",
-            choices=[m for m, _ in CONTENDERS.values() if not m.endswith(".mjs")],
-            help="be one of these alone",
-        )
-        parser.add_argument(
-            "--seed", action="store_true", help="only fill the database"
-        )
-        parser.add_argument(
-            "--port", type=integer_between(1, 65_535), help="of --serve"
-        )
+        parser.add_argument("--seed", action="store_true", help="fill the default one")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["serve"]:
-            if options["port"] is None:
-                raise CommandError("--serve needs --port")
-            serve(options["serve"], options["port"])
-        elif options["seed"]:
+        if options["seed"]:
             seed(options["books"])
-        else:
-            self.compare(options)
-
-    def compare(self, options: dict[str, Any]) -> None:
+            return
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             database = options["database_url"] or f"sqlite:///{folder}/bench.sqlite3"
-            books = options["books"]
-            prepare(database)
-            run(*BENCHMARKS, "catalog", "--seed", f"--books={books}", database=database)
-            lacking = dict(lacks(database))
-            servers = {
-                name: stack.enter_context(server(module, database))
-                for name, (module, _) in CONTENDERS.items()
-                if name not in lacking
+            run("manage.py", "migrate", "-v0", database=database)
+            count = f"--books={options['books']}"
+            run("-m", "benchmarks", "catalog", "--seed", count, database=database)
+            running = {
+                name: stack.enter_context(served(module, database))
+                for name, module in available(database)
             }
-            agree(servers, books)
-            loads = measure(servers, options)
+            agree(running, options["books"])
+            rows = {
+                case: measured(running, case, options, database) for case in QUERIES
+            }
         self.stdout.write(
-            f"{books:,} books, {options['clients']} clients, {options['rounds']} rounds "
-            f"of {options['seconds']} s; in brackets Signpost's multiple\n"
+            f"{results.about()}\n\nrequests/s (ms of CPU: server, database)"
         )
-        self.table("requests/s, best round", loads, lambda row: f"{row.rate:,.0f}")
-        if all(row.cpu for by_name in loads.values() for row in by_name.values()):
-            self.table(
-                "ms of the server's CPU per request, all rounds",
-                loads,
-                lambda row: f"{row.cpu_ms:.2f}",
-                lambda ours, theirs: theirs.cpu_ms / ours.cpu_ms,
-            )
-
-    def table(
-        self,
-        title: str,
-        loads: Loads,
-        shown: Callable[[Load], str],
-        multiple: Callable[[Load, Load], float] = lambda ours, theirs: (
-            ours.rate / theirs.rate
-        ),
-    ) -> None:
-        """Print a table as Markdown."""
-        names = list(next(iter(loads.values())))
-        self.stdout.write(f"\n{title}\n\n| operation | {' | '.join(names)} |")
-        self.stdout.write("|---|" + "---:|" * len(names))
-        for case, by_name in loads.items():
-            ours = by_name["Signpost"]
-            cells = [
-                shown(row) + ("" if row is ours else f" ({multiple(ours, row):.2f})")
-                for row in by_name.values()
-            ]
-            self.stdout.write(f"| {case} | {' | '.join(cells)} |")
+        self.stdout.write("\n".join(results.as_markdown(rows)))
 
 
-def agree(servers: dict[str, Server], books: int) -> None:
-    """Raise CommandError unless all GraphQL contenders answer the readings alike."""
-    for case in QUERIES:
-        if case == "addBook":
-            continue
-        answers = {}
-        for name in [name for name in servers if name not in LIMITS]:
-            body = bodies(case, books, queries(name))[1]
-            with closing(Client.of(servers[name].port)) as client:
-                answers[name] = _alike(json.loads(client.send(body))["data"])
-        for name, answer in answers.items():
-            if answer != answers["Signpost"]:
-                raise CommandError(f"{name} answers {case} differently.")
-
-
-def queries(name: str) -> Mapping[str, str]:
-    return POSTGRAPHILE if name == "PostGraphile" else QUERIES
-
-
-def _alike(data: Any) -> Any:
-    """Return an answer as Signpost gives it: counts as numbers, ids as text."""
-    if isinstance(data, list):
-        return [_alike(row) for row in data]
-    if not isinstance(data, dict):
-        return data
-    if data.keys() == {"totalCount"}:
-        return data["totalCount"]
-    return {k: str(v) if k == "id" else _alike(v) for k, v in data.items()}
-
-
-def lacks(database: str) -> Iterator[tuple[str, str]]:
-    """Return the contenders that cannot be measured here, and why."""
+def available(database: str) -> Iterator[tuple[str, str]]:
+    """Yield the contenders that can be measured here."""
     for name, (module, package) in CONTENDERS.items():
-        if not is_installed(module, package):
-            yield name, f"{package} is not installed"
-        elif module.endswith(".mjs") and not database.startswith("postgres"):
-            yield name, "no PostgreSQL"
+        if module.endswith(".mjs"):
+            if node.has(package) and database.startswith("postgres"):
+                yield name, module
+        elif find_spec(package):
+            yield name, module
 
 
-def is_installed(module: str, package: str) -> bool:
-    if module.endswith(".mjs"):
-        return node.has(package)
-    return package in {each.name.lower() for each in metadata.distributions()}
+def environment(database: str) -> dict[str, str]:
+    own = {"DATABASE_URL": database, "LOG_LEVEL": "WARNING", "NODE_ENV": "production"}
+    return os.environ | own
 
 
-def measure(servers: dict[str, Server], options: dict[str, Any]) -> Loads:
-    """Return the loads by operation and contender.
+def run(*arguments: str, database: str) -> None:
+    """Run Python on another database, or raise CommandError."""
+    command = (sys.executable, *arguments)
+    variables = environment(database)
+    if subprocess.call(command, env=variables, cwd=settings.BASE_DIR):  # noqa: S603
+        raise CommandError("A command failed on the database of the comparison.")
 
-    Contenders take turns within a round; what else the machine does only ever slows a round.
+
+@contextmanager
+def served(module: str, database: str) -> Iterator[Server]:
+    """Run a contender; yield where it listens, and its process."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+    start = (sys.executable, "-m", "benchmarks.catalog.serve", module)
+    command = node.command(module) if module.endswith(".mjs") else start
+    variables = environment(database)
+    whole = (*command, str(port))
+    with subprocess.Popen(whole, env=variables, cwd=settings.BASE_DIR) as process:  # noqa: S603
+        try:
+            wait_for(port)
+            yield port, process.pid
+        finally:
+            process.terminate()
+
+
+def wait_for(port: int) -> None:
+    """Return when the port answers; raise CommandError if that takes too long."""
+    for _ in range(10 * START_S):
+        try:
+            return socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.1)
+    raise CommandError("A server did not start.")
+
+
+def agree(running: dict[str, Server], books: int) -> None:
+    """Raise CommandError unless all contenders answer the readings alike."""
+    for case in QUERIES.keys() - {"addBook"}:
+        body = bodies(case, books)[1]
+        answers = [ask(port, body) for port, _ in running.values()]
+        if len({orjson.dumps(orjson.loads(each)["data"]) for each in answers}) > 1:
+            raise CommandError(f"The answers to {case} differ.")
+
+
+@dataclass
+class Figures:
+    """The best rate of one server, and the CPU of all its requests."""
+
+    rate: float = 0.0
+    requests: int = 0
+    server: float = 0.0
+    database: float = 0.0
+
+    def __str__(self) -> str:
+        each = 1000 / self.requests
+        cpu = f"{self.server * each:.2f}, {self.database * each:.2f}"
+        return f"{self.rate:,.0f} ({cpu})"
+
+
+def measured(
+    running: dict[str, Server], case: str, options: dict[str, Any], database: str
+) -> dict[str, str]:
+    """Return the figures of one operation by contender.
+
+    They take turns within a round; what else the machine does only ever slows a round.
     """
-    seconds, clients = options["seconds"], options["clients"]
-    loads: Loads = {}
-    for case in QUERIES:
-        sent = {name: bodies(case, options["books"], queries(name)) for name in servers}
-        loads[case] = {name: Load() for name in servers}
-        for name, target in servers.items():  # to warm up
-            load(target.port, sent[name], seconds=seconds, clients=clients)
-        for _ in range(options["rounds"]):
-            for name, target in servers.items():
-                before = target.cpu()
-                requests, took = load(
-                    target.port, sent[name], seconds=seconds, clients=clients
-                )
-                loads[case][name].add(requests, took, target.cpu() - before)
-    return loads
+    sent = bodies(case, options["books"])
+    given = {"seconds": options["seconds"], "clients": options["clients"]}
+    found = {name: Figures() for name in running}
+    for port, _ in running.values():
+        load(port, sent, **given)  # to warm up
+    for _ in range(options["rounds"]):
+        for name, (port, pid) in running.items():
+            figures = found[name]
+            figures.server -= cpu_of([pid])
+            figures.database -= cpu_of(backends(database))
+            requests, seconds = load(port, sent, **given)
+            figures.server += cpu_of([pid])
+            figures.database += cpu_of(backends(database))
+            figures.rate = max(figures.rate, requests / seconds)
+            figures.requests += requests
+    return {name: str(figures) for name, figures in found.items()}
+
+
+def backends(database: str) -> list[int]:
+    """Return the processes of PostgreSQL that serve a database."""
+    if not database.startswith("postgres"):
+        return []
+    with psycopg.connect(database) as connection:
+        own = connection.info.backend_pid
+        pids = [pid for (pid,) in connection.execute(BACKENDS)]
+    return [pid for pid in pids if pid != own]
+
+
+def cpu_of(pids: Iterable[int]) -> float:
+    """Return the seconds of CPU that processes have used; 0 where /proc is missing."""
+    seconds = 0.0
+    for status in [Path(f"/proc/{pid}/stat") for pid in pids]:
+        if status.exists():
+            fields = status.read_text().rpartition(")")[2].split()
+            seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds

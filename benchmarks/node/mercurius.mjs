@@ -12,18 +12,11 @@ const schema = `
   type Author { id: ID! firstName: String! lastName: String! bookCount: Int! books: [Book!]! }
   type Book { id: ID! name: String! pageCount: Int! author: Author! category: Category }
   input BookInput { name: String! pageCount: Int! authorId: Int! categoryId: Int }
-  type Query {
-    getAllBooks: [Book!]!
-    getAllAuthors: [Author!]!
-    searchBooks(title: String!): [Book!]!
-    getBookById(id: ID!): Book
-  }
+  type Query { getAllBooks: [Book!]! getAllAuthors: [Author!]! searchBooks(title: String!): [Book!]! getBookById(id: ID!): Book }
   type Mutation { addBook(book: BookInput!): Book! }`;
 
 // A statement with a name is prepared once for each connection.
-async function rows(name, text, values = []) {
-  return (await pool.query({ name, text, values })).rows;
-}
+const rows = async (name, text, values = []) => (await pool.query({ name, text, values })).rows;
 
 function book({ author, first_name: firstName, last_name: lastName, category, kind, ...fields }) {
   return { ...fields, author: { id: author, firstName, lastName }, category: category && { id: category, name: kind } };

@@ -3,226 +3,231 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from django.conf import settings
 from graphql import (
     DocumentNode,
     FieldNode,
+    FragmentDefinitionNode,
     FragmentSpreadNode,
     GraphQLError,
+    GraphQLObjectType,
     GraphQLSchema,
-    InlineFragmentNode,
     OperationDefinitionNode,
-    SelectionNode,
+    SelectionSetNode,
     Source,
-    ValidationRule,
     VariableNode,
+    get_named_type,
+    get_nullable_type,
+    is_list_type,
     parse,
-    specified_rules,
     validate,
 )
-from graphql.execution.values import get_variable_values
+from graphql.execution.execute import get_field_def
 
 from catalog.errors import QueryTooComplexError
-from catalog.execution.limits import INTROSPECTION, LIMITS, Measurement, check
-from catalog.execution.plans import Fragments, Plan
 
 MOST_ERRORS = 20
-NULL_CONDITION = "Argument 'if' of non-null type 'Boolean!' must not be null."
+MOST_KEPT = (
+    200_000  # characters of all documents that are kept; each takes up to 300 bytes
+)
 TOO_DEEP = "Syntax Error: Document is nested too deeply"
-TOO_MANY = "Syntax Error: Document contains more than"
-MOST_PLANS = 16  # of one document: one per value of its @skip and @include variables
+TOO_LONG = "Syntax Error: Document contains more than"
+INTROSPECTION = {"__schema", "__type"}
+
+MOST_CHARACTERS = 100_000
+MOST_TOKENS = 2_000
+MOST_NESTING = 50  # of selection sets as written, through fragments
+MOST_REPEATS = 100  # validation compares all fields of one response name
+MOST_OF_ROWS = (12, 5_000)  # depth, and fields with fragments expanded
+MOST_OF_INTROSPECTION = (20, 50_000)  # where a list is assumed to have ten items
+ITEMS = 10
 
 
 class RequestRefusedError(Exception):
-    """A document that is not executed: its errors and their common code."""
+    """A request that is not executed: its errors and their common code."""
 
-    def __init__(self, code: str, errors: list[GraphQLError]) -> None:
+    def __init__(self, code: str, *errors: GraphQLError) -> None:
         super().__init__(errors[0].message)
-        self.code, self.errors = code, errors
+        self.code, self.errors = code, list(errors)
 
 
-class NoIntrospection(ValidationRule):
-    """Refuses `__schema` and `__type`, but not `__typename`."""
+@dataclass(slots=True)
+class Size:
+    """The size of a part of a document with its fragments expanded.
 
-    def enter_field(self, node: FieldNode, *_: Any) -> None:
-        if node.name.value in INTROSPECTION:
-            self.report_error(GraphQLError("Introspection is switched off.", node))
+    `conditions` are the variables of @skip and @include, with a place of each.
+    """
+
+    nesting: int = 0
+    depth: int = 0
+    fields: int = 0
+    conditions: dict[str, VariableNode] = field(default_factory=dict)
 
 
-class ParsedDocument:
-    """A valid document and the plans of its operations."""
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A valid document, and the conditions of its operations by name."""
 
-    def __init__(
-        self, schema: GraphQLSchema, ast: DocumentNode, measurement: Measurement
-    ) -> None:
-        self.schema, self.ast, self.cost = schema, ast, measurement.cost
-        self.fragments = measurement.fragments
-        self.plans: dict[tuple[Any, ...], Plan] = {}
-        self._conditions: dict[str | None, dict[str, VariableNode]] = {}
+    ast: DocumentNode
+    conditions: dict[str | None, dict[str, VariableNode]]
 
-    def variables(
-        self, operation: OperationDefinitionNode, given: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Return an operation's coerced variables, or raise RequestRefusedError.
 
-        Also raises QueryTooComplexError. Coercion stops at the first errors and suggests no names: an error costs as much as its
-        value is long, and there can be one per key. A null condition is refused here, because
-        graphql-core reports it once for every row.
-        """
-        check_nesting(given)
-        definitions = operation.variable_definitions or ()
-        variables = get_variable_values(
-            self.schema,
-            definitions,
-            given,
-            max_errors=MOST_ERRORS,
-            hide_suggestions=True,
+def check(limit: str, value: int, maximum: int) -> None:
+    if value > maximum:
+        raise QueryTooComplexError(limit, maximum)
+
+
+class Measurement:
+    """One pass over a document, which need not be valid.
+
+    A fragment is measured once, however often it is spread, so that a chain of fragments which
+    doubles at every link takes as many steps as it has links.
+    """
+
+    def __init__(self, ast: DocumentNode, schema: GraphQLSchema) -> None:
+        """Measure the document, or raise QueryTooComplexError."""
+        self.schema, self.repeats = schema, 0
+        self.sizes: dict[str, Size] = {}
+        self.fragments = {
+            node.name.value: node
+            for node in ast.definitions
+            if isinstance(node, FragmentDefinitionNode)
+        }
+        for name in self.fragments:
+            self.fragment(name, 0)
+        self.conditions: dict[str | None, dict[str, VariableNode]] = {}
+        for node in ast.definitions:
+            if isinstance(node, OperationDefinitionNode):
+                root = schema.get_root_type(node.operation)
+                size = self.selections(node.selection_set, root, 0, set())
+                self.conditions[name_of(node)] = size.conditions
+
+    def selections(
+        self, node: SelectionSetNode, parent: Any, level: int, names: set[str]
+    ) -> Size:
+        """Measure a selection set; `names` are the response names that it has already."""
+        size = Size()
+        check("nesting", level, MOST_NESTING)
+        for selection in node.selections:
+            part = self.selection(selection, parent, level + 1, names)
+            size.nesting = max(size.nesting, part.nesting + 1)
+            size.depth = max(size.depth, part.depth)
+            size.fields += part.fields
+            size.conditions |= part.conditions | conditions_of(selection)
+        depth, fields = MOST_OF_INTROSPECTION if is_meta(parent) else MOST_OF_ROWS
+        check("depth", size.depth, depth)
+        check("expanded fields", size.fields, fields)
+        return size
+
+    def selection(self, node: Any, parent: Any, level: int, names: set[str]) -> Size:
+        if isinstance(node, FieldNode):
+            response_name = (node.alias or node.name).value
+            self.repeats += response_name in names
+            check("repeated fields", self.repeats, MOST_REPEATS)
+            names.add(response_name)
+            return self.field(node, parent, level)
+        if isinstance(node, FragmentSpreadNode):
+            return self.fragment(node.name.value, level)
+        if node.type_condition:
+            parent = self.schema.get_type(node.type_condition.name.value)
+        return self.selections(node.selection_set, parent, level, names)
+
+    def fragment(self, name: str, level: int) -> Size:
+        """Measure a fragment once; a cycle adds nothing, because validation refuses it."""
+        if name not in self.sizes:
+            self.sizes[name] = Size()
+            if node := self.fragments.get(name):
+                parent = self.schema.get_type(node.type_condition.name.value)
+                size = self.selections(node.selection_set, parent, level, set())
+                self.sizes[name] = size
+        check("nesting", level + self.sizes[name].nesting, MOST_NESTING)
+        return self.sizes[name]
+
+    def field(self, node: FieldNode, parent: Any, level: int) -> Size:
+        if node.selection_set is None:
+            return Size(-1, 1, 1)
+        definition: Any = None
+        if isinstance(parent, GraphQLObjectType):
+            definition = get_field_def(self.schema, parent, node)
+        output = get_named_type(definition.type) if definition else None
+        below = self.selections(node.selection_set, output, level, set())
+        if node.name.value in INTROSPECTION:  # has been checked
+            return Size(below.nesting, 1, 1, below.conditions)
+        is_list = definition and is_list_type(get_nullable_type(definition.type))
+        times = ITEMS if is_list and is_meta(parent) else 1
+        return Size(
+            below.nesting, below.depth + 1, 1 + times * below.fields, below.conditions
         )
-        if isinstance(variables, list):
-            raise RequestRefusedError("BAD_USER_INPUT", variables)
-        for name, node in self.conditions(operation).items():
-            if variables.get(name) is None:
-                error = GraphQLError(NULL_CONDITION, node)
-                raise RequestRefusedError("BAD_USER_INPUT", [error])
-        return variables
-
-    def conditions(self, operation: OperationDefinitionNode) -> dict[str, VariableNode]:
-        """Return the variables of the operation's @skip and @include, with a place of each."""
-        name = operation.name.value if operation.name else None
-        if name not in self._conditions:
-            nodes = selected_nodes(operation, self.fragments)
-            self._conditions[name] = {
-                argument.value.name.value: argument.value
-                for node in nodes
-                for directive in node.directives
-                for argument in directive.arguments
-                if isinstance(argument.value, VariableNode)
-            }
-        return self._conditions[name]
-
-    @property
-    def plan_characters(self) -> int:
-        """Return how many characters of a document take as much memory as the plans."""
-        return sum(plan.characters for plan in self.plans.values())
-
-    def plan(
-        self, operation: OperationDefinitionNode, variables: dict[str, Any]
-    ) -> Plan:
-        """Return the plan of an operation and of the values of its conditions."""
-        name = operation.name.value if operation.name else None
-        conditions = (variables[each] for each in self.conditions(operation))
-        key = (name, *conditions)
-        if (plan := self.plans.get(key)) is None:
-            plan = Plan(self.schema, self.fragments)
-            # A new dict, because another thread may be reading the old one.
-            kept = self.plans if len(self.plans) < MOST_PLANS else {}
-            self.plans = {**kept, key: plan}
-        return plan
 
 
-def check_nesting(value: Any) -> None:
-    """Raise QueryTooComplexError for a value that is nested too deeply to be read by recursion."""
-    level, depth = [value], 0
-    while level:
-        depth += 1
-        check("nesting_of_variables", depth)
-        level = [
-            part
-            for each in level
-            for part in (each.values() if isinstance(each, dict) else each)
-            if isinstance(part, dict | list)
-        ]
+def name_of(node: OperationDefinitionNode) -> str | None:
+    return node.name.value if node.name else None
 
 
-def selected_nodes(
-    operation: OperationDefinitionNode, fragments: Fragments
-) -> Iterator[SelectionNode]:
-    """Yield every selection of an operation; each fragment once, however often it is spread."""
-    remaining, spread = [operation.selection_set], set[str]()
-    while remaining:
-        for node in remaining.pop().selections:
-            yield node
-            if isinstance(node, FragmentSpreadNode):
-                name = node.name.value
-                if name not in spread:
-                    spread.add(name)
-                    remaining.append(fragments[name].selection_set)
-            elif (
-                isinstance(node, FieldNode | InlineFragmentNode) and node.selection_set
-            ):
-                remaining.append(node.selection_set)
+def is_meta(kind: Any) -> bool:
+    """Return True for a type of the introspection."""
+    return str(kind).startswith("__")
+
+
+def conditions_of(node: Any) -> dict[str, VariableNode]:
+    return {
+        argument.value.name.value: argument.value
+        for directive in node.directives
+        for argument in directive.arguments
+        if isinstance(argument.value, VariableNode)
+    }
 
 
 class Documents:
-    """The documents used last, as many as their lengths and plans allow; thread-safe."""
+    """The documents used last, as many as their lengths allow; thread-safe."""
 
-    def __init__(self, schema: GraphQLSchema, most_characters: int = 200_000) -> None:
-        self.schema, self.most_characters = schema, most_characters
-        self.kept: OrderedDict[str, ParsedDocument] = OrderedDict()
+    def __init__(self, schema: GraphQLSchema, most_characters: int = MOST_KEPT) -> None:
+        self.schema, self.characters_left = schema, most_characters
+        self.kept: OrderedDict[str, Document] = OrderedDict()
         self.lock = Lock()
 
-    @property
-    def characters(self) -> int:
-        return sum(
-            len(text) + document.plan_characters for text, document in self.kept.items()
-        )
+    def get(self, text: str) -> Document:
+        """Return the document of this text.
 
-    def get(self, text: str) -> ParsedDocument:
-        """Return the document of this text, or raise RequestRefusedError."""
+        Raises RequestRefusedError or QueryTooComplexError.
+        """
         with self.lock:
             if text in self.kept:
                 self.kept.move_to_end(text)
                 return self.kept[text]
         document = prepare(self.schema, text)
         with self.lock:
+            if text not in self.kept:
+                self.characters_left -= len(text)
             self.kept[text] = document
-        self.trim()
+            while self.characters_left < 0:
+                oldest, _ = self.kept.popitem(last=False)
+                self.characters_left += len(oldest)
         return document
 
-    def trim(self) -> None:
-        """Drop the documents that were not used for longest."""
-        with self.lock:
-            characters = self.characters
-            while characters > self.most_characters:
-                text, document = self.kept.popitem(last=False)
-                characters -= len(text) + document.plan_characters
 
-
-def prepare(schema: GraphQLSchema, text: str) -> ParsedDocument:
+def prepare(schema: GraphQLSchema, text: str) -> Document:
     """Parse, measure and validate, in this order: what is too large is not validated."""
     ast = parse_text(text)
     measurement = Measurement(ast, schema)
-    rules = [*specified_rules]
-    if not settings.CATALOG_INTROSPECTION:
-        rules.append(NoIntrospection)
-    is_silent = not settings.CATALOG_SUGGESTIONS
-    errors = validate(
-        schema, ast, rules, max_errors=MOST_ERRORS, hide_suggestions=is_silent
-    )
-    if is_silent:
-        # graphql-core still suggests a selection below a field of an object type.
-        for error in errors:
-            error.message = error.message.partition(" Did you mean ")[0]
-    if errors:
-        raise RequestRefusedError("GRAPHQL_VALIDATION_FAILED", errors)
-    return ParsedDocument(schema, ast, measurement)
+    if errors := validate(schema, ast, max_errors=MOST_ERRORS):
+        raise RequestRefusedError("GRAPHQL_VALIDATION_FAILED", *errors)
+    return Document(ast, measurement.conditions)
 
 
 def parse_text(text: str) -> DocumentNode:
     """Return the syntax tree, or raise RequestRefusedError or QueryTooComplexError."""
-    if len(text) > LIMITS.characters:
-        raise QueryTooComplexError("characters", LIMITS.characters)
+    check("characters", len(text), MOST_CHARACTERS)
     try:
         return parse(
-            Source(text), max_lexical_tokens=LIMITS.tokens, max_comments=LIMITS.tokens
+            Source(text), max_lexical_tokens=MOST_TOKENS, max_comments=MOST_TOKENS
         )
     except GraphQLError as error:
         if error.message.startswith(TOO_DEEP):
-            raise QueryTooComplexError("nesting", LIMITS.nesting) from error
-        if error.message.startswith(TOO_MANY):
-            raise QueryTooComplexError("tokens", LIMITS.tokens) from error
-        raise RequestRefusedError("GRAPHQL_PARSE_FAILED", [error]) from error
+            raise QueryTooComplexError("nesting", MOST_NESTING) from error
+        if error.message.startswith(TOO_LONG):
+            raise QueryTooComplexError("tokens", MOST_TOKENS) from error
+        raise RequestRefusedError("GRAPHQL_PARSE_FAILED", error) from error

@@ -1,4 +1,4 @@
-"""Execute one GraphQL request."""
+"""Execute one GraphQL request: its document, its variables, its fields, and its errors."""
 
 from __future__ import annotations
 
@@ -6,28 +6,41 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from django.db import Error
+from django.conf import settings
+from django.db import Error, transaction
+from django.http import HttpRequest
+from django.utils.module_loading import import_string
 from graphql import (
+    ExecutionContext,
+    FieldNode,
     GraphQLError,
+    GraphQLObjectType,
     GraphQLSchema,
     OperationType,
     get_operation_ast,
     located_error,
 )
+from graphql.execution.execute import assume_not_awaitable
+from graphql.pyutils import Path
 
-from catalog.errors import CatalogError
-from catalog.execution.context import Context
-from catalog.execution.documents import Documents, RequestRefusedError
-from catalog.execution.fields import Execution
+from catalog.errors import CatalogError, ForbiddenError, UnauthenticatedError
+from catalog.execution.columns import Columns
+from catalog.execution.documents import (
+    MOST_ERRORS,
+    Document,
+    Documents,
+    RequestRefusedError,
+    name_of,
+)
 from webhooks_core.database.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")
 
 Json = dict[str, Any]
-MASKED = "INTERNAL_SERVER_ERROR"
-Result = tuple[Json | None, list[GraphQLError]]
 LONGEST_MESSAGE = 1_000
 LONGEST_NAME = 100
+MASKED = "INTERNAL_SERVER_ERROR"
+NULL_CONDITION = "Argument 'if' of non-null type 'Boolean!' must not be null."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,83 +65,152 @@ class MutationNotAllowedError(Exception):
     """A mutation by a method that must not change anything."""
 
 
-class Executor:
-    """Answers requests against one schema, from a cache of documents and their plans."""
+class UncertainCommitError(Exception):
+    """A commit that failed: the change may be stored, and the client must not repeat it.
 
-    def __init__(self, schema: GraphQLSchema) -> None:
-        self.schema = schema
+    SQLite's is certain: it rolls back what it could not commit, such as on a full disk.
+    """
+
+
+class Execution(Columns):
+    """Executes an operation; each field of Mutation in a transaction, which is kept if nothing fails."""
+
+    context_value: HttpRequest
+    may_change = False
+
+    def execute_field(
+        self,
+        parent_type: GraphQLObjectType,
+        source: Any,
+        field_nodes: list[FieldNode],
+        path: Path,
+    ) -> Any:
+        is_change = parent_type is self.schema.mutation_type
+        if not is_change or field_nodes[0].name.value not in parent_type.fields:
+            return super().execute_field(parent_type, source, field_nodes, path)
+        errors = self.collected_errors.errors
+        before, is_kept = len(errors), False
+        value: Any = None
+        try:
+            self.authorize()
+            with transaction.atomic():
+                value = super().execute_field(parent_type, source, field_nodes, path)
+                is_kept = len(errors) == before
+                if not is_kept:
+                    transaction.set_rollback(True)
+        except (CatalogError, Error) as error:
+            cause: Exception = error
+            if is_kept and not hasattr(error.__cause__, "sqlite_errorcode"):
+                cause = UncertainCommitError()
+                cause.__cause__ = error
+            self.collected_errors.add(
+                located_error(cause, field_nodes, path.as_list()), path
+            )
+        return value if len(errors) == before else None
+
+    def authorize(self) -> None:
+        """Raise UnauthenticatedError or ForbiddenError unless this request may change rows."""
+        if self.may_change or settings.CATALOG_WRITES == "open":
+            return
+        authenticate = import_string(settings.CATALOG_TOKEN_AUTHENTICATOR)
+        token = bearer(self.context_value)
+        user = authenticate(token) if token else None
+        if user is None or not user.is_active:
+            raise UnauthenticatedError(
+                "Changes need a personal token: send Authorization: Bearer <token>."
+            )
+        if not user.is_staff:
+            raise ForbiddenError("Changes need the personal token of a staff user.")
+        self.may_change = True
+
+
+def bearer(request: HttpRequest) -> str | None:
+    scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" and token else None
+
+
+class Executor:
+    """Answers requests against one schema, from a cache of documents."""
+
+    def __init__(
+        self, schema: GraphQLSchema, execution: type[ExecutionContext] = Execution
+    ) -> None:
+        self.schema, self.execution = schema, execution
         self.documents = Documents(schema)
 
     def answer(
-        self, request: GraphQLRequest, context: Context, *, read_only: bool = False
+        self, call: GraphQLRequest, request: HttpRequest, *, read_only: bool = False
     ) -> Answer:
         """Return the answer of a request.
 
         Raise MutationNotAllowedError for a mutation in a read-only request.
         """
-        return Exchange(self, request, context, read_only).answer()
-
-
-@dataclass(slots=True)
-class Exchange:
-    """One request and its answer."""
-
-    executor: Executor
-    request: GraphQLRequest
-    context: Context
-    read_only: bool
-
-    def answer(self) -> Answer:
-        data, errors, code = self.attempt()
-        errors = [self.timed(error) for error in errors]
+        code, data = "BAD_USER_INPUT", None
+        try:
+            data, errors = self.execute(call, request, read_only)
+        except RequestRefusedError as refusal:
+            code, errors = refusal.code, refusal.errors
+        except CatalogError as refusal:
+            errors = [GraphQLError(str(refusal), extensions=refusal.extensions)]
         is_unavailable = is_undone(data, errors)
         if is_unavailable:
             data = None
-        is_executed = data is not None
-        body: Json = {"data": data} if is_executed or is_unavailable else {}
+        body: Json = {"data": data} if data is not None or is_unavailable else {}
         if errors:
-            shown = [public(error, code, self.context.request_id) for error in errors]
-            body = {"errors": shown, **body}
-        return Answer(body, is_executed, is_unavailable)
+            request_id = getattr(request, "request_id", "")
+            body = {
+                "errors": [public(each, code, request_id) for each in errors],
+                **body,
+            }
+        return Answer(body, data is not None, is_unavailable)
 
-    def timed(self, error: GraphQLError) -> GraphQLError:
-        """Return an error; that of the time limit if the limit has ended a statement."""
-        deadline = self.context.deadline
-        if deadline.left > 0 or not isinstance(cause_of(error), Error):
-            return error
-        return located_error(deadline.error(), error.nodes, error.path)
-
-    def attempt(self) -> tuple[Json | None, list[GraphQLError], str]:
-        """Return data, errors, and the code of those errors that have none of their own."""
-        try:
-            return *self.execute(), "BAD_USER_INPUT"
-        except RequestRefusedError as refusal:
-            return None, refusal.errors, refusal.code
-        except CatalogError as refusal:
-            error = GraphQLError(str(refusal), extensions=refusal.extensions)
-            return None, [error], refusal.code
-
-    def execute(self) -> Result:
-        document = self.executor.documents.get(self.request.query)
-        operation = get_operation_ast(document.ast, self.request.operation_name)
+    def execute(
+        self, call: GraphQLRequest, request: HttpRequest, read_only: bool
+    ) -> tuple[Json | None, list[GraphQLError]]:
+        document = self.documents.get(call.query)
+        operation = get_operation_ast(document.ast, call.operation_name)
         if operation is None:
-            raise unresolved(ambiguous(self.request.operation_name))
-        if self.executor.schema.get_root_type(operation.operation) is None:
+            raise unresolved(ambiguous(call.operation_name))
+        if self.schema.get_root_type(operation.operation) is None:
             raise unresolved("The schema has no subscriptions.")
-        if self.read_only and operation.operation is not OperationType.QUERY:
+        if read_only and operation.operation is not OperationType.QUERY:
             raise MutationNotAllowedError
-        variables = document.variables(operation, self.request.variables or {})
-        plan = document.plan(operation, variables)
-        characters = plan.characters
+        execution = self.build(document, call, request)
         try:
-            return Execution(operation, plan, self.context, variables).run()
-        finally:
-            if plan.characters > characters:
-                self.executor.documents.trim()
+            data: Any = execution.execute_operation(operation, None)
+        except GraphQLError as error:  # of a field that must not be null
+            execution.collected_errors.add(error, None)
+            data = None
+        return data, execution.collected_errors.errors
+
+    def build(
+        self, document: Document, call: GraphQLRequest, request: HttpRequest
+    ) -> ExecutionContext:
+        """Return the execution of an operation; raise RequestRefusedError for its variables.
+
+        A null condition is refused here, because graphql-core reports it once for every row.
+        """
+        built = self.execution.build(
+            self.schema,
+            document.ast,
+            context_value=request,
+            raw_variable_values=call.variables,
+            operation_name=call.operation_name,
+            max_coercion_errors=MOST_ERRORS,
+            is_awaitable=assume_not_awaitable,
+            hide_suggestions=True,
+        )
+        if isinstance(built, list):
+            raise RequestRefusedError("BAD_USER_INPUT", *built)
+        for variable, node in document.conditions[name_of(built.operation)].items():
+            if built.variable_values.get(variable) is None:
+                error = GraphQLError(NULL_CONDITION, node)
+                raise RequestRefusedError("BAD_USER_INPUT", error)
+        return built
 
 
 def unresolved(message: str) -> RequestRefusedError:
-    return RequestRefusedError("OPERATION_RESOLUTION_FAILURE", [GraphQLError(message)])
+    return RequestRefusedError("OPERATION_RESOLUTION_FAILURE", GraphQLError(message))
 
 
 def ambiguous(name: str | None) -> str:
@@ -136,6 +218,9 @@ def ambiguous(name: str | None) -> str:
     if name is None:
         return "The document has several operations: name one in operationName."
     return f"The document has no operation named {name[:LONGEST_NAME]!r}."
+
+
+# ── Errors ─────────────────────────────────────────────────────────────────────────────
 
 
 def is_undone(data: Json | None, errors: list[GraphQLError]) -> bool:
@@ -157,7 +242,7 @@ def cause_of(error: GraphQLError) -> Exception | None:
 def public(error: GraphQLError, code: str, request_id: str) -> Json:
     """Return an error as clients see it: with a code, and without internal details."""
     cause = cause_of(error)
-    shown = dict(error.formatted)
+    shown: Json = dict(error.formatted)
     # An error without a path is the request's own, even if Python found it: a number too long.
     if error.path is None or cause is None or isinstance(cause, CatalogError):
         shown["message"] = error.message[:LONGEST_MESSAGE]

@@ -1,93 +1,90 @@
-"""What resolvers return in place of rows: the executor reads them with all that is selected below."""
+"""Queries whose SQL is kept: the ORM takes several times as long to make it as the driver to run it."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any
 
-from graphql import FieldNode, GraphQLField
+import orjson
+from django.db import connection
+from django.db.models import QuerySet, Value
+from django.db.models.expressions import RawSQL
 
-from catalog.execution.connections import Connections
-from catalog.execution.levels import Level, Run, keyed
-from catalog.execution.plans import Compiler
-from catalog.execution.statements import Selection
-from catalog.models import TypeName
+Make = Callable[..., QuerySet[Any]]
+Row = tuple[Any, ...]
 
 
-class Reading(Protocol):
-    """The rows of a field; `compile` returns what `run` needs, which is kept with the document."""
+class Parameter(Value):
+    """Stands for a value while a query is compiled, and marks its places in the SQL."""
 
-    def compile(
-        self, compiler: Compiler, nodes: list[FieldNode], definition: GraphQLField, /
-    ) -> Any:
-        """Compile what the field selects."""
-
-    def run(self, compiled: Any, run: Run, /, *, is_list: bool) -> Any:
-        """Return the field's value."""
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        return "%s", [self]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """The rows of a selection, sorted by the columns `sort` if there are any."""
+class Reading:
+    """The rows of a query with these values, at most `most`."""
 
-    type_name: TypeName
-    selection: Selection
-    sort: tuple[str, ...] = ()
+    make: Make
+    values: dict[str, Any]
+    most: int | None = None
 
-    def compile(
-        self, compiler: Compiler, nodes: list[FieldNode], _definition: GraphQLField
-    ) -> Level:
-        return compiler.level(self.type_name, nodes, *self.sort, grouped=False)
+    def queryset(self) -> QuerySet[Any]:
+        return self.make(**self.values)[: self.most]
 
-    def run(self, compiled: Level, run: Run, *, is_list: bool) -> Any:
-        sort_key = itemgetter(*range(len(self.sort))) if self.sort else None
-        limit = None if is_list else 1
-        items = compiled.load(self.selection, run, sort_key=sort_key, limit=limit)
-        return items if is_list else next(iter(items), None)
-
-
-@dataclass(frozen=True, slots=True)
-class RowsByKey:
-    """The rows of these keys in their order; a key that comes several times counts as often."""
-
-    type_name: TypeName
-    keys: Sequence[int]
-
-    def compile(
-        self, compiler: Compiler, nodes: list[FieldNode], _definition: GraphQLField
-    ) -> Level:
-        return compiler.level(self.type_name, nodes, "pk", grouped=True)
-
-    def by_key(self, level: Level, run: Run) -> dict[int, Any]:
-        """Return the objects by key; deleted rows are left out."""
-        appearances = Counter(self.keys)
-        selection, limit = keyed(self.type_name, appearances), len(appearances)
-        groups = level.load(selection, run, appearances, limit=limit)
-        return {key: item for key, [item] in groups.items()}
-
-    def run(self, compiled: Level, run: Run, *, is_list: bool) -> Any:
-        found = self.by_key(compiled, run)
-        items = [found[key] for key in self.keys if key in found]
-        return items if is_list else next(iter(items), None)
+    def rows(self, columns: tuple[str, ...], most: int) -> list[Row]:
+        sql, parameters = compiled(self.make, tuple(self.values), columns)
+        if self.most is not None:
+            most = min(most, self.most)
+        bound = [
+            self.values[each.value] if isinstance(each, Parameter) else each
+            for each in parameters
+        ]
+        with connection.cursor() as cursor:
+            cursor.execute(f"{sql} LIMIT {most:d}", bound)
+            found: list[Row] = cursor.fetchall()
+        return found
 
 
-@dataclass(frozen=True, slots=True)
-class PageOfRows:
-    """The page of all rows that the arguments of a connection select."""
+def kept(make: Make) -> Callable[..., Reading]:
+    """Return a function of values that returns the reading of a query.
 
-    type_name: TypeName
-    arguments: Mapping[str, Any]
-
-    def compile(
-        self, compiler: Compiler, nodes: list[FieldNode], definition: GraphQLField
-    ) -> Connections:
-        return Connections(self.type_name, definition, nodes).compile(compiler)
-
-    def run(self, compiled: Connections, run: Run, *, is_list: bool) -> Any:
-        return compiled.run(self.arguments, run)
+    The query is that of its first call: it may depend on which values are given, but must not
+    look at them, only pass them on to the ORM.
+    """
+    return lambda most=None, **values: Reading(make, values, most)
 
 
-READINGS = (Rows, RowsByKey, PageOfRows)
+@lru_cache(maxsize=1_000)
+def compiled(
+    make: Make, names: tuple[str, ...], columns: tuple[str, ...]
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the SQL of a query without its limit, and its parameters."""
+    queryset = make(**{name: Parameter(name) for name in names}).values_list(*columns)
+    sql, parameters = queryset.query.get_compiler(queryset.db).as_sql()
+    return sql, tuple(parameters)
+
+
+def fetch(
+    rows: Reading | QuerySet[Any], columns: tuple[str, ...], most: int
+) -> list[Row]:
+    """Return these columns of the rows, of as many as `most`."""
+    if isinstance(rows, Reading):
+        return rows.rows(columns, most)
+    return list(rows.prefetch_related(None).values_list(*columns)[:most])
+
+
+def as_parameter(keys: Collection[int]) -> Any:
+    """Return any number of keys as one parameter of `among`."""
+    if connection.vendor == "postgresql":
+        return list(keys)
+    return orjson.dumps(list(keys)).decode()
+
+
+def among(keys: Any) -> RawSQL:
+    """Return the subquery that reads the keys of a parameter."""
+    if connection.vendor == "postgresql":
+        return RawSQL("SELECT unnest(%s::bigint[])", [keys])
+    return RawSQL("SELECT value FROM json_each(%s)", [keys])

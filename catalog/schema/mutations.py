@@ -1,72 +1,52 @@
-"""The fields of Mutation.
+"""The fields of Mutation, and their inputs.
 
-The executor checks the right to change rows, and runs each field in a transaction, which it keeps
+The execution checks the right to change rows, and runs each field in a transaction, which it keeps
 if nothing failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import graphene
 
-from catalog import authors, books, categories
-from catalog.books import MOST_ITEMS, ItemsRefusedError, add_list, upsert_list
-from catalog.execution.readings import RowsByKey
-from catalog.schema.connections import listed
-from catalog.schema.inputs import (
-    ID,
-    AuthorInput,
-    BookInput,
-    BookUpsertInput,
-    CategoryInput,
-)
+from catalog import changes
+from catalog.execution.readings import Reading
+from catalog.schema.queries import author_by_key, book_by_key, category_by_key
 from catalog.schema.types import Author, Book, Category
+from catalog.texts import DESCRIPTION_LENGTH, NAME_LENGTH
 
-Fields = dict[str, Any]
+ID = graphene.ID(required=True, description="The id of the record.")
+TEXT = f"Not blank, at most {NAME_LENGTH} characters."
+LONG_TEXT = f"At most {DESCRIPTION_LENGTH:,} characters."
+
+
+class BookInput(graphene.InputObjectType):
+    """All fields of a book; an update replaces them all."""
+
+    name = graphene.String(required=True, description=TEXT)
+    page_count = graphene.Int(required=True, description="Zero or more.")
+    author_id = graphene.Int(required=True, description="The id of its author.")
+    category_id = graphene.Int(description="Left out or null: no category.")
+
+
+class AuthorInput(graphene.InputObjectType):
+    """Both names of an author."""
+
+    first_name = graphene.String(required=True, description=TEXT)
+    last_name = graphene.String(required=True, description=TEXT)
+
+
+class CategoryInput(graphene.InputObjectType):
+    """A category."""
+
+    name = graphene.String(required=True, description=TEXT)
+    description = graphene.String(description=LONG_TEXT)
+
 
 BOOK = BookInput(required=True, description="Its fields.")
 AUTHOR = AuthorInput(required=True, description="Its fields.")
 CATEGORY = CategoryInput(required=True, description="Its fields.")
-MOST = f"At most {MOST_ITEMS:,}."
-
-
-class BookFault(graphene.ObjectType):
-    """Why an item of a list is not accepted."""
-
-    index = graphene.Int(required=True, description="Its place in the list, from 0.")
-    code = graphene.String(required=True, description="As in `extensions.code`.")
-    message = graphene.String(required=True, description="What is wrong.")
-    field = graphene.String(description="The field that is wrong.")
-
-
-class BooksPayload(graphene.ObjectType):
-    """The books of a list that was stored, or why nothing was."""
-
-    books = listed(Book, "In the list's order; null after a fault.")
-    errors = listed(
-        BookFault,
-        "The items that are not accepted; nothing is stored if there are any.",
-        required=True,
-    )
-
-
-def payload(change: Callable[[Any], list[int]], items: Any) -> BooksPayload:
-    """Change a list of books; return those that are stored, or what is wrong with the items."""
-    try:
-        return BooksPayload(books=RowsByKey("Book", change(items)), errors=[])
-    except ItemsRefusedError as refusal:
-        faults = [
-            BookFault(
-                index=fault.index,
-                code=fault.error.code,
-                message=str(fault.error),
-                field=fault.error.extensions.get("field"),
-            )
-            for fault in refusal.faults
-        ]
-        return BooksPayload(errors=faults)
 
 
 class AddBook(graphene.Mutation):
@@ -77,8 +57,8 @@ class AddBook(graphene.Mutation):
     class Arguments:
         book = BOOK
 
-    def mutate(_root, _info: object, book: Fields) -> RowsByKey:
-        return RowsByKey("Book", [books.add(**book)])
+    def mutate(_root, _info: object, book: dict[str, Any]) -> Reading:
+        return book_by_key(key=changes.add_book(**book))
 
 
 class UpdateBook(graphene.Mutation):
@@ -87,11 +67,10 @@ class UpdateBook(graphene.Mutation):
     Output = Book
 
     class Meta:
-        # `Arguments` would sort them by name.
-        arguments = {"id": ID, "book": BOOK}
+        arguments = {"id": ID, "book": BOOK}  # `Arguments` would sort them by name
 
-    def mutate(_root, _info: object, id: str, book: Fields) -> RowsByKey:
-        return RowsByKey("Book", [books.update(id, **book)])
+    def mutate(_root, _info: object, id: str, book: dict[str, Any]) -> Reading:
+        return book_by_key(key=changes.update_book(id, **book))
 
 
 class DeleteBook(graphene.Mutation):
@@ -103,7 +82,7 @@ class DeleteBook(graphene.Mutation):
         id = ID
 
     def mutate(_root, _info: object, id: str) -> bool:
-        return books.delete(id)
+        return changes.delete_book(id)
 
 
 class AddAuthor(graphene.Mutation):
@@ -114,8 +93,8 @@ class AddAuthor(graphene.Mutation):
     class Arguments:
         author = AUTHOR
 
-    def mutate(_root, _info: object, author: Fields) -> RowsByKey:
-        return RowsByKey("Author", [authors.add(**author)])
+    def mutate(_root, _info: object, author: dict[str, Any]) -> Reading:
+        return author_by_key(key=changes.add_author(**author))
 
 
 class UpdateAuthor(graphene.Mutation):
@@ -124,11 +103,10 @@ class UpdateAuthor(graphene.Mutation):
     Output = Author
 
     class Meta:
-        # `Arguments` would sort them by name.
         arguments = {"id": ID, "author": AUTHOR}
 
-    def mutate(_root, _info: object, id: str, author: Fields) -> RowsByKey:
-        return RowsByKey("Author", [authors.update(id, **author)])
+    def mutate(_root, _info: object, id: str, author: dict[str, Any]) -> Reading:
+        return author_by_key(key=changes.update_author(id, **author))
 
 
 class DeleteAuthor(graphene.Mutation):
@@ -140,7 +118,7 @@ class DeleteAuthor(graphene.Mutation):
         id = ID
 
     def mutate(_root, _info: object, id: str) -> bool:
-        return authors.delete(id)
+        return changes.delete_author(id)
 
 
 class AddCategory(graphene.Mutation):
@@ -151,44 +129,8 @@ class AddCategory(graphene.Mutation):
     class Arguments:
         category = CATEGORY
 
-    def mutate(_root, _info: object, category: Fields) -> RowsByKey:
-        return RowsByKey("Category", [categories.add(**category)])
-
-
-class AddBooks(graphene.Mutation):
-    """Add books: all of them, or none."""
-
-    Output = BooksPayload
-
-    class Arguments:
-        books = listed(BookInput, MOST, required=True)
-
-    def mutate(_root, _info: object, books: list[Fields]) -> BooksPayload:
-        return payload(add_list, books)
-
-
-class UpsertBooks(graphene.Mutation):
-    """Add books, or replace those with the same external ids: all of them, or none."""
-
-    Output = BooksPayload
-
-    class Arguments:
-        books = listed(BookUpsertInput, MOST, required=True)
-
-    def mutate(_root, _info: object, books: list[Fields]) -> BooksPayload:
-        return payload(upsert_list, books)
-
-
-class DeleteBooks(graphene.Mutation):
-    """Delete books. For each id, false when there is no such book."""
-
-    Output = graphene.List(graphene.NonNull(graphene.Boolean))
-
-    class Arguments:
-        book_ids = listed(graphene.ID, MOST, required=True)
-
-    def mutate(_root, _info: object, book_ids: list[str]) -> list[bool]:
-        return books.delete_list(book_ids)
+    def mutate(_root, _info: object, category: dict[str, Any]) -> Reading:
+        return category_by_key(key=changes.add_category(**category))
 
 
 class Mutation(graphene.ObjectType):
@@ -201,6 +143,3 @@ class Mutation(graphene.ObjectType):
     update_author = UpdateAuthor.Field()
     delete_author = DeleteAuthor.Field()
     add_category = AddCategory.Field()
-    add_books = AddBooks.Field()
-    upsert_books = UpsertBooks.Field()
-    delete_books = DeleteBooks.Field()

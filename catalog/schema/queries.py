@@ -1,65 +1,34 @@
-"""The fields of Query: those of the contract in its order, then the connections."""
+"""The fields of Query: those of the contract in its order, then pages of books."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import graphene
-from django.conf import settings
+from django.db.models import QuerySet
 
 from catalog import models
-from catalog.execution.fields import planned
-from catalog.execution.readings import PageOfRows, Rows
-from catalog.execution.statements import Selection
-from catalog.identifiers import LARGEST_32, LARGEST_64, primary_key
-from catalog.schema.connections import (
-    AuthorFilter,
-    AuthorOrder,
-    BookFilter,
-    BookOrder,
-    CategoryFilter,
-    CategoryOrder,
-    connection,
-    page_field,
-)
-from catalog.schema.inputs import ID
-from catalog.schema.types import Author, Book, BookConnection, Category
-from catalog.text_checks import can_occur, folded
+from catalog.errors import BadUserInputError
+from catalog.execution.readings import Reading, kept
+from catalog.schema.types import Author, Book, Category
+from catalog.texts import ABSENT, LARGEST_64, can_occur, folded, primary_key
 
-AuthorConnection = connection("Author", "authors", lambda: Author)
-CategoryConnection = connection("Category", "categories", lambda: Category)
+LARGEST_PAGE = 1_000
+
+all_books = kept(models.Book.objects.all)
+all_authors = kept(models.Author.objects.all)
+all_categories = kept(models.Category.objects.all)
+book_by_key = kept(lambda key: models.Book.objects.filter(pk=key))
+author_by_key = kept(lambda key: models.Author.objects.filter(pk=key))
+category_by_key = kept(lambda key: models.Category.objects.filter(pk=key))
+books_named = kept(lambda name: models.Book.objects.filter(name_folded=name))
+books_with = kept(lambda part: models.Book.objects.search(part).by_name())
 
 
-def every(type_name: models.TypeName) -> Rows:
-    rows = models.MODELS[type_name].objects
-    return Rows(type_name, Selection(lambda _: rows.order_by("pk")))
-
-
-def one(type_name: models.TypeName, value: Any, largest: int = LARGEST_32) -> Rows:
-    rows = models.MODELS[type_name].objects
-    key = primary_key(value, largest=largest)
-    return Rows(type_name, Selection(lambda key: rows.filter(pk=key).order_by(), key))
-
-
-def by_title(title: str) -> Selection:
-    """Select books by a part of their name, in no order.
-
-    A search that finds more rows than the budget allows stops there and is refused, so that
-    sorting would be wasted.
-    """
-    books = models.Book.objects.order_by()
-    if not title:
-        return Selection(lambda _: books, shape="everything")
-    if not models.is_indexed(title):
-        return Selection(
-            lambda term: books.filter(books.containing(term)), folded(title)
-        )
-    enough = settings.CATALOG_ROW_BUDGET + 1
-    return Selection(
-        lambda term: books.filter(books.matching(term, at_most=enough)),
-        books.term(title),
-        shape=enough,
-    )
+@kept
+def page_of_books(title: Any = None, **conditions: Any) -> QuerySet[models.Book]:
+    books = models.Book.objects.filter(**conditions)
+    return books if title is None else books.search(title)
 
 
 class Query(graphene.ObjectType):
@@ -70,7 +39,11 @@ class Query(graphene.ObjectType):
         name=graphene.String(description="The whole name."),
         description="The oldest book of exactly this name, letter case ignored.",
     )
-    get_book_by_id = graphene.Field(Book, id=ID, description="One book.")
+    get_book_by_id = graphene.Field(
+        Book,
+        id=graphene.ID(required=True, description="The id of the record."),
+        description="One book.",
+    )
     get_all_books = graphene.List(Book, description="Every book, by id.")
     get_author_by_id = graphene.Field(
         Author,
@@ -79,65 +52,74 @@ class Query(graphene.ObjectType):
     )
     get_all_authors = graphene.List(Author, description="Every author, by id.")
     get_all_categories = graphene.List(Category, description="Every category, by id.")
-    get_category_by_id = graphene.Field(Category, id=ID, description="One category.")
+    get_category_by_id = graphene.Field(
+        Category,
+        id=graphene.ID(required=True, description="The id of the record."),
+        description="One category.",
+    )
     search_books = graphene.List(
         Book,
         title=graphene.String(required=True, description="A part of the name."),
         description="The books whose name holds this text, letter case ignored, by name.",
     )
-
-    books = page_field(BookConnection, BookOrder, BookFilter, "One page of the books.")
-    authors = page_field(
-        AuthorConnection, AuthorOrder, AuthorFilter, "One page of the authors."
+    books = graphene.List(
+        Book,
+        first=graphene.Int(
+            default_value=100, description=f"How many: at most {LARGEST_PAGE:,}."
+        ),
+        after=graphene.ID(description="The id of the last book of the page before."),
+        title=graphene.String(description="A part of the name, letter case ignored."),
+        author_id=graphene.Int(description="The id of the author."),
+        category_id=graphene.Int(description="The id of the category."),
+        description="One page of the books, by id. All conditions hold; null is none.",
     )
-    categories = page_field(
-        CategoryConnection, CategoryOrder, CategoryFilter, "One page of the categories."
-    )
 
-    @planned
     def resolve_get_book_by_name(_root, _info: object, name: str | None = None) -> Any:
         if name is None or not can_occur(name):
             return None
-        return Rows("Book", Selection(models.Book.objects.named, folded(name)))
+        return books_named(name=folded(name))
 
-    @planned
-    def resolve_get_book_by_id(_root, _info: object, id: str) -> Rows:
-        return one("Book", id, LARGEST_64)
+    def resolve_get_book_by_id(_root, _info: object, id: str) -> Reading:
+        return book_by_key(key=primary_key(id, LARGEST_64))
 
-    @planned
-    def resolve_get_all_books(_root, _info: object) -> Rows:
-        return every("Book")
+    def resolve_get_all_books(_root, _info: object) -> Reading:
+        return all_books()
 
-    @planned
-    def resolve_get_author_by_id(_root, _info: object, id: int | None = None) -> Rows:
-        return one("Author", id)
+    def resolve_get_author_by_id(_root, _info: object, id: int | None = None) -> Any:
+        return None if id is None else author_by_key(key=id)
 
-    @planned
-    def resolve_get_all_authors(_root, _info: object) -> Rows:
-        return every("Author")
+    def resolve_get_all_authors(_root, _info: object) -> Reading:
+        return all_authors()
 
-    @planned
-    def resolve_get_all_categories(_root, _info: object) -> Rows:
-        return every("Category")
+    def resolve_get_all_categories(_root, _info: object) -> Reading:
+        return all_categories()
 
-    @planned
-    def resolve_get_category_by_id(_root, _info: object, id: str) -> Rows:
-        return one("Category", id)
+    def resolve_get_category_by_id(_root, _info: object, id: str) -> Reading:
+        return category_by_key(key=primary_key(id))
 
-    @planned
     def resolve_search_books(_root, _info: object, title: str) -> Any:
-        if not can_occur(title):
+        return books_with(part=folded(title)) if can_occur(title) else []
+
+    def resolve_books(
+        _root,
+        _info: object,
+        first: int | None = None,
+        after: str | None = None,
+        title: str | None = None,
+        author_id: int | None = None,
+        category_id: int | None = None,
+    ) -> Any:
+        if first is None or not 0 <= first <= LARGEST_PAGE:
+            message = f"first must be from 0 to {LARGEST_PAGE:,}."
+            raise BadUserInputError(message, field="first")
+        key = None if after is None else primary_key(after, LARGEST_64)
+        if key == ABSENT or (title is not None and not can_occur(title)):
             return []
-        return Rows("Book", by_title(title), sort=("name", "pk"))
-
-    @planned
-    def resolve_books(_root, _info: object, **arguments: Any) -> PageOfRows:
-        return PageOfRows("Book", arguments)
-
-    @planned
-    def resolve_authors(_root, _info: object, **arguments: Any) -> PageOfRows:
-        return PageOfRows("Author", arguments)
-
-    @planned
-    def resolve_categories(_root, _info: object, **arguments: Any) -> PageOfRows:
-        return PageOfRows("Category", arguments)
+        conditions = {
+            "pk__gt": key,
+            "title": None if title is None else folded(title),
+            "author": author_id,
+            "category": category_id,
+        }
+        given = {name: each for name, each in conditions.items() if each is not None}
+        return page_of_books(first, **given)

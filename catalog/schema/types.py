@@ -8,31 +8,27 @@ import graphene
 from graphene_django import DjangoObjectType
 
 from catalog import models
-from catalog.execution.plans import resolve_response_name
-from catalog.schema.connections import BookFilter, BookOrder, connection, page_field
+from catalog.execution.roles import resolve_attribute
 
 KEY = "A number, as a text."
 
 
 class RowType(DjangoObjectType):
-    """A type whose rows come from a compiled level: its columns and relations, without resolvers.
+    """A type of rows, whose fields are declared: graphene-django would make them non-null.
 
-    Each field is declared, because graphene-django derives non-null fields from the columns
-    and a query per row from the relations. Other fields are resolved from the model instance,
-    as in graphene-django; then graphql-core executes the operation instead of a plan.
+    A field that has no resolver answers the column or the relation of its name, or the number of
+    rows that refer to its row (`bookCount`); otherwise the attribute of the model instance.
     """
 
     class Meta:
         abstract = True
 
-    # Those of DjangoObjectType expect model instances.
-    is_type_of = None
-    resolve_id = None
+    resolve_id = None  # that of DjangoObjectType expects a model instance
 
     @classmethod
     def __init_subclass_with_meta__(cls, **options: Any) -> None:
         super().__init_subclass_with_meta__(
-            fields=(), default_resolver=resolve_response_name, **options
+            fields=(), default_resolver=resolve_attribute, **options
         )
 
 
@@ -47,16 +43,6 @@ class Book(RowType):
     page_count = graphene.Int(description="How many pages it has.")
     author = graphene.Field(lambda: Author, description="Who wrote it.")
     category = graphene.Field(lambda: Category, description="Null if it has none.")
-    external_id = graphene.String(
-        description="The key that upsertBooks gave it; null if it has none."
-    )
-
-
-BookConnection = connection("Book", "books", lambda: Book)
-
-
-def books_page(description: str) -> graphene.Field:
-    return page_field(BookConnection, BookOrder, BookFilter, description)
 
 
 class Author(RowType):
@@ -70,7 +56,6 @@ class Author(RowType):
     last_name = graphene.String(description="The family name.")
     book_count = graphene.Int(description="How many books this author has.")
     books = graphene.List(Book, description="The author's books, the oldest first.")
-    books_page = books_page("One page of the author's books.")
 
 
 class Category(RowType):
@@ -83,4 +68,3 @@ class Category(RowType):
     name = graphene.String(description="What it is called.")
     description = graphene.String(description="What belongs to it; null if unknown.")
     books = graphene.List(Book, description="Its books, the oldest first.")
-    books_page = books_page("One page of its books.")

@@ -42,11 +42,3 @@ def lists(owner: str) -> Mapping[str, str]:
         name: f"{reverse(f'admin:{page}_changelist')}?{query}"
         for name, page in pages.items()
     }
-
-
-def named(name: str) -> str:
-    """Return the owner id of a user name. Raises LookupError."""
-    user = get_user_model().objects.filter(username=name).first()
-    if user is None:
-        raise LookupError(f"there is no user {name!r}")
-    return str(user.pk)

@@ -35,8 +35,6 @@ def test_the_first_visit_shows_data_and_later_ones_what_was_there(
     BookFactory.create(name="Emma")
     page.goto(f"{live_server.url}/graphql")
     expect(page.locator(".result-window")).to_contain_text("Emma")
-    tabs = page.locator(".graphiql-tab")
-    assert tabs.all_inner_texts() == ["Books", "Shelves", "Search", "AddAuthor"]
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.post_data or ""))
     page.reload()

@@ -12,13 +12,6 @@ from tests.catalog.factories import (
     number_on,
 )
 
-PAGE = """query ($first: Int, $after: String, $last: Int, $before: String,
-  $filter: BookFilter, $order: BookOrder, $thenBy: [BookOrder!]) {
-  books(first: $first, after: $after, last: $last, before: $before,
-        filter: $filter, orderBy: $order, thenBy: $thenBy) {
-    edges { cursor node { id } } nodes { id }
-    pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount } }"""
-
 
 @pytest.fixture
 def ask(client, db):
@@ -76,29 +69,3 @@ def shelf(db):
             page_count=place,
         )
     number_on()
-
-
-@pytest.fixture
-def books(db):
-    """Ten books of one author, of which some have equal names or numbers of pages."""
-    author = AuthorFactory.create()
-    names = ["b", "B", "é", "Z", "a", "a", "😀", "\uffee", "aa", "b"]
-    return [
-        BookFactory.create(name=name, page_count=n % 3, author=author)
-        for n, name in enumerate(names)
-    ]
-
-
-@pytest.fixture
-def page(ask):
-    """Ask for a page of books; return the connection."""
-
-    def fetch(**variables):
-        variables.setdefault("order", "ID_ASC")
-        answer = ask(PAGE, **variables)
-        assert "errors" not in answer, answer
-        books = answer["data"]["books"]
-        assert [edge["node"] for edge in books["edges"]] == books["nodes"]
-        return books
-
-    return fetch

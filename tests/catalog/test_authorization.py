@@ -19,9 +19,6 @@ CHANGES = [
     'updateBook(id: 1, book: {name: "A", pageCount: 1, authorId: 1}) { id }',
     "deleteBook(id: 1)",
     'addCategory(category: {name: "A"}) { id }',
-    "addBooks(books: []) { errors { index } }",
-    "upsertBooks(books: []) { errors { index } }",
-    "deleteBooks(bookIds: [1])",
 ]
 
 

@@ -99,7 +99,6 @@ def test_other_methods_are_405(client, method):
     [
         (None, JSON, 200),
         ("", JSON, 200),
-        (" ", JSON, 200),
         ("*/*", JSON, 200),
         ("application/*", JSON, 200),
         ("application/json; charset=utf-8", JSON, 200),
@@ -107,16 +106,7 @@ def test_other_methods_are_405(client, method):
         (f"{RESPONSE_JSON}, {JSON};q=0.9", RESPONSE_JSON, 400),
         (f"{RESPONSE_JSON};q=0.1, {JSON}", JSON, 200),
         (f"text/html, {RESPONSE_JSON}", RESPONSE_JSON, 400),
-        (f"{JSON};q=0, */*", RESPONSE_JSON, 400),
-        (f"*/*, {JSON};q=0.0", RESPONSE_JSON, 400),
-        (f"{JSON}; q=0.000, application/*;q=0.1", RESPONSE_JSON, 400),
-        (f"{RESPONSE_JSON};q=0, */*", JSON, 200),
-        (f"{RESPONSE_JSON};q=0, {JSON};q=0.1", JSON, 200),
-        (f"application/*;q=0, {JSON}", JSON, 200),
-        (f"*/*;q=0, application/*;q=0, {RESPONSE_JSON};q=0.001", RESPONSE_JSON, 400),
         (f"{JSON};q=0.1, */*;q=0.9", RESPONSE_JSON, 400),
-        (f"{RESPONSE_JSON};q=0.5, */*;q=0.9", JSON, 200),
-        (f"text/html;q=0, {JSON}", JSON, 200),
     ],
 )
 def test_the_client_chooses_the_kind_of_json_and_with_it_the_status_of_a_bad_document(
@@ -129,18 +119,10 @@ def test_the_client_chooses_the_kind_of_json_and_with_it_the_status_of_a_bad_doc
     assert "Accept" in response["Vary"]
 
 
-def test_a_client_that_takes_no_json_is_406(send):
-    for accept in (
-        "image/png",
-        ",",
-        "text/html;level*=nonsense''1",
-        f"{JSON};q=0",
-        "*/*;q=0",
-        f"application/*;q=0, {RESPONSE_JSON};q=0, */*;q=1",
-        f"{JSON};q=0, {RESPONSE_JSON};q=0, */*",
-    ):
-        response = send(json.dumps({"query": "{ __typename }"}), Accept=accept)
-        assert (response.status_code, code(response)) == (406, "NOT_ACCEPTABLE")
+@pytest.mark.parametrize("accept", ["image/png", ",", f"{JSON};q=0", "*/*;q=0"])
+def test_a_client_that_takes_no_json_is_406(send, accept):
+    response = send(json.dumps({"query": "{ __typename }"}), Accept=accept)
+    assert (response.status_code, code(response)) == (406, "NOT_ACCEPTABLE")
 
 
 def test_a_field_error_is_still_200(send):
@@ -217,7 +199,7 @@ def test_a_failing_resolver_is_masked_and_names_the_request(send, monkeypatch):
     def broken(*_: object, **__: object):
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("catalog.models.BookQuerySet.matching", broken)
+    monkeypatch.setattr("catalog.execution.columns.fetch", broken)
     query = json.dumps({"query": '{ searchBooks(title: "xyz") { id } }'})
     response = send(query, **{"X-Request-Id": "r-2"})
     assert (response.status_code, response["X-Request-Id"]) == (200, "r-2")
@@ -251,7 +233,7 @@ POEM = 'addCategory(category: {name: "Poem"}) { id }'
         (f"mutation {{ b: {POEM} a: {ADA} }}", {"b": None, "a": {"firstName": "Ada"}}),
         (f"mutation {{ b: {POEM} c: deleteBook(id: 0) }}", {"b": None, "c": False}),
         ("{ getAllCategories { id } getAllBooks { id } }", {"getAllCategories": None, "getAllBooks": []}),
-        ("{ categories { nodes { id } } getBookById(id: 1) { id } }", {"categories": None, "getBookById": None}),
+        ("{ getCategoryById(id: 1) { id } getBookById(id: 1) { id } }", {"getCategoryById": None, "getBookById": None}),
     ],
 )  # fmt: skip
 def test_an_outage_of_one_part_is_200_with_the_other_parts(
@@ -273,7 +255,7 @@ def test_an_outage_of_one_part_is_200_with_the_other_parts(
         f"mutation {{ a: {POEM} b: {POEM} }}",
         'mutation { a: addCategory(category: {name: ""}) { id } b: ' + POEM + " }",
         "{ getAllCategories { id } }",
-        "{ a: categories { nodes { id } } b: getCategoryById(id: 1) { id } }",
+        "{ a: getAllCategories { id } b: getCategoryById(id: 1) { id } }",
     ],
 )
 def test_an_outage_of_everything_is_503(send, no_categories, query, accept):
@@ -338,24 +320,9 @@ def test_a_client_that_prefers_json_to_pages_gets_json(client, accept):
 def test_documents_have_the_forms_of_the_edition_of_september_2025(ask, db):
     text = r'''"""What it finds""" query Q("Part of a name" $t: String = "\u{1F600}") {
       searchBooks(title: $t) { ...F }
-      __type(name: "BookFilter") { isOneOf }
+      __type(name: "BookInput") { isOneOf }
     } "What it shows" fragment F on Book { name }'''
     assert ask(text) == {"data": {"searchBooks": [], "__type": {"isOneOf": False}}}
-
-
-@pytest.mark.parametrize(
-    ("query", "variables"),
-    [
-        ("query ($x: ID = 3) { books(filter: {idIn: [1, $x]}) { totalCount } }", {"x": None}),
-        ("query ($x: ID = 3) { getAllAuthors { booksPage(filter: {idIn: [$x]}) { totalCount } } }", {"x": None}),
-        ("query ($x: BookOrder = ID_ASC) { books(thenBy: [$x]) { totalCount } }", {"x": None}),
-        ("query ($x: BookFilter = {}) { books(filter: {or: [$x]}) { totalCount } }", {"x": None}),
-    ],
-)  # fmt: skip
-def test_a_null_in_a_list_without_nulls_is_an_error_of_its_field(
-    refused, shelf, query, variables
-):
-    assert refused(query, **variables)["code"] == "BAD_USER_INPUT"
 
 
 @pytest.mark.parametrize(("on", "author"), [(True, {"author": {"lastName": "Last", "id": "1"}}), (False, {})])  # fmt: skip

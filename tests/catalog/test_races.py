@@ -5,16 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import orjson
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.db.transaction import TransactionManagementError
-from django.test import Client
+from django.test import Client, RequestFactory
 
-from catalog.execution.context import Context
+from catalog.execution.columns import Columns
 from catalog.execution.operations import GraphQLRequest
-from catalog.execution.readings import RowsByKey
-from catalog.models import Author, Book, Category, locked
+from catalog.models import Book, Category
 from catalog.views import executor
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
 from tests.factories import UserFactory
@@ -30,8 +29,9 @@ pytestmark = [
 
 def change(text: str) -> Any:
     """Return the data of a mutation's one field, or the extensions of its error."""
-    context = Context()
-    body = executor.answer(GraphQLRequest(f"mutation {{ {text} }}"), context).body
+    call = GraphQLRequest(f"mutation {{ {text} }}")
+    body = executor.answer(call, RequestFactory().post("/graphql")).body
+    body = orjson.loads(orjson.dumps(body))
     if errors := body.get("errors"):
         return errors[0]["extensions"]
     [value] = body["data"].values()
@@ -74,15 +74,15 @@ def remove_many(category):
 @pytest.fixture
 def before_the_answer(monkeypatch):
     """Start a call between a change and the reading of its answer; return the list of its task."""
-    run, tasks = RowsByKey.run, []
+    read, tasks = Columns.read, []
 
     def prepare(call, subject):
-        def patched(reading, level, level_run, *, is_list):
-            monkeypatch.setattr(RowsByKey, "run", run)
+        def patched(*arguments: Any):
+            monkeypatch.setattr(Columns, "read", read)
             tasks.append(started(call, subject))
-            return run(reading, level, level_run, is_list=is_list)
+            return read(*arguments)
 
-        monkeypatch.setattr(RowsByKey, "run", patched)
+        monkeypatch.setattr(Columns, "read", patched)
         return tasks
 
     return prepare
@@ -158,14 +158,6 @@ def test_an_author_with_a_concurrent_book_is_not_deleted():
         late = started(delete, author)
         assert not late.done()
     assert late.result() == HAS_BOOKS
-
-
-def test_rows_are_not_locked_outside_of_a_transaction():
-    author = AuthorFactory.create()
-    with transaction.atomic():
-        assert locked(Author, [author.pk, author.pk + 1]) == {author.pk}
-    with pytest.raises(TransactionManagementError):
-        locked(Author, [author.pk])
 
 
 def test_no_race_ends_in_an_internal_error(root):

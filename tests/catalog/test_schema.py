@@ -102,4 +102,22 @@ def test_every_field_and_argument_is_described():
         if not described.description
     ]
     assert missing == []
-    assert len(types) > 10
+    assert len(types) == 8
+
+
+def test_the_only_addition_is_a_page_of_books():
+    query = SCHEMA.type_map["Query"]
+    assert shape(query)[:-1] == shape(CONTRACT.type_map["Query"])
+    assert shape(SCHEMA.type_map["Mutation"]) == shape(CONTRACT.type_map["Mutation"])
+    assert shape(query)[-1] == (
+        "books",
+        "[Book]",
+        [
+            ("first", "Int"),
+            ("after", "ID"),
+            ("title", "String"),
+            ("authorId", "Int"),
+            ("categoryId", "Int"),
+        ],
+    )
+    assert query.fields["books"].args["first"].default_value == 100

@@ -15,7 +15,7 @@ from catalog import models
 class Category(DjangoObjectType):
     class Meta:
         model = models.Category
-        fields = ("id", "name", "description", "books")
+        fields = ("id", "name")
 
 
 class Author(DjangoObjectType):
@@ -23,10 +23,7 @@ class Author(DjangoObjectType):
         model = models.Author
         fields = ("id", "first_name", "last_name", "books")
 
-    book_count = graphene.Int()
-
-    def resolve_book_count(self, _info: Any) -> Any:
-        return self.books.count()
+    book_count = graphene.Int(source="book_count")
 
 
 class Book(DjangoObjectType):
@@ -39,7 +36,6 @@ class BookInput(graphene.InputObjectType):
     name = graphene.String(required=True)
     page_count = graphene.Int(required=True)
     author_id = graphene.Int(required=True)
-    category_id = graphene.Int()
 
 
 class Query(graphene.ObjectType):
@@ -48,25 +44,18 @@ class Query(graphene.ObjectType):
     search_books = graphene.List(Book, title=graphene.String(required=True))
     get_book_by_id = graphene.Field(Book, id=graphene.ID(required=True))
 
-    def resolve_get_all_books(self, _info: Any) -> Any:
-        return models.Book.objects.all()
-
-    def resolve_get_all_authors(self, _info: Any) -> Any:
-        return models.Author.objects.all()
+    resolve_get_all_books = lambda *_: models.Book.objects.all()  # noqa: E731
+    resolve_get_all_authors = lambda *_: models.Author.objects.all()  # noqa: E731
 
     def resolve_search_books(self, _info: Any, title: str) -> Any:
-        return models.Book.objects.filter(name__icontains=title).order_by("name", "pk")
+        return models.Book.objects.filter(name__icontains=title).order_by("name")
 
-    def resolve_get_book_by_id(self, _info: Any, id: str) -> Any:  # noqa: A002
-        return models.Book.objects.filter(pk=id).first()
+    resolve_get_book_by_id = lambda *_, **key: models.Book.objects.filter(**key).first()  # noqa: E731
 
 
 class Mutation(graphene.ObjectType):
     add_book = graphene.Field(Book, book=BookInput(required=True))
-
-    def resolve_add_book(self, _info: Any, book: Any) -> Any:
-        return models.Book.objects.create(**book)
+    resolve_add_book = lambda *_, book: models.Book.objects.create(**book)  # noqa: E731
 
 
-schema = graphene.Schema(query=Query, mutation=Mutation)
-view = csrf_exempt(GraphQLView.as_view(schema=schema))
+view = csrf_exempt(GraphQLView.as_view(schema=graphene.Schema(Query, Mutation)))

@@ -1,46 +1,39 @@
-"""Add the books of a CSV or JSON Lines file: all of them, or none if a line is faulty."""
+"""Add the books of a CSV file: all of them, or none if a line is faulty."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from argparse import ArgumentParser
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import CommandError
+import orjson
+from django.core.management.base import BaseCommand, CommandError
 from django.db import IntegrityError
 
-from catalog import bulk
-from catalog.management.files import FileCommand
-
-WIDTH = 40
+from catalog import importing
 
 
-class Command(FileCommand):
+class Command(BaseCommand):
     help = __doc__
-    done = "added"
 
-    def run(self, file: Path) -> int:
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "file", type=Path, help="a CSV file with a header, in UTF-8"
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def handle(self, *args: Any, file: Path, json: bool, **options: Any) -> None:
         try:
-            added = bulk.load(file, progress=self.progress_bar(file))
-        except bulk.ImportRefusedError as error:
+            added = importing.load(file)
+        except OSError as error:
+            raise CommandError(f"{file}: {error.strerror}") from error
+        except importing.ImportRefusedError as error:
             raise CommandError(f"Nothing was imported.\n{error}") from error
         except IntegrityError as error:
             raise CommandError(
-                "Nothing was imported: meanwhile an author or a category was deleted, or "
-                "another book got an externalId of the file. Repeat the import."
+                "Nothing was imported: meanwhile an author or a category was deleted. "
+                "Repeat the import."
             ) from error
-        self.stderr.write("", ending="\n" if self.stderr.isatty() else "")
-        return added
-
-    def progress_bar(self, file: Path) -> Callable[[int], None]:
-        """Return a function that draws the progress on a terminal, and does nothing elsewhere."""
-
-        def draw(done: int) -> None:
-            share = done / total
-            bar = "#" * int(WIDTH * share)
-            self.stderr.write(f"[{bar:<{WIDTH}}] {share:4.0%}", ending="\r")
-            self.stderr.flush()
-
-        if not self.stderr.isatty():
-            return lambda _: None
-        total = file.stat().st_size
-        return draw
+        noun = "book" if added == 1 else "books"
+        document = orjson.dumps({"added": added}).decode()
+        self.stdout.write(document if json else f"{added:,} {noun} added.")

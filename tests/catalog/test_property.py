@@ -1,0 +1,72 @@
+"""Rows that are read column by column answer as graphql-core does with model instances."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import orjson
+import pytest
+from django.db import transaction
+from django.test import RequestFactory
+from graphql import ExecutionContext, is_list_type
+
+from catalog.execution.operations import Execution, Executor, GraphQLRequest
+from catalog.execution.readings import Reading
+from catalog.models import Author, Book, Category
+from catalog.schema import schema
+from tests.catalog.documents import Document, Writer
+from tests.catalog.factories import number_on
+from tests.catalog.own_fields import schema as schema_with_own_fields
+
+
+class Naive(Execution):
+    """Resolves each field of each row from its model instance."""
+
+    def complete_value(
+        self, return_type: Any, field_nodes: Any, info: Any, path: Any, result: Any
+    ) -> Any:
+        if isinstance(result, Reading):
+            result = result.queryset()
+            if not is_list_type(return_type):
+                result = result.first()
+        return ExecutionContext.complete_value(
+            self, return_type, field_nodes, info, path, result
+        )
+
+
+def answered(executor: Executor, document: Document) -> Any:
+    """Return data, errors and the rows afterwards; then roll back."""
+    call = GraphQLRequest(document.text, document.operation, document.variables)
+    number_on()  # a rollback keeps the sequences
+    with transaction.atomic():
+        body = executor.answer(call, RequestFactory().post("/graphql")).body
+        rows = [list(model.objects.values_list()) for model in (Author, Category, Book)]
+        transaction.set_rollback(True)
+    data = orjson.dumps(body.get("data"))  # with the order of keys
+    errors = [
+        (error.get("path"), error["message"], error["extensions"])
+        for error in body.get("errors", [])
+    ]
+    return data, errors, rows
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [range(60), pytest.param(range(1_000, 1_700), marks=pytest.mark.slow)],
+    ids=["few", "many"],
+)
+def test_any_document_is_answered_as_with_naive_resolvers(shelf, settings, seeds):
+    settings.CATALOG_WRITES = "open"
+    outcomes: Counter[str] = Counter()
+    for tested in (schema, schema_with_own_fields):
+        by_columns = Executor(tested.graphql_schema)
+        naive = Executor(tested.graphql_schema, Naive)
+        for seed in seeds:
+            document = Writer(tested.graphql_schema, seed).document()
+            data, errors, rows = answered(by_columns, document)
+            outcomes.update(extensions["code"] for *_, extensions in errors)
+            outcomes["executed"] += data != b"null"
+            assert (data, errors, rows) == answered(naive, document), (seed, document)
+    assert outcomes["executed"] > len(seeds)
+    assert {"BAD_USER_INPUT", "NOT_FOUND"} <= outcomes.keys()
