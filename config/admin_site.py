@@ -27,7 +27,7 @@ from recording.accounts import second_factors
 TOOLKIT, OWN = "oauth2_provider", "recording_oauth"
 # The sections, and the lists of webhooks, in the order of their use; all others follow.
 SECTIONS = ("webhooks_core", "recording", "gateway", "gateway_chat", "catalog", OWN)
-WEBHOOKS = ("Endpoint", "Delivery", "Event", "DispatcherLease")
+WEBHOOKS = ("Endpoint", "Delivery", "Event")
 NEEDS_TWO_STEPS = (
     "The admin needs a two-step login: set it up here, or log out and in again."
 )
@@ -123,13 +123,13 @@ def _answer(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
 
 
 def _with_dashboard(models: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the lists of webhooks by use, after the dashboard for those who may see the engine."""
+    """Return the lists of webhooks by use, after the page of the endpoints that fail."""
     models = sorted(models, key=lambda model: _place(model["object_name"], WEBHOOKS))
-    if not any(model["object_name"] == "DispatcherLease" for model in models):
+    if not any(model["object_name"] == "Endpoint" for model in models):
         return models
-    address = reverse("admin:webhooks_core_dispatcherlease_dashboard")
-    dashboard = {"name": "Webhooks dashboard", "object_name": "Dashboard"}
-    return [{**dashboard, "admin_url": address, "view_only": True}, *models]
+    address = reverse("admin:webhooks_core_endpoint_failing")
+    failing = {"name": "Failing endpoints", "object_name": "Failing"}
+    return [{**failing, "admin_url": address, "view_only": True}, *models]
 
 
 def _place(name: str, order: tuple[str, ...]) -> int:

@@ -99,7 +99,6 @@ RECORDING_RATES = {
     "create": env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour"),
     "test": env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour"),
     "resend": env.rate("RECORDING_RESEND_RATE", "" if LOCAL else "600/hour"),
-    "replay": env.rate("RECORDING_REPLAY_RATE", "" if LOCAL else "60/hour"),
     "mcp": env.rate("RECORDING_MCP_RATE", "" if LOCAL else "300/minute"),
     "challenge": env.rate("MCP_EVENTS_CHALLENGE_RATE", "" if LOCAL else "60/hour"),
 }
@@ -131,7 +130,6 @@ GATEWAY_RATES = {
     "create": env.rate("GATEWAY_CREATE_RATE", "" if LOCAL else "300/hour"),
     "test": env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour"),
     "resend": env.rate("GATEWAY_RESEND_RATE", "" if LOCAL else "600/hour"),
-    "replay": env.rate("GATEWAY_REPLAY_RATE", "" if LOCAL else "60/hour"),
     "ingest": env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute"),
     "publish": env.rate("GATEWAY_PUBLISH_RATE", "" if LOCAL else "600/minute"),
 }

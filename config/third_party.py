@@ -148,10 +148,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "RecordingSubscriptionStatus": "webhooks_core.models.Endpoint.Status",
-        "StateEnum": "webhooks_core.web.owner_serializers.ENDPOINT_STATES",
-        "ReplayStatus": "webhooks_core.web.owner_serializers.REPLAY_STATUSES",
+        "Selection": "webhooks_core.owners.resending.Selection",
         "PortalLinkState": "gateway.models.PortalLink.State",
-        "DeliverySelection": "webhooks_core.models.ReplayJob.Kind",
     },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
@@ -159,7 +157,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "webhooks_core.web.openapi.add_webhooks",
+        "webhooks_core.api.webhooks.add_webhooks",
         "gateway.chat.openapi.add_chat",
     ],
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django import forms
@@ -107,8 +108,7 @@ class TenantHistoryAdmin(HistoryAdmin[Any]):
 @admin.register(GatewayKey)
 class GatewayKeyAdmin(TenantHistoryAdmin):
     form = KeyForm
-    change_form_template = "admin/gateway/gatewaykey/page.html"
-    operations = ("revoke",)
+    operations = {"revoke": "Revoke this key"}
     empty_hint = "Add one above, or by manage.py create_gateway_key."
     list_display = (
         *("shown_key", "tenant", "principal", "name", "state"),
@@ -138,16 +138,15 @@ class GatewayKeyAdmin(TenantHistoryAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
 
+    def shown_operations(self, obj: GatewayKey) -> Mapping[str, str]:
+        return {} if obj.revoked_at else self.operations
+
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        obj: GatewayKey | None = kwargs.get("obj")
         context |= {
             "show_save_and_add_another": False,
             "show_save_and_continue": False,
-            "may_revoke": obj is not None
-            and obj.revoked_at is None
-            and self.has_act_permission(request),
         }
         return super().render_change_form(request, context, *args, **kwargs)
 

@@ -7,7 +7,7 @@ from django_q.tasks import async_task
 from gateway import events
 from gateway.events import Origin
 from webhooks_core.models import Endpoint
-from webhooks_core.owners import endpoint_state
+from webhooks_core.owners import state
 from webhooks_core.profiles import Notice, NoticeKind
 from webhooks_core.times import iso
 
@@ -25,16 +25,16 @@ def tell(kind: str, endpoint_id: str) -> None:
     endpoint = Endpoint.objects.filter(public_id=endpoint_id, deleted_at=None).first()
     if endpoint is None:
         return
-    state = endpoint_state.describe(endpoint, with_response=not endpoint.trusted)
+    told = state.describe(endpoint, with_response=not endpoint.trusted)
     events.publish(
         origin=Origin.system(endpoint.owner),
         event_type=f"endpoint.{kind}",
         data={
             "subscription_id": endpoint.public_id,
             "url": endpoint.url,
-            "since": iso(state.since) if state.since else None,
-            "attempts": state.attempts,
-            "error": state.error or None,
-            "message": state.sentence,
+            "since": iso(told.since) if told.since else None,
+            "attempts": endpoint.failed_attempts,
+            "error": endpoint.last_error if endpoint.failed_attempts else None,
+            "message": told.sentence,
         },
     )

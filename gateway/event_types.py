@@ -34,15 +34,18 @@ ENDPOINT_STATE = object_of(
 )
 
 
-_FAILS = (
-    "Fails since 03:20:00 UTC: 12 attempts, all HTTP 500. Last success: never. 3 wait."
+_FAILED = (
+    "12 failed attempts (all: HTTP 500). No success yet. 3 deliveries are waiting."
 )
 OPERATIONAL_EVENTS = (
     (
         *("disabled", "A subscription is disabled after too many failures.", 12),
-        f"Disabled since 03:20:00 UTC: nothing is sent. {_FAILS}",
+        f"Disabled for 10 min: nothing is sent. {_FAILED}",
     ),
-    ("recovered", "A subscription works again.", 0, "Delivers. 0 wait."),
+    (
+        *("recovered", "A subscription works again.", 0),
+        "Healthy: Last success 1 s ago.",
+    ),
 )
 
 _EVENT_TYPES = (

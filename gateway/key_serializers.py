@@ -22,10 +22,14 @@ from gateway.keys import (
 )
 from gateway.models import GatewayKey
 from gateway.names import NAME_RULE
-from webhooks_core.web.fields import StrictCharField, StrictChoiceField, TimeField
+from webhooks_core.web.examples import TIME, request_example, response_example
+from webhooks_core.web.fields import (
+    StrictCharField,
+    StrictChoiceField,
+    TimeField,
+    TimeParameter,
+)
 from webhooks_core.web.json_schema import NUMBER, described, object_of, one_of
-from webhooks_core.web.owner_examples import TIME, request_example, response_example
-from webhooks_core.web.owner_requests import TimeParameter
 
 BUDGET = {"counts": "tokens", "window": "day", "limit": 100000}
 KEY: dict[str, Any] = {

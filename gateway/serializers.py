@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from django.conf import settings
-from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -25,11 +24,13 @@ from gateway.fields import (
 from gateway.ingest import CONTENT_TYPES, PLAIN
 from gateway.parsers import MAX_DATA_BYTES
 from gateway.publishing import publishable
+from webhooks_core.api.shapes import DetailsShape
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.owners.delivery_search import State
+from webhooks_core.owners.deliveries import State
 from webhooks_core.secrets import MASK
 from webhooks_core.web.errors import PayloadTooLargeError
+from webhooks_core.web.examples import TIME
 from webhooks_core.web.fields import (
     CountField,
     StrictBooleanField,
@@ -38,13 +39,6 @@ from webhooks_core.web.fields import (
 )
 from webhooks_core.web.json_schema import STRING, object_of
 from webhooks_core.web.json_values import is_longer
-from webhooks_core.web.owner_examples import (
-    DETAILS,
-    TIME,
-    request_example,
-    response_example,
-)
-from webhooks_core.web.owner_serializers import DetailsSerializer
 from webhooks_core.web.pages import ItemsPagination, PageQuery, read_query
 
 MAX_DESCRIPTION = 1000
@@ -79,7 +73,6 @@ class ErrorSerializer(serializers.Serializer[Any]):
     detail = serializers.JSONField(help_text="Usually a text.")
 
 
-@extend_schema_serializer(examples=[request_example({"active": False})])
 class ChangeSerializer(serializers.Serializer[Any]):
     url = UrlField(help_text="Where events are sent.")
     event_types = EventTypesField(
@@ -115,13 +108,6 @@ class ChangeSerializer(serializers.Serializer[Any]):
         return description
 
 
-@extend_schema_serializer(
-    examples=[
-        request_example(
-            {"url": SUBSCRIPTION["url"], "event_types": [INGEST_COMPLETED]}
-        ),
-    ]
-)
 class CreationSerializer(ChangeSerializer):
     secret = SecretField(
         required=False,
@@ -143,7 +129,6 @@ class CreationSerializer(ChangeSerializer):
         return fields
 
 
-@extend_schema_serializer(examples=[response_example(SUBSCRIPTION)])
 class SubscriptionSerializer(serializers.Serializer[Any]):
     id = serializers.CharField(
         source="public_id", help_text="`whsub_` and 26 characters."
@@ -174,9 +159,6 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
         return MASK
 
 
-@extend_schema_serializer(
-    examples=[response_example(SUBSCRIPTION | {"secret": "whsec_<base64 of 32 bytes>"})]
-)
 class SubscriptionCreatedSerializer(SubscriptionSerializer):
     def to_representation(self, instance: Created) -> dict[str, Any]:
         subscription = super().to_representation(instance.endpoint)
@@ -206,17 +188,6 @@ class ListPagination(ItemsPagination):
         return queryset[(page - 1) * size : page * size] if size else queryset
 
 
-DELIVERY: dict[str, Any] = {
-    "id": "dlv_0d1k3v5mb1d3f5h7j9l1n3p5r7",
-    "event_id": EVENT_ID,
-    "event_type": INGEST_COMPLETED,
-    "status": "delivered",
-    "attempts": 1,
-    "last_error": "",
-    "next_attempt_at": None,
-    "delivered_at": TIME,
-    "created_at": TIME,
-}
 # The values of a filter.
 STATES = {
     "attempting": State.PENDING,
@@ -226,7 +197,6 @@ STATES = {
 }
 
 
-@extend_schema_serializer(examples=[response_example(DELIVERY)])
 class DeliverySerializer(serializers.Serializer[Any]):
     id = serializers.CharField(source="public_id", help_text="The same in retries.")
     event_id = serializers.CharField(
@@ -248,11 +218,13 @@ class DeliverySerializer(serializers.Serializer[Any]):
         return STATUSES[row["status"]]
 
 
-@extend_schema_serializer(
-    examples=[response_example({**DETAILS, "delivery": DELIVERY})]
-)
-class DeliveryDetailsSerializer(DetailsSerializer):
+class DeliveryDetailsSerializer(DetailsShape):
     delivery = DeliverySerializer(source="row", help_text="As in the list.")
+
+
+class QueuedSerializer(serializers.Serializer[Any]):
+    event_id = serializers.CharField(help_text="The id of the test event.")
+    queued = serializers.BooleanField(help_text="Always true: it is stored.")
 
 
 class NewEventSerializer(serializers.Serializer[Any]):
@@ -282,13 +254,6 @@ class NewEventSerializer(serializers.Serializer[Any]):
         return data
 
 
-@extend_schema_serializer(
-    examples=[
-        response_example(
-            {"id": EVENT_ID, "duplicate": False, "subscriptions": [SUBSCRIPTION["id"]]}
-        )
-    ]
-)
 class PublishedSerializer(serializers.Serializer[Any]):
     id = serializers.CharField(help_text="Of the event.")
     duplicate = serializers.BooleanField(help_text="True: it was published before.")

@@ -15,9 +15,9 @@ from gateway import configuration
 from gateway.configuration.shapes import Configuration, StaticSubscription
 from gateway.webhooks import PROFILE
 from webhooks_core import endpoints
+from webhooks_core.changes import CONFIGURATION
 from webhooks_core.database.outages import reason
 from webhooks_core.models import Endpoint
-from webhooks_core.owners.changes import CONFIGURATION
 from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.signing.schemes import SecretFormError
 

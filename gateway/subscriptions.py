@@ -5,13 +5,12 @@ from __future__ import annotations
 from gateway.event_types import TEST
 from gateway.events import Origin
 from gateway.webhooks import PROFILE
-from webhooks_core import profiles
+from webhooks_core import changes, profiles
+from webhooks_core.api.subscriptions import SubscriptionService
+from webhooks_core.changes import Actor
 from webhooks_core.models import Endpoint
-from webhooks_core.owners import changes
-from webhooks_core.owners.changes import Actor
 from webhooks_core.profiles import PingEvent
 from webhooks_core.web.errors import ConflictError
-from webhooks_core.web.subscriptions import SubscriptionService
 
 
 class Subscriptions(SubscriptionService):

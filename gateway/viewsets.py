@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, ClassVar, cast
 
-from drf_spectacular.utils import (
-    extend_schema,
-    extend_schema_view,
-)
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
-from rest_framework.mixins import RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
+from rest_framework.throttling import BaseThrottle
 
 from gateway import errors, idempotency, ingest, publishing
 from gateway.authentication import GatewayAuthentication, require_scope
@@ -23,11 +19,8 @@ from gateway.idempotency import RepeatableRequest
 from gateway.identity import EVENTS, INGEST, WEBHOOKS, Caller
 from gateway.parsers import DocumentFormParser, DocumentJSONParser, EventParser
 from gateway.serializers import (
-    DELIVERY,
     DOCUMENT_FORM,
-    EVENT_ID,
     STATES,
-    SUBSCRIPTION,
     ChangeSerializer,
     CreationSerializer,
     DeliveryDetailsSerializer,
@@ -38,29 +31,20 @@ from gateway.serializers import (
     ListQuery,
     NewEventSerializer,
     PublishedSerializer,
+    QueuedSerializer,
     SubscriptionCreatedSerializer,
     SubscriptionSerializer,
 )
 from gateway.subscriptions import Subscriptions
 from gateway.throttles import CallerThrottle, CreateThrottle
-from gateway.webhooks import PROFILE
+from webhooks_core.api import shapes, views
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
-from webhooks_core.web import owner_requests as requests
-from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.errors import ConflictError
-from webhooks_core.web.json_schema import BOOLEAN, described, object_of
+from webhooks_core.web.examples import request_example, response_example
 from webhooks_core.web.openapi import IDEMPOTENCY
-from webhooks_core.web.owner_examples import request_example, response_example
-from webhooks_core.web.owner_views import (
-    CONFLICTING,
-    OwnerViewSet,
-    by_action,
-    event_types,
-    stored_events,
-)
-from webhooks_core.web.pages import PageQuery, read_query
-from webhooks_core.web.views import ProductAPIView
+from webhooks_core.web.pages import NoQuery, read_query
+from webhooks_core.web.views import ProductAPIView, route
 
 
 @extend_schema(tags=["Gateway webhooks"])
@@ -77,6 +61,9 @@ class GatewayView(ProductAPIView):
         if request.method != "OPTIONS":
             require_scope(self.caller, self.required_scope)
 
+    def throttle_for(self, rate: str) -> BaseThrottle:
+        return CreateThrottle() if rate == "create" else CallerThrottle(rate)
+
     @property
     def caller(self) -> Caller:
         return cast("Caller", self.request.user)
@@ -86,65 +73,18 @@ class GatewayView(ProductAPIView):
         return Origin.of(self.caller, self.request)
 
 
-@extend_schema_view(
-    list=extend_schema(
-        summary="List the tenant's subscriptions, newest first", parameters=[ListQuery]
-    ),
-    create=extend_schema(
-        summary="Create a subscription; its secret is returned only here",
-        request=CreationSerializer,
-        responses={201: SubscriptionCreatedSerializer},
-    ),
-    retrieve=extend_schema(summary="Describe a subscription"),
-    partial_update=extend_schema(
-        summary="Change url, event types, description or the active toggle",
-        request=ChangeSerializer,
-        responses=SubscriptionSerializer,
-    ),
-    destroy=extend_schema(summary="Delete a subscription; its pending deliveries fail"),
-    test=extend_schema(
-        summary="Queue a signed webhook.test for this subscription alone",
-        request=None,
-        responses={
-            202: object_of(
-                event_id=described("The id of the test event."),
-                queued=described("Always true: it is stored.", BOOLEAN),
-            )
-        },
-        examples=[response_example({"event_id": EVENT_ID, "queued": True})],
-    ),
-    deliveries=extend_schema(
-        summary="List what was sent to a subscription, newest first",
-        parameters=[PageQuery, requests.search_query(STATES)],
-        responses={200: shapes.delivery_list("GatewayDelivery")},
-        examples=[response_example({"items": [DELIVERY]})],
-    ),
-    delivery=extend_schema(responses=DeliveryDetailsSerializer),
-)
-class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
+class SubscriptionViewSet(GatewayView, views.SubscriptionViewSet):
     """/v1/webhooks/subscriptions: the subscriptions of the caller's tenant."""
 
     required_scope = WEBHOOKS
     operation_prefix = "gateway_subscriptions"
-    conflicting_actions = ("partial_update", "destroy", "test", *CONFLICTING)
     pagination_class = ListPagination
     lookup_url_kwarg = "subscription_id"
-    example_id = SUBSCRIPTION["id"]
     serializer_class = SubscriptionSerializer
-    request_serializers = {
-        "create": CreationSerializer,
-        "partial_update": ChangeSerializer,
-    }
-    response_serializers = {
-        "create": SubscriptionCreatedSerializer,
-        "partial_update": SubscriptionSerializer,
-        "deliveries": DeliverySerializer,
-        "delivery": DeliveryDetailsSerializer,
-    }
     list_columns = SubscriptionSerializer.columns
-    throttles = by_action(CallerThrottle) | {"create": CreateThrottle}
+    delivery_shape = DeliverySerializer
+    details_shape = DeliveryDetailsSerializer
     states = STATES
-    test_status = 202
 
     @property
     def subscriptions(self) -> Subscriptions:
@@ -159,29 +99,67 @@ class SubscriptionViewSet(GatewayView, RetrieveModelMixin, OwnerViewSet):
             )
         return subscription
 
+    @extend_schema(
+        summary="List the tenant's subscriptions, newest first", parameters=[ListQuery]
+    )
+    def list(self, request: Request, **_: str) -> Response:
+        return super().list(request)
+
+    @route(
+        summary="Create a subscription; its secret is returned only here",
+        request=CreationSerializer,
+        response=SubscriptionCreatedSerializer,
+        status=201,
+        throttle="create",
+    )
+    def create(self, request: Request, **_: str) -> Response:
+        return super().create(request)
+
     def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
         created = super().perform_create(serializer)
         CreateThrottle().count(self.request, self)
         return created
 
-    @extend_schema(
-        operation_id="gateway_event_types",
-        summary="List the event types",
-        responses=shapes.EVENT_TYPES,
+    @route(summary="Describe a subscription", response=SubscriptionSerializer)
+    def retrieve(self, request: Request, **_: str) -> Response:
+        return self.respond(self.get_object())
+
+    @route(
+        summary="Change url, event types, description or the active toggle",
+        request=ChangeSerializer,
+        response=SubscriptionSerializer,
+        errors=(409,),
     )
-    @action(detail=False, url_path="event-types")
-    def types(self, request: Request) -> Response:
-        return event_types(PROFILE, request)
+    def partial_update(self, request: Request, **_: str) -> Response:
+        return super().partial_update(request)
+
+    @route(
+        summary="Delete a subscription; its pending deliveries fail",
+        status=204,
+        errors=(409,),
+    )
+    def destroy(self, request: Request, **_: str) -> Response:
+        return super().destroy(request)
+
+    @route(
+        summary="Queue a signed webhook.test for this subscription alone",
+        response=QueuedSerializer,
+        status=202,
+        errors=(409,),
+        throttle="test",
+    )
+    @action(detail=True, methods=["post"])
+    def test(self, request: Request, **_: str) -> Response:
+        return super().test(request)
 
     @extend_schema(
-        operation_id="gateway_events",
-        summary="List the tenant's events, newest first, with what became of each",
-        parameters=[requests.StoredEventQuery],
-        responses=shapes.STORED_EVENTS,
+        summary="List what was sent to a subscription, newest first",
+        parameters=[shapes.search_query(STATES)],
+        responses=DeliverySerializer(many=True),
     )
-    @action(detail=False)
-    def events(self, request: Request) -> Response:
-        return stored_events(self.subscriptions, request)
+    @action(detail=True)
+    def deliveries(self, request: Request, **_: str) -> Response:
+        return super().deliveries(request)
 
 
 INGESTED = EVENT_TYPES[INGEST_COMPLETED]
@@ -192,8 +170,8 @@ class IngestView(GatewayView):
 
     required_scope = INGEST
     parser_classes = (DocumentJSONParser, DocumentFormParser)
-    throttles = {"post": partial(CallerThrottle, "ingest")}
 
+    @route(throttle="ingest")
     @extend_schema(
         operation_id="gateway_ingest",
         summary="Ingest a document; the same text again answers 200 with the first result",
@@ -229,8 +207,8 @@ class PublishView(GatewayView):
 
     required_scope = EVENTS
     parser_classes = (EventParser,)
-    throttles = {"post": partial(CallerThrottle, "publish")}
 
+    @route(throttle="publish")
     @extend_schema(
         operation_id="gateway_publish",
         summary="Publish an event",
@@ -240,7 +218,7 @@ class PublishView(GatewayView):
         examples=[request_example(DRIFT)],
     )
     def post(self, request: Request) -> Response:
-        read_query(requests.NoQuery(), request)
+        read_query(NoQuery(), request)
         fields = self.read_body(NewEventSerializer).validated_data
         new = {"event_type": fields["type"], "data": fields["data"]}
         key = request.headers.get(IDEMPOTENCY)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlencode
-
-from django.urls import reverse
 
 from gateway.configuration.rules import url_policy
 from gateway.configuration.shapes import DeclaredEventType, WebhookSettings
@@ -27,13 +24,6 @@ from webhooks_core.profiles import (
 
 PROFILE = "gateway"
 # The lists of the admin with what a tenant has beside its webhooks.
-OWNER_LISTS = {
-    "Keys": "gateway_gatewaykey",
-    "Portal links": "gateway_portallink",
-    "Documents": "gateway_document",
-    "Policy decisions": "gateway_policydecision",
-    "Usage by day": "gateway_chat_usageday",
-}
 
 
 def subscribable() -> list[str]:
@@ -98,15 +88,6 @@ def on_notice(notice: Notice) -> None:
     alerts.on_notice(notice)
 
 
-def owner_lists(tenant: str) -> Mapping[str, str]:
-    """Return where the admin lists what a tenant has beside its webhooks, by name."""
-    query = urlencode({"q": tenant})
-    return {
-        name: f"{reverse(f'admin:{page}_changelist')}?{query}"
-        for name, page in OWNER_LISTS.items()
-    }
-
-
 def profile(
     configured: WebhookSettings, *, quota: int, base_url: str, local: bool, source: str
 ) -> WebhookProfile:
@@ -133,7 +114,6 @@ def profile(
         enabled=configured.enabled,
         ping=ping,
         on_notice=on_notice,
-        owner_lists=owner_lists,
         sample_metadata={
             "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",
             "principal_id": "ada",

@@ -11,11 +11,10 @@ from django_q.tasks import async_task
 
 from recording.ids import row_id
 from webhooks_core.models import Endpoint
-from webhooks_core.owners import endpoint_state
+from webhooks_core.owners import state
 from webhooks_core.profiles import Notice, NoticeKind
 
 SUBJECTS = {
-    NoticeKind.FAILING: "your webhook fails",
     NoticeKind.DISABLED: "your webhook is disabled",
     NoticeKind.RECOVERED: "your webhook works again",
 }
@@ -40,7 +39,7 @@ def send_email(kind: str, endpoint_id: str) -> None:
     context = {
         "endpoint": endpoint,
         "account": account,
-        "state": endpoint_state.describe(endpoint, with_response=not endpoint.trusted),
+        "state": state.describe(endpoint, with_response=not endpoint.trusted),
         "page": settings.BASE_URL + page,
     }
     text = render_to_string("accounts/webhook_email.txt", context)

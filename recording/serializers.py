@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import (
-    extend_schema_serializer,
-    inline_serializer,
-)
+from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.fields import empty
 
-from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED
+from recording.webhooks import EVENT_TYPES
+from webhooks_core.api.shapes import DetailsShape
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.owners.delivery_search import State
+from webhooks_core.owners.deliveries import State
 from webhooks_core.times import iso
 from webhooks_core.web.fields import (
     CountField,
@@ -23,37 +21,8 @@ from webhooks_core.web.fields import (
     StrictListField,
     TimeField,
 )
-from webhooks_core.web.owner_examples import (
-    DETAILS,
-    TIME,
-    request_example,
-    response_example,
-)
-from webhooks_core.web.owner_serializers import DetailsSerializer
-
-ENDPOINT_ID = "ep_0d1k3v5m7p9r1t3v5n7q9s0u2g"
-EVENT_ID = "evt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
-REQUEST: dict[str, Any] = {
-    "url": "https://hooks.example.com/recording",
-    "events": [SUMMARY_COMPLETED],
-}
-SUBSCRIPTION: dict[str, Any] = {
-    "id": ENDPOINT_ID,
-    **REQUEST,
-    "status": Endpoint.Status.ACTIVE.value,
-    "consecutive_failures": 0,
-    "created_at": TIME,
-    "updated_at": TIME,
-}
 
 EVENT_TYPE_CHOICES = [(known.name, known.description) for known in EVENT_TYPES.values()]
-EVENT: dict[str, Any] = {
-    "id": EVENT_ID,
-    "type": SUMMARY_COMPLETED,
-    "created_at": TIME,
-    "data": EVENT_TYPES[SUMMARY_COMPLETED].sample,
-}
-
 UNKNOWN_TYPE = f"{{field}}: unknown event type; known are {', '.join(EVENT_TYPES)}."
 
 
@@ -85,12 +54,6 @@ class UpdatedAtField(TimeField):
         return iso(max(value.updated_at, value.last_attempt_at or value.updated_at))
 
 
-@extend_schema_serializer(
-    examples=[
-        request_example(REQUEST),
-        response_example(SUBSCRIPTION),
-    ]
-)
 class SubscriptionSerializer(serializers.Serializer[Any]):
     id = serializers.CharField(
         source="public_id", read_only=True, help_text="`ep_` and 26 characters."
@@ -133,25 +96,12 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
         return attrs
 
 
-@extend_schema_serializer(examples=[response_example({"item": SUBSCRIPTION})])
 class SubscriptionItemSerializer(serializers.Serializer[Any]):
     item = SubscriptionSerializer(
         source="*", help_text="The subscription after the change."
     )
 
 
-@extend_schema_serializer(
-    examples=[
-        response_example(
-            {
-                "endpoint_id": ENDPOINT_ID,
-                "secret": "whsec_<base64 of 32 bytes>",
-                **REQUEST,
-                "status": Endpoint.Status.ACTIVE.value,
-            }
-        )
-    ]
-)
 class SubscriptionCreatedSerializer(serializers.Serializer[Any]):
     endpoint_id = serializers.CharField(
         source="endpoint.public_id", help_text="The id of the new subscription."
@@ -164,17 +114,6 @@ class SubscriptionCreatedSerializer(serializers.Serializer[Any]):
     )
 
 
-DELIVERY: dict[str, Any] = {
-    "id": "dlv_0d1k3v5mb1d3f5h7j9l1n3p5r7",
-    "endpoint_id": ENDPOINT_ID,
-    "event_id": EVENT_ID,
-    "event_type": SUMMARY_COMPLETED,
-    "status": Delivery.Status.DELIVERED.value,
-    "attempts": 1,
-    "last_error": "",
-    "delivered_at": TIME,
-    "created_at": TIME,
-}
 # The values of a filter.
 STATES = {
     "0": State.PENDING,
@@ -184,7 +123,6 @@ STATES = {
 }
 
 
-@extend_schema_serializer(examples=[response_example(DELIVERY)])
 class DeliverySerializer(serializers.Serializer[Any]):
     id = serializers.CharField(source="public_id", help_text="The same in retries.")
     endpoint_id = serializers.CharField(help_text="The subscription it is for.")
@@ -206,11 +144,17 @@ class DeliverySerializer(serializers.Serializer[Any]):
         return iso(row["delivered_at"]) if row["delivered_at"] else ""
 
 
-@extend_schema_serializer(
-    examples=[response_example({**DETAILS, "delivery": DELIVERY})]
-)
-class DeliveryDetailsSerializer(DetailsSerializer):
+class DeliveryDetailsSerializer(DetailsShape):
     delivery = DeliverySerializer(source="row", help_text="As in the list.")
+
+
+class DeletedSerializer(serializers.Serializer[Any]):
+    ok = serializers.BooleanField(help_text="Always true.")
+
+
+class PingSerializer(serializers.Serializer[Any]):
+    event_id = serializers.CharField(help_text="The `id` in the body of the event.")
+    queued = serializers.BooleanField(help_text="Always true: it is stored.")
 
 
 # A class would hide its own `data`.

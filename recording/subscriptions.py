@@ -11,13 +11,12 @@ from django.utils import timezone
 
 from recording.accounts.locks import active_account
 from recording.webhooks import EVENT_TYPES, PROFILE, ping
-from webhooks_core import profiles
+from webhooks_core import changes, profiles
+from webhooks_core.api.subscriptions import SubscriptionService
 from webhooks_core.ids import public_id
 from webhooks_core.models import Endpoint, Event
-from webhooks_core.owners import changes
 from webhooks_core.profiles import EventContext, PingEvent
 from webhooks_core.times import iso
-from webhooks_core.web.subscriptions import SubscriptionService
 
 
 def owner_id(account: AbstractUser) -> str:

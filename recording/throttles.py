@@ -24,8 +24,7 @@ DESCRIPTIONS = {
     "create": "Too many new subscriptions: an account may create",
     "test": "Too many test events: an account may send",
     "mcp": "Too many requests: an account may send",
-    "resend": "Too many resends, retries and cancellations: an account may make",
-    "replay": "Too many replays: an account may start or count",
+    "resend": "Too many resends: an account may ask for",
     "challenge": "Too many new callbacks: of an account this server asks",
     "challenged host": "Too many new callbacks: of one host this server asks",
 }

@@ -6,29 +6,24 @@ from typing import Any, cast
 
 from django.contrib.auth.models import AbstractUser
 from django.http import HttpResponse
-from drf_spectacular.utils import (
-    extend_schema,
-    extend_schema_view,
-    inline_serializer,
-)
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer, BooleanField, CharField
+from rest_framework.serializers import BaseSerializer
+from rest_framework.throttling import BaseThrottle
 
 from recording import cors, errors
 from recording.accounts.locks import InactiveAccountError
 from recording.authentication import BearerAuthentication, refused
 from recording.serializers import (
-    DELIVERY,
-    ENDPOINT_ID,
-    EVENT,
-    EVENT_ID,
     EVENTS,
     STATES,
+    DeletedSerializer,
     DeliveryDetailsSerializer,
     DeliverySerializer,
     ErrorSerializer,
+    PingSerializer,
     SampleQuery,
     SubscriptionCreatedSerializer,
     SubscriptionItemSerializer,
@@ -36,20 +31,10 @@ from recording.serializers import (
 )
 from recording.subscriptions import Subscriptions, recent_events
 from recording.throttles import AccountThrottle
-from recording.webhooks import PROFILE
+from webhooks_core.api import shapes, views
 from webhooks_core.endpoints import Created
-from webhooks_core.web import owner_requests as requests
-from webhooks_core.web import owner_serializers as shapes
-from webhooks_core.web.owner_examples import response_example
-from webhooks_core.web.owner_views import (
-    CONFLICTING,
-    OwnerViewSet,
-    by_action,
-    event_types,
-    stored_events,
-)
-from webhooks_core.web.pages import PageQuery, read_query
-from webhooks_core.web.views import ProductAPIView, ProductViewSet
+from webhooks_core.web.pages import read_query
+from webhooks_core.web.views import ProductAPIView, ProductViewSet, route
 
 
 @extend_schema(tags=["Recording webhooks"])
@@ -69,70 +54,42 @@ class RecordingViewSet(ProductViewSet):
         allowed = super().options(request, *args, **kwargs)
         return cors.with_cors(allowed, methods=self.allowed_methods)
 
+    def throttle_for(self, rate: str) -> BaseThrottle:
+        return AccountThrottle(rate)
+
     @property
     def account(self) -> AbstractUser:
         return cast("AbstractUser", self.request.user)
 
 
-@extend_schema_view(
-    list=extend_schema(summary="List the account's subscriptions, newest first"),
-    create=extend_schema(
-        responses={201: SubscriptionCreatedSerializer},
-    ),
-    partial_update=extend_schema(
-        summary="Replace the events, and the url unless it is omitted or empty",
-        responses=SubscriptionItemSerializer,
-    ),
-    destroy=extend_schema(
-        summary="Delete a subscription and free its quota",
-        responses={
-            200: inline_serializer(
-                "Deleted", {"ok": BooleanField(help_text="Always true.")}
-            )
-        },
-        examples=[response_example({"ok": True})],
-    ),
-    test=extend_schema(
-        summary="Queue a signed webhook.ping for this subscription alone",
-        request=None,
-        responses=inline_serializer(
-            "Ping",
-            {
-                "event_id": CharField(help_text="The `id` in the body of the event."),
-                "queued": BooleanField(help_text="Always true: it is stored."),
-            },
-        ),
-        examples=[response_example({"event_id": EVENT_ID, "queued": True})],
-    ),
-    deliveries=extend_schema(
-        summary="List what was sent to a subscription, newest first",
-        parameters=[PageQuery, requests.search_query(STATES)],
-        responses={200: shapes.delivery_list("RecordingDelivery")},
-        examples=[response_example({"items": [DELIVERY]})],
-    ),
-    delivery=extend_schema(responses=DeliveryDetailsSerializer),
-)
-class SubscriptionViewSet(RecordingViewSet, OwnerViewSet):
+class SubscriptionViewSet(RecordingViewSet, views.SubscriptionViewSet):
     """/v1/webhooks and what is below it."""
 
     lookup_url_kwarg = "endpoint_id"
-    example_id = ENDPOINT_ID
     serializer_class = SubscriptionSerializer
-    response_serializers = {
-        "create": SubscriptionCreatedSerializer,
-        "partial_update": SubscriptionItemSerializer,
-        "deliveries": DeliverySerializer,
-        "delivery": DeliveryDetailsSerializer,
-    }
     list_columns = SubscriptionSerializer.columns
-    throttles = by_action(AccountThrottle)
+    delivery_shape = DeliverySerializer
+    details_shape = DeliveryDetailsSerializer
     states = STATES
-    conflicting_actions = CONFLICTING
     patch_is_partial = False  # omitted events are an empty list
 
     @property
     def subscriptions(self) -> Subscriptions:
         return Subscriptions(self.account)
+
+    @extend_schema(summary="List the account's subscriptions, newest first")
+    def list(self, request: Request, **_: str) -> Response:
+        return super().list(request)
+
+    @route(
+        summary="Create a subscription; its secret is returned only here",
+        request=SubscriptionSerializer,
+        response=SubscriptionCreatedSerializer,
+        status=201,
+        throttle="create",
+    )
+    def create(self, request: Request, **_: str) -> Response:
+        return super().create(request)
 
     def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
         try:
@@ -140,9 +97,38 @@ class SubscriptionViewSet(RecordingViewSet, OwnerViewSet):
         except InactiveAccountError as error:  # since the token was checked
             raise refused(self.request.path) from error
 
-    def destroy(self, request: Request, **options: str) -> Response:
-        super().destroy(request, **options)
+    @route(
+        summary="Replace the events, and the url unless it is omitted or empty",
+        request=SubscriptionSerializer,
+        response=SubscriptionItemSerializer,
+    )
+    def partial_update(self, request: Request, **_: str) -> Response:
+        return super().partial_update(request)
+
+    @route(
+        summary="Delete a subscription and free its quota", response=DeletedSerializer
+    )
+    def destroy(self, request: Request, **_: str) -> Response:
+        super().destroy(request)
         return Response({"ok": True})
+
+    @route(
+        summary="Queue a signed webhook.ping for this subscription alone",
+        response=PingSerializer,
+        throttle="test",
+    )
+    @action(detail=True, methods=["post"])
+    def test(self, request: Request, **_: str) -> Response:
+        return super().test(request)
+
+    @extend_schema(
+        summary="List what was sent to a subscription, newest first",
+        parameters=[shapes.search_query(STATES)],
+        responses=DeliverySerializer(many=True),
+    )
+    @action(detail=True)
+    def deliveries(self, request: Request, **_: str) -> Response:
+        return super().deliveries(request)
 
 
 class MCPView(ProductAPIView):
@@ -163,35 +149,15 @@ class MCPView(ProductAPIView):
 
 
 class EventViewSet(RecordingViewSet):
-    """/v1/webhook-events: the account's events, their types and samples."""
+    """/v1/webhook-events: samples of events."""
 
     pagination_class = None
-    strict_actions = ("types",)
-
-    @extend_schema(
-        operation_id="recording_events",
-        summary="List the account's events, newest first, with what became of each",
-        parameters=[requests.StoredEventQuery],
-        responses=shapes.STORED_EVENTS,
-    )
-    def list(self, request: Request) -> Response:
-        return stored_events(Subscriptions(self.account), request)
-
-    @extend_schema(
-        operation_id="recording_event_types",
-        summary="List the event types",
-        responses=shapes.EVENT_TYPES,
-    )
-    @action(detail=False)
-    def types(self, request: Request) -> Response:
-        return event_types(PROFILE, request)
 
     @extend_schema(
         operation_id="recording_samples",
         summary="Show recent events of a type, or a synthetic one when there are none",
         parameters=[SampleQuery],
         responses=EVENTS,
-        examples=[response_example(EVENT)],
     )
     @action(detail=False)
     def samples(self, request: Request) -> HttpResponse:

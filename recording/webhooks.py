@@ -165,6 +165,4 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         ping=ping,
         on_notice=on_notice,
         describe_owners=owners.describe,
-        find_owners=owners.find,
-        owner_lists=owners.lists,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from ipaddress import ip_network
 from typing import Any
@@ -18,15 +18,13 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from webhooks_core import profiles, secrets
+from webhooks_core import changes, profiles, secrets
+from webhooks_core.changes import CONFIGURATION, ENGINE, Actor
 from webhooks_core.conf import webhook_settings
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
 from webhooks_core.network import custom_headers
 from webhooks_core.network.addresses import AllowedNetworks, IPNetwork
-from webhooks_core.owners import changes, notifications
-from webhooks_core.owners.changes import CONFIGURATION, ENGINE, Action, Actor
-from webhooks_core.profiles import NoticeKind
 from webhooks_core.secrets import EncryptedText
 from webhooks_core.signing.schemes import standard_key
 from webhooks_core.worker import notify
@@ -102,8 +100,7 @@ def _insert(
                 endpoint.save(force_insert=True)
                 EndpointSecret.objects.create(endpoint=endpoint, value=secret)
                 EndpointQueue.objects.create(endpoint=endpoint)
-                details = {"url": endpoint.url}
-                changes.record(endpoint.pk, Action.CREATED, by=by, details=details)
+                changes.record(endpoint.public_id, "created", by=by, url=endpoint.url)
         except IntegrityError:
             if unless.exists():
                 return False
@@ -135,8 +132,6 @@ def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint
         has_new_url = fields.get("url", locked.url) != locked.url
         if locked.is_disabled and (is_enabled or has_new_url):
             fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
-            failures = locked.consecutive_failures
-            notifications.send(locked, NoticeKind.ENABLED, failures=failures)
         if is_enabled or has_new_url:
             fields |= NOT_HANGING
         if fields.get("active"):
@@ -145,8 +140,7 @@ def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint
         for name, value in fields.items():
             setattr(locked, name, value)
         if before.is_subscribed != locked.is_subscribed:
-            locked.disabled_at = None if locked.is_subscribed else now
-            fields["disabled_at"] = locked.disabled_at
+            fields |= _outage(locked, now)
         locked.save(update_fields=list(fields))
         _record_change(before, locked, fields, by)
         if failure := pending_failure(locked):
@@ -164,38 +158,34 @@ def _notify_of_change(before: Endpoint, changed: Endpoint) -> None:
         notify.notify_on_commit([changed.pk])
 
 
+def _outage(endpoint: Endpoint, now: datetime) -> dict[str, Any]:
+    """Set the time in which events skip an endpoint: it begins or ends now."""
+    if endpoint.is_subscribed:
+        endpoint.enabled_at = now
+    else:
+        endpoint.disabled_at, endpoint.enabled_at = now, None
+    return {name: getattr(endpoint, name) for name in ("disabled_at", "enabled_at")}
+
+
 # Not told as changes: what follows from others, and times.
 _IMPLIED = {
-    *("updated_at", "disabled_at", "consecutive_failures", "timeouts"),
-    *("hanging_since", "status", "paused_at", "refused_at"),
+    *("updated_at", "disabled_at", "enabled_at", "consecutive_failures"),
+    *("timeouts", "hanging_since", "refused_at"),
 }
 
 
 def _record_change(
     before: Endpoint, changed: Endpoint, fields: Mapping[str, Any], by: Actor
 ) -> None:
-    """Record each kind of change; custom headers without their values."""
-    names = {
+    """Log the names of the fields that were changed, and where events go from now on."""
+    names = sorted(
         name
         for name in fields.keys() - _IMPLIED
         if getattr(before, name) != getattr(changed, name)
-    }
-    if before.is_disabled and not changed.is_disabled:
-        changes.record(changed.pk, Action.ENABLED, by=by)
-    if (before.paused_at is None) != (changed.paused_at is None):
-        action = Action.PAUSED if changed.paused_at else Action.RESUMED
-        changes.record(changed.pk, action, by=by)
+    )
     if names:
-        details = {
-            name: None
-            if name in _CONFIDENTIAL
-            else [getattr(before, name), getattr(changed, name)]
-            for name in sorted(names)
-        }
-        changes.record(changed.pk, Action.CHANGED, by=by, details=details)
-
-
-_CONFIDENTIAL = {"custom_headers"}
+        details = {"url": changed.url} if "url" in names else {}
+        changes.record(changed.public_id, "changed", by=by, fields=names, **details)
 
 
 def enable(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:
@@ -247,7 +237,8 @@ def delete(endpoint: Endpoint, *, by: Actor = ENGINE) -> bool:
     """
     with transaction.atomic():
         won = Endpoint.objects.filter(pk=endpoint.pk).end(timezone.now()) == 1
-        changes.record_all([endpoint.pk] * won, Action.DELETED, by=by)
+        if won:
+            changes.record(endpoint.public_id, "deleted", by=by)
         notify.recall_on_commit([endpoint.pk])
     while _waiting(endpoint).fail_some(error="endpoint deleted"):
         pass
@@ -292,14 +283,7 @@ def rotate_secret(
         newest = old.order_by("-pk").values_list("pk", flat=True)[:MAX_SECRETS]
         old.exclude(pk__in=list(newest)).delete()
         hours = overlap / timedelta(hours=1)
-        changes.record(endpoint.pk, Action.ROTATED, by=by, details={"overlap_h": hours})
-    return secret
-
-
-def show_secret(endpoint: Endpoint, *, by: Actor) -> str:
-    """Return the current secret for a person, which is recorded. Raises SecretUnreadableError."""
-    secret = endpoint.secrets(now=timezone.now())[0]
-    changes.record(endpoint.pk, Action.SHOWN, by=by)
+        changes.record(endpoint.public_id, "secret rotated", by=by, overlap_h=hours)
     return secret
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -95,19 +94,13 @@ class OwnerInfo(NamedTuple):
 
 
 class NoticeKind(StrEnum):
-    FAILING = "failing"  # for ten minutes
     DISABLED = "disabled"  # after too many failures in a row
-    ENABLED = "enabled"  # after it was disabled
-    RECOVERED = "recovered"  # a success after one of the first two
+    RECOVERED = "recovered"  # a success after that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A change of an endpoint after `failures` in a row; `error` is the last one.
-
-    `since` is when the failures, or of a recovery the alert, began. `is_first`: the endpoint was
-    disabled before it had failed for ten minutes, so that there was no notice of its failures.
-    """
+    """A change of an endpoint; one that was disabled had `failures` in a row, `error` last."""
 
     kind: NoticeKind
     profile: str
@@ -115,8 +108,6 @@ class Notice:
     endpoint_id: str
     failures: int = 0
     error: str = ""
-    since: datetime | None = None
-    is_first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,17 +119,15 @@ class WebhookProfile:
     `header_prefix`, by default `X-` and the name. `headers` returns those besides the signature.
     `sample_metadata` is the metadata of sample events. `ping` returns the test event that
     operators send, from an endpoint's public id. `static_source` tells operators where static
-    endpoints are declared. `on_notice` is called after the commit when an endpoint fails, is
-    disabled or works again. It runs where deliveries are sent, so slow work belongs into a task; its errors
+    endpoints are declared. `on_notice` is called after the commit when an endpoint is disabled or
+    works again. It runs where deliveries are sent, so slow work belongs into a task; its errors
     are only logged. `describe_owners` maps the owners of a page's rows to what operators see;
-    without an entry they see the owner. `find_owners` returns the owners of a name that is not
-    their id, such as a user name. `published` is called in the transaction of publish() with
+    without an entry they see the owner. `published` is called in the transaction of publish() with
     a new event and its data. `prepare` returns what each delivery of a claim sends, by its key, or
     the error with which it fails at once; it runs in the claim's transaction, so it reads alone.
     After a response with one of `final_statuses` a delivery is not tried again. With
     `receiver_control` receivers may ask for more than that (`dispatch/decisions.py`). With
     `standard_alone` a request has the signature of Standard Webhooks and no other.
-    `owner_lists` returns the addresses of what else operators look at, such as keys, by name.
     """
 
     name: str
@@ -162,8 +151,6 @@ class WebhookProfile:
     ping: Callable[[str], PingEvent] | None = None
     on_notice: Callable[[Notice], None] | None = None
     describe_owners: Callable[[Collection[str]], Mapping[str, OwnerInfo]] | None = None
-    find_owners: Callable[[str], Collection[str]] | None = None
-    owner_lists: Callable[[str], Mapping[str, str]] | None = None
     static_source: str = "the configuration file"
     published: Callable[[Any, Mapping[str, Any]], None] | None = None
     prepare: Callable[[Sequence[Sending]], Mapping[int, Prepared | str]] | None = None

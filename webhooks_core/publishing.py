@@ -13,8 +13,7 @@ from django.utils import timezone
 from webhooks_core import filters, ids, profiles, times
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import array_literal, execute, fetch
-from webhooks_core.models import Delivery, Endpoint, Event, SkippedEvent
-from webhooks_core.owners.replays import due_first
+from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import EventContext, WebhookProfile
 from webhooks_core.worker import notify
 
@@ -78,7 +77,7 @@ def publish_to(
     with transaction.atomic():
         if existing := _existing(profile, owner, dedupe_key):
             return Published(existing, is_new=False, endpoint_ids=())
-        matching = Matching([], {}, {})
+        matching = Matching([], {})
         if webhook_profile.enabled:
             matching = _matching(webhook_profile, owner, event_type)
         event, is_new = _store(
@@ -91,7 +90,6 @@ def publish_to(
         )
         if is_new:
             matching = matching.filtered(event)
-            _record_skipped(event, matching.skipped)
             deliver(event, matching.endpoint_ids)
             if webhook_profile.published is not None:
                 webhook_profile.published(event, data)
@@ -130,7 +128,9 @@ def publish_test(
             metadata=metadata,
         )
         if endpoint.is_subscribed:
-            deliver(event, [endpoint.pk], trigger=TEST, at=due_first(endpoint))
+            deliver(
+                event, [endpoint.pk], trigger=TEST, at=Delivery.objects.front(endpoint)
+            )
     return event
 
 
@@ -231,14 +231,9 @@ def _existing(profile: str, owner: str, dedupe_key: str | None) -> Event | None:
 
 
 class Matching(NamedTuple):
-    """The endpoints that receive an event, ascending.
-
-    `skipped` maps those that would receive it, were they not disabled or inactive, to the reason.
-    `filters` has the filters of all of them that have one.
-    """
+    """The endpoints that receive an event, ascending, and their filters."""
 
     endpoint_ids: list[int]
-    skipped: dict[int, SkippedEvent.Reason]
     filters: dict[int, str]
 
     def filtered(self, event: Event) -> Matching:
@@ -246,45 +241,27 @@ class Matching(NamedTuple):
         if not self.filters:
             return self
         envelope = orjson.loads(bytes(event.body))
-        arrays: filters.Arrays = {}
         refused = {
             pk
             for pk, text in self.filters.items()
-            if not filters.from_json(text).matches(envelope, arrays)
+            if not filters.from_json(text)(envelope)
         }
-        return Matching(
-            [pk for pk in self.endpoint_ids if pk not in refused],
-            {pk: why for pk, why in self.skipped.items() if pk not in refused},
-            {},
-        )
-
-
-def _record_skipped(event: Event, skipped: Mapping[int, SkippedEvent.Reason]) -> None:
-    """Note which endpoints an event skips."""
-    if not skipped:
-        return
-    rows = [
-        SkippedEvent(event=event, endpoint_id=pk, reason=reason)
-        for pk, reason in skipped.items()
-    ]
-    SkippedEvent.objects.bulk_create(rows)
+        return Matching([pk for pk in self.endpoint_ids if pk not in refused], {})
 
 
 def _matching(profile: WebhookProfile, owner: str, event_type: str) -> Matching:
     """Return the endpoints that receive a type of event."""
     rows = fetch(_OF_OWNER, profile.name, owner)
-    matching = Matching([], {}, {})
+    matching = Matching([], {})
     for pk, types, is_active, status, filter_text in rows:
-        if not profile.matches(orjson.loads(types), event_type):
-            continue
-        if filter_text is not None:
-            matching.filters[pk] = filter_text
         # As EndpointQuerySet.subscribed.
         if not is_active or status != Endpoint.Status.ACTIVE:
-            reason = SkippedEvent.Reason
-            matching.skipped[pk] = reason.DISABLED if is_active else reason.INACTIVE
+            continue
+        if not profile.matches(orjson.loads(types), event_type):
             continue
         matching.endpoint_ids.append(pk)
+        if filter_text is not None:
+            matching.filters[pk] = filter_text
     return matching
 
 

@@ -22,7 +22,6 @@ from gateway.chat.models import (
 )
 from gateway.chat.request_log import store
 from webhooks_core.admin.base import CappedAdmin, ReadOnlyAdmin
-from webhooks_core.admin.filters import CreatedFilter
 from webhooks_core.owners import payloads
 
 
@@ -160,7 +159,7 @@ class LoggedRequestAdmin(RequestAdmin):
         *("key_id", "streamed", "tokens", "took", "offered", "truncated"),
         *("sent", "answered"),
     )
-    list_filter = (CreatedFilter, StatusFilter, ModelFilter, "streamed")
+    list_filter = ("created_at", StatusFilter, ModelFilter, "streamed")
     search_fields: ClassVar = (
         *("request_id", "tenant", "principal", "public_id", "prompt", "answer"),
     )

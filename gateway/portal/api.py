@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema, extend_schema_serializer
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,9 +15,8 @@ from gateway.models import PortalLink
 from gateway.portal import links
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
-from webhooks_core.web import owner_requests as requests
-from webhooks_core.web import owner_serializers as shapes
 from webhooks_core.web.errors import BadRequestError, NotFoundError
+from webhooks_core.web.examples import TIME, request_example, response_example
 from webhooks_core.web.fields import (
     StrictCharField,
     StrictChoiceField,
@@ -25,9 +24,8 @@ from webhooks_core.web.fields import (
     StrictListField,
     TimeField,
 )
-from webhooks_core.web.owner_examples import TIME, request_example, response_example
-from webhooks_core.web.owner_views import newest, page_of
-from webhooks_core.web.pages import read_query
+from webhooks_core.web.pages import CursorQuery, newest, page_of, page_shape
+from webhooks_core.web.views import route
 
 LINK_ID = "prt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
 LINK: dict[str, Any] = {
@@ -128,30 +126,29 @@ class PortalView(GatewayView):
     """/v1/portal: the links of the caller's tenant."""
 
     required_scope = WEBHOOKS
-    strict_actions = ("delete",)  # no query
-    throttles = {"post": CreateThrottle}
 
-    @extend_schema(
-        operation_id="gateway_portal_links",
+    @route(
+        name="portal_links",
         summary="List the portal links of the last 30 days, newest first",
-        parameters=[requests.CursorQuery],
-        responses=shapes.page("PortalLinkPage", PortalLinkSerializer, LINK),
+        query=CursorQuery,
+        response=page_shape("PortalLinkPage", PortalLinkSerializer),
     )
     def get(self, request: Request) -> Response:
-        query = read_query(requests.CursorQuery(), request)
-        found, cursor = newest(links.of_tenant(self.caller.tenant), query)
+        found, cursor = newest(links.of_tenant(self.caller.tenant), self.read_query())
         context = {"now": timezone.now()}
         return page_of(PortalLinkSerializer(found, many=True, context=context), cursor)
 
-    @extend_schema(
-        operation_id="gateway_portal_create",
+    @route(
+        name="portal_create",
         summary="Make a link that opens the tenant's portal once",
         request=NewLinkSerializer,
-        responses={201: NewLinkCreatedSerializer},
+        response=NewLinkCreatedSerializer,
+        status=201,
+        throttle="create",
     )
     def post(self, request: Request) -> Response:
-        read_query(requests.NoQuery(), request)
-        fields = self.read_body(NewLinkSerializer).validated_data
+        self.read_query()
+        fields = self.read_body().validated_data
         caller = self.caller
         try:
             created = links.create(
@@ -163,15 +160,16 @@ class PortalView(GatewayView):
         except links.LinkInputError as error:
             raise BadRequestError(str(error)) from error
         CreateThrottle().count(request, self)
-        return Response(NewLinkCreatedSerializer(created).data, 201)
+        return self.respond(created)
 
-    @extend_schema(
-        operation_id="gateway_portal_revoke_all",
+    @route(
+        name="portal_revoke_all",
         summary="Revoke all portal links and sessions of the tenant",
-        responses={204: None},
+        status=204,
+        errors=(400,),
     )
     def delete(self, request: Request) -> Response:
-        read_query(requests.NoQuery(), request)
+        self.read_query()
         links.revoke(links.of_tenant(self.caller.tenant), timezone.now())
         return Response(status=204)
 
@@ -181,17 +179,17 @@ class PortalLinkView(GatewayView):
 
     required_scope = WEBHOOKS
     detail = True
-    strict_actions = ("delete",)
 
-    @extend_schema(
-        operation_id="gateway_portal_revoke",
+    @route(
+        name="portal_revoke",
         summary="Revoke a portal link and its session",
-        responses={204: None},
+        status=204,
+        errors=(400,),
     )
     def delete(self, request: Request, link_id: str) -> Response:
         link = links.find(self.caller.tenant, link_id)
         if link is None:
             raise NotFoundError("There is no such portal link.")
-        read_query(requests.NoQuery(), request)
+        self.read_query()
         links.revoke(PortalLink.objects.filter(pk=link.pk), timezone.now())
         return Response(status=204)

@@ -24,8 +24,8 @@ from gateway.models import PortalLink
 from gateway.portal import cookies, links, pages
 from gateway.subscriptions import Subscriptions
 from gateway.throttles import CallerThrottle
-from webhooks_core.owners import changes
-from webhooks_core.pages.owners import Door, Owner, PageView
+from webhooks_core import changes
+from webhooks_core.pages.owners import Capability, Door, Owner, PageView
 from webhooks_core.web.errors import TooManyRequestsError
 
 SAFE = ("GET", "HEAD")
@@ -43,7 +43,7 @@ class PortalDoor(Door):
     """Admits who has a session of the portal. The pages may be framed."""
 
     base_template = "gateway/portal/page.html"
-    extra_settings = ("description", "active", "filter")
+    extra_settings = ("description", "active")
     asks_for_words = True
 
     def serve(self, view: PageView) -> PageView:
@@ -78,7 +78,7 @@ class PortalDoor(Door):
         request.user = caller  # type: ignore[assignment]
         return Visitor(
             Subscriptions(Origin.of(caller, request), by=changes.owner(link.actor)),
-            links.granted(link),
+            frozenset(map(Capability, link.capabilities)),
             link=link,
             form_token=form_token,
         )

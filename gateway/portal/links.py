@@ -23,12 +23,7 @@ SESSION_FOR = timedelta(hours=12)
 # By then each link has expired, and each session.
 KEPT_DAYS = 30
 MAX_ACTOR = 128
-# What a link may allow, and what that means on the pages.
-CAPABILITIES = {
-    "view": (Capability.VIEW, Capability.VIEW_PAYLOAD),
-    "view_secret": (Capability.VIEW_SECRET,),
-    "manage": (Capability.MANAGE, Capability.SEND),
-}
+CAPABILITIES = [each.value for each in Capability]
 EXPIRES_IN = f"expires_in must be an integer from {SHORTEST_S} to {LONGEST_S}."
 
 
@@ -96,11 +91,6 @@ def _check_actor(actor: str) -> None:
         raise LinkInputError(
             f"actor must have 1 to {MAX_ACTOR} printable characters, and not only blanks."
         )
-
-
-def granted(link: PortalLink) -> frozenset[Capability]:
-    """Return what the visitor of a link may do on the pages."""
-    return frozenset(each for name in link.capabilities for each in CAPABILITIES[name])
 
 
 def of_tenant(tenant: str) -> QuerySet[PortalLink]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from playwright.sync_api import Page
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import endpoints
-from webhooks_core.models import Delivery, Endpoint, ReplayJob
-from webhooks_core.owners import changes, replay_jobs
+from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.publishing import publish
 
 # Of what passed, one example each: the rest would be megabytes.
@@ -61,26 +59,19 @@ def pages_of(owner: str) -> Iterator[str]:
             status=Endpoint.Status.DISABLED, disabled_at=timezone.now()
         )
         for number in range(2):
-            event = publish(
+            publish(
                 profile="recording",
                 owner=owner,
                 event_type="summary.completed",
                 data={"audio_id": f"aud_{number}"},
             )
         dispatch()
-    until = timezone.now()
-    missing = replay_jobs.Selection(
-        kind=ReplayJob.Kind.MISSING, since=until - timedelta(hours=1), until=until
-    )
-    Endpoint.objects.filter(pk=off.pk).update(status=Endpoint.Status.ACTIVE)
-    off.refresh_from_db()
-    job = replay_jobs.start(off, missing, by=changes.owner("ada"))
-    yield f"{BASE}/why?event_id={event.public_id}"
-    yield f"{BASE}/deliveries?status=all"
-    yield f"{BASE}/endpoints/{off.public_id}/replays/{job.public_id}"
+    yield BASE
+    yield f"{BASE}/add"
+    yield from (f"{BASE}/deliveries{query}" for query in ("", "?show=all"))
     mine = Endpoint.objects.of("recording", owner)
     for endpoint in mine:
-        for page in ("", "/headers", "/secret", "/replay"):
+        for page in ("", "/secret"):
             yield f"{BASE}/endpoints/{endpoint.public_id}{page}"
     for delivery in Delivery.objects.filter(endpoint__in=mine):
         yield f"{BASE}/deliveries/{delivery.public_id}"

@@ -167,7 +167,7 @@ LAX: dict[str, Any] = {
     "SECURE_HSTS_INCLUDE_SUBDOMAINS": False,
     "SECURE_HSTS_PRELOAD": False,
     "RECORDING_RATES": dict.fromkeys(
-        ("create", "test", "resend", "replay", "mcp", "challenge"), ""
+        ("create", "test", "resend", "mcp", "challenge"), ""
     ),
 }
 STRICT = LAX | {
@@ -181,7 +181,6 @@ STRICT = LAX | {
         "create": "60/hour",
         "test": "120/hour",
         "resend": "600/hour",
-        "replay": "60/hour",
         "mcp": "300/minute",
         "challenge": "60/hour",
     },

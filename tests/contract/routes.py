@@ -156,17 +156,24 @@ TOKENS = as_form(
 
 HOOKS, SUBSCRIPTIONS = "/v1/webhooks", "/v1/webhooks/subscriptions"
 
-NO_DELIVERY, NO_REPLAY = f"dlv_{'1' * 26}", f"rpl_{'1' * 26}"
-# Below a subscription, besides the contract.
+NO_DELIVERY = f"dlv_{'1' * 26}"
+SINCE = "2026-01-01T00:00:00Z"
+# Below a subscription: what needs no body, and what resends many.
 OF_OWNERS = (
-    *("/state", "/state?x=1", "/changes?page_size=0", "/settings", "/why"),
-    *("/why?event_id=x", "/secret/rotate?x=1", "/replay", "/deliveries?status=x"),
-    f"/deliveries/{NO_DELIVERY}",
-    *(
-        f"/deliveries/{NO_DELIVERY}/{verb}"
-        for verb in ("resend", "retry-now", "cancel")
-    ),
-    *(f"/replays/{NO_REPLAY}{tail}" for tail in ("", "/cancel")),
+    *("/settings", "/settings?x=1", "/secret/rotate?x=1", "/deliveries?status=x"),
+    *("/deliveries?event_id=x", "/deliveries?page_size=0"),
+    *(f"/deliveries/{NO_DELIVERY}{tail}" for tail in ("", "/resend")),
+)
+RESEND = as_json(
+    empty={},
+    right={"since": SINCE},
+    missed={"since": SINCE, "status": "missed", "dry_run": True},
+    no_status={"since": SINCE, "status": "delivered"},
+    number_since={"since": 5},
+    no_zone={"since": "2026-01-01T00:00:00"},
+    backwards={"since": SINCE, "until": "2025-01-01T00:00:00Z"},
+    text_dry_run={"since": SINCE, "dry_run": "yes"},
+    unknown_field={"since": SINCE, "endpoint": "x"},
 )
 
 DJANGO_ROUTES = (
@@ -180,10 +187,9 @@ DJANGO_ROUTES = (
     Route(f"{HOOKS}/{{endpoint}}/deliveries?page=0", ("account",)),
     Route(f"{HOOKS}/{{endpoint}}/deliveries?page=9&page_size=999", ("account",)),
     *(Route(f"{HOOKS}/{{endpoint}}{tail}", ("account",)) for tail in OF_OWNERS),
-    of_account(f"{HOOKS}/{{other_endpoint}}/state"),
+    Route(f"{HOOKS}/{{endpoint}}/resend", ("account",), RESEND),
+    of_account(f"{HOOKS}/{{other_endpoint}}/resend"),
     of_account(f"{HOOKS}/{{endpoint}}/nothing"),
-    of_account("/v1/webhook-events?cursor=x"),
-    Route("/v1/webhook-events/types?x=1", ("account",)),
     of_account("/v1/webhook-events/samples"),
     of_account("/v1/webhook-events/samples?event=summary.completed"),
     Route("/v1/webhook-events/samples?event=no.such", ("account",)),
@@ -198,9 +204,8 @@ DJANGO_ROUTES = (
         Route(f"{SUBSCRIPTIONS}/{{subscription}}{tail}", ("headers",))
         for tail in OF_OWNERS
     ),
-    of_tenant(f"{SUBSCRIPTIONS}/{{other_subscription}}/state"),
-    of_tenant(f"{SUBSCRIPTIONS}/events?cursor=x"),
-    Route(f"{SUBSCRIPTIONS}/event-types?x=1", ("headers",)),
+    Route(f"{SUBSCRIPTIONS}/{{subscription}}/resend", ("headers",), RESEND),
+    of_tenant(f"{SUBSCRIPTIONS}/{{other_subscription}}/resend"),
     of_tenant("/v1/ingest", INGEST_FIELDS),
     of_tenant("/v1/events", EVENT_FIELDS),
     Route("/v1/events?x=1", ("headers",)),

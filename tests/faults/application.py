@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +31,7 @@ from webhooks_core.models import (
     Endpoint,
     EndpointQueue,
     Event,
-    ReplayJob,
 )
-from webhooks_core.owners import changes, replay_jobs
 
 PROFILE, EVENT_TYPE = "recording", "summary.completed"
 
@@ -105,27 +102,6 @@ def change(owner: str) -> None:
         endpoints.update(endpoint, description="changed")
 
 
-def switch(owner: str, active: bool) -> None:
-    """Switch the endpoints of an owner on or off."""
-    for endpoint in Endpoint.objects.of(PROFILE, owner):
-        endpoints.update(endpoint, active=active)
-
-
-def replay_missing(owner: str) -> None:
-    """Start a replay of what each endpoint of an owner has missed."""
-    until = timezone.now()
-    missing = replay_jobs.Selection(
-        kind=ReplayJob.Kind.MISSING, since=until - timedelta(days=1), until=until
-    )
-    for endpoint in Endpoint.objects.of(PROFILE, owner):
-        replay_jobs.start(endpoint, missing, by=changes.COMMAND)
-
-
-def replays(owner: str) -> list[dict[str, Any]]:
-    jobs = ReplayJob.objects.filter(endpoint__owner=owner, endpoint__profile=PROFILE)
-    return [*map(dict, jobs.values("status", "total", "sent", "skipped"))]
-
-
 def declare(owner: str, url: str, count: int) -> None:
     """Create endpoints as a configuration declares them: without a quota."""
     for number in range(count):
@@ -159,7 +135,6 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     command.__name__: command
     for command in (
         *(subscribe, declare, unsubscribe, publish, look, change),
-        *(switch, replay_missing, replays),
         *(expire_leases, sweep_soon),
     )
 }

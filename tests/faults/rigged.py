@@ -23,8 +23,6 @@ CLAIMED = "after the claim is committed"
 ANSWERED = "after the receiver's 2xx"
 WRITING = "while results are written"
 POINTS = (BEFORE_CLAIM, CLAIMED, ANSWERED, WRITING)
-# Of replays of many events.
-QUEUEING, QUEUED = "while a replay queues events", "after a replay has queued events"
 
 # A request with this in its URL kills the process that sends it; one with this waits without end.
 DEADLY, PATIENT = "/deadly", "/patient"
@@ -38,7 +36,6 @@ def rig(folder: Path) -> None:
     from webhooks_core.dispatch import results
     from webhooks_core.dispatch.claims import OpenClaims
     from webhooks_core.dispatch.sql import deliveries
-    from webhooks_core.owners import replay_jobs
 
     def halt(point: str) -> None:
         try:
@@ -64,8 +61,6 @@ def rig(folder: Path) -> None:
     halt_after(deliveries, "claim", BEFORE_CLAIM)
     halt_after(deliveries, "insert_attempts", WRITING)
     halt_after(OpenClaims, "claim_due", CLAIMED)
-    halt_after(replay_jobs, "_queue", QUEUEING)
-    halt_after(replay_jobs, "_continue", QUEUED)
     halt_before_recording(results, halt)
     change_requests()
     set_clock(folder)

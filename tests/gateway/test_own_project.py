@@ -38,7 +38,7 @@ staff = Client()
 staff.login(username="op", password="p")
 for page in (
     "gateway/document/", "gateway/policydecision/", "gateway/gatewaykey/add/",
-    "webhooks_core/endpoint/1/change/", "webhooks_core/dispatcherlease/dashboard/",
+    "webhooks_core/endpoint/1/change/", "webhooks_core/endpoint/failing/",
 ):
     assert staff.get(f"/admin/{page}").status_code == 200, page
 form = {"tenant": "acme", "principal": "bob", "name": "", "days": ""}

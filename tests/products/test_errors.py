@@ -11,9 +11,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from gateway import errors as gateway
 from recording import errors as recording
 from tests.products.product import GATEWAY, PRODUCTS, RECORDING, URL
+from webhooks_core.api.subscriptions import SubscriptionService
 from webhooks_core.web.errors import BadRequestError
 from webhooks_core.web.parsers import StrictJSONParser
-from webhooks_core.web.subscriptions import SubscriptionService
 
 pytestmark = pytest.mark.django_db
 

@@ -1,4 +1,7 @@
-"""What owners ask of their webhooks over HTTP, in both products."""
+"""What owners ask of their webhooks over HTTP besides the contract, in both products.
+
+The rules are proved at the use cases (tests/webhooks_core/owners): here is what each address answers.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,30 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.documented import assert_documented
-from tests.products.product import GATEWAY, RECORDING, Caller
+from tests.products.product import GATEWAY, Caller
+from tests.receiver import receiver
+from tests.webhooks_core.engine import dispatch
 from webhooks_core import endpoints, profiles
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.owners import changes, replay_jobs
 from webhooks_core.times import iso
 
 pytestmark = pytest.mark.django_db(transaction=True)
+NOTHING_SENT = "Nothing is sent: the endpoint is disabled, paused or deleted."
 
 
-def ask(caller: Caller, method: str, address: str, body: Any = None) -> Any:
+def ask(
+    caller: Caller, method: str, address: str, body: Any = None, status: int = 0
+) -> Any:
     """Call an address; return its body, which is as the document says."""
     response = caller.call(method, address, body)
-    assert response.status_code in {200, 202}, response.content
+    expected = {status} if status else {200, 202}
+    assert response.status_code in expected, response.content
     path = caller.product.path + address
     kind = response["Content-Type"]
     assert_documented(method, path, response.status_code, kind, response.content)
@@ -48,78 +57,178 @@ def failed(caller: Caller, count: int = 1, **fields: Any) -> str:
     return created
 
 
-# ── Replays ─────────────────────────────────────────────────────────────────────────
+# ── Deliveries ──────────────────────────────────────────────────────────────────────
 
 
-def test_a_replay_is_counted_started_shown_and_cancelled(mine):
-    created = failed(mine, 3)
+def test_the_list_takes_filters_beside_the_contract_s_pages(product, mine):
+    base = f"/{failed(mine, 3)}/deliveries"
+    event = mine.publish(n=4)
+    pending, delivered, is_failed = product.statuses
+    hour = iso(timezone.now() - timedelta(hours=1))
+    for query, expected in (
+        ("", 4),
+        (f"status={pending}", 1),
+        (f"status={delivered}", 0),
+        (f"status={is_failed}&page_size=2", 2),
+        (f"status={is_failed}&page_size=2&page=2", 1),
+        ("status=failed_undelivered", 3),
+        (f"event_id={event.public_id}", 1),
+        (f"since={hour}", 4),
+        (f"until={hour}", 0),
+        ("unknown=x", 4),  # the contract's address
+    ):
+        assert len(ask(mine, "GET", f"{base}?{query}")["items"]) == expected, query
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("status=", "status is one of"),
+        ("status=9", "status is one of"),
+        ("since=yesterday", "since must be a time"),
+        ("since=2026-11-21T03:20:00", "since must be a time"),
+        ("since=2026-13-45T00:00:00Z", "since must be a time"),
+        ("since=0001-01-01T00:00:00%2B14:00", "since must be a time"),
+        ("until=9999-12-31T23:59:59Z", "until must be a time"),
+        (
+            "since=2026-11-21T03:20:00Z&until=2026-11-21T03:20:00Z",
+            "since must be before until.",
+        ),
+        ("event_id=%00", "event_id must not hold NUL."),
+        ("event_id=" + "x" * 65, "event_id has more than 64 characters."),
+    ],
+)
+def test_filters_that_are_wrong_are_refused(mine, query, words):
+    created = mine.new_id()
+    assert words in refused(mine, "GET", f"/{created}/deliveries?{query}", 400)
+
+
+def test_a_delivery_shows_what_was_sent_and_answered_but_no_secret(product, mine):
+    with receiver(500) as server:
+        server.answer = b'{"error": "no\x00 disk"}'
+        server.headers = {"X-Reason": "disk"}
+        created = mine.new_id(url=server.url)
+        endpoints.set_custom_headers(mine.endpoints.get(), {"X-Key": "hidden"})
+        event = mine.publish()
+        assert dispatch() == 1
+    [record] = mine.get(f"/{created}/deliveries")
+    body = ask(mine, "GET", f"/{created}/deliveries/{record['id']}")
+    assert body["delivery"] == record
+    assert body["event"]["payload"].encode() == bytes(event.body)
+    assert body["sensitive"] == ["X-Key"]
+    [attempt] = body["attempts"]
+    assert (attempt["number"], attempt["trigger"]) == (1, "scheduled")
+    assert (attempt["response_status"], attempt["error_class"]) == (500, "http")
+    assert attempt["response_text"] == '{"error": "no� disk"}'
+    assert attempt["response_headers"]["X-Reason"] == "disk"
+    header = profiles.get(product.name).signature_header
+    assert attempt["request_headers"][header] == server.requests[0].headers[header]
+    assert "hidden" not in str(body)
+    assert "127.0.0.1" not in str(body).replace(f"127.0.0.1:{server.port}", "")
+
+
+def test_what_an_internal_receiver_answers_stays_with_operators(mine, settings):
+    settings.WEBHOOK_ALLOWED_TARGETS = ["10.0.0.0/8"]
+    with receiver(500) as server:
+        created = mine.new_id(url=server.url)
+        mine.endpoints.update(trusted=True)
+        mine.publish()
+        assert dispatch() == 1
+    [record] = mine.get(f"/{created}/deliveries")
+    body = ask(mine, "GET", f"/{created}/deliveries/{record['id']}")
+    [attempt] = body["attempts"]
+    assert (attempt["response_headers"], attempt["response_text"]) == (None, None)
+    assert attempt["response_status"] == 500
+
+
+# ── Resend ──────────────────────────────────────────────────────────────────────────
+
+
+def test_a_delivery_is_resent(mine):
+    base = f"/{failed(mine)}/deliveries"
+    [record] = mine.get(base)
+    sent = ask(mine, "POST", f"{base}/{record['id']}/resend", status=202)
+    assert sent["event_id"] == record["event_id"]
+    assert sent["id"] != record["id"]
+    assert ask(mine, "POST", f"{base}/{record['id']}/resend") == sent  # it is pending
+    details = ask(mine, "GET", f"{base}/{record['id']}")
+    assert (details["resent"], details["trigger"]) == ("pending", "event")
+    assert ask(mine, "GET", f"{base}/{sent['id']}")["trigger"] == "manual"
+
+
+def test_what_failed_and_what_was_missed_is_counted_and_resent(mine):
+    created = failed(mine, 2)
     since = iso(timezone.now() - timedelta(hours=1))
-    asked = {"since": since, "status": "failed"}
-    counted = ask(mine, "POST", f"/{created}/replay", asked | {"dry_run": True})
-    assert counted == {
-        "total": 3,
-        "by_type": {mine.product.event_type: 3},
-        "by_error": {"HTTP 500": 3},
-    }
-    job = ask(mine, "POST", f"/{created}/replay", asked)
-    assert (job["status"], job["total"], job["sent"]) == ("running", 3, 0)
-    assert (job["since"], job["selection"], job["rate_per_s"]) == (since, "failed", 50)
-    assert "running" in refused(mine, "POST", f"/{created}/replay", 409, asked)
-    assert replay_jobs.continue_running() == 3
-    shown = ask(mine, "GET", f"/{created}/replays/{job['id']}")
-    assert (shown["sent"], shown["finished_at"]) == (3, None)
-    ended = ask(mine, "POST", f"/{created}/replays/{job['id']}/cancel")
-    assert ended["status"] == "cancelled"
-    assert ended["eta"] is None
-    refused(mine, "POST", f"/{created}/replays/{job['id']}/cancel", 409)
+    target = mine.endpoints.get()
+    endpoints.update(target, status=Endpoint.Status.DISABLED)
+    mine.publish(n=3)
+    endpoints.enable(target)
+    for status, count in (("failed", 2), ("missed", 1)):
+        body = {"since": since, "status": status}
+        address = f"/{created}/resend"
+        counted = ask(mine, "POST", address, body | {"dry_run": True}, status=200)
+        assert counted == {"count": count}
+        assert ask(mine, "POST", address, body, status=202) == {"count": count}
+        assert ask(mine, "POST", address, body) == {"count": 0}
+    assert Delivery.objects.pending().count() == 3
+
+
+@pytest.mark.parametrize(
+    "off", [{"status": 2}, {"active": False}], ids=["disabled", "inactive"]
+)
+def test_what_cannot_be_sent_is_409(mine, off):
+    created = failed(mine)
+    [record] = mine.get(f"/{created}/deliveries")
+    mine.endpoints.update(**off)
+    since = {"since": iso(timezone.now() - timedelta(hours=1))}
+    one, many = f"/{created}/deliveries/{record['id']}/resend", f"/{created}/resend"
+    assert refused(mine, "POST", one, 409) == NOTHING_SENT
+    assert refused(mine, "POST", many, 409, since) == NOTHING_SENT
+    assert ask(mine, "POST", many, since | {"dry_run": True}) == {"count": 1}
+    assert Delivery.objects.count() == 1
 
 
 @pytest.mark.parametrize(
     ("body", "words"),
     [
         ({}, "since is required"),
-        ({"since": "2026-11-21T03:20:00Z"}, "status is required"),
-        ({"since": 1, "status": "failed"}, "since must be a string"),
+        ({"since": 1}, "since must be a string"),
         ({"since": "2026-11-21T03:20:00Z", "status": "all"}, "status is one of"),
-        ({"since": "8000-11-21T03:20:00Z", "status": "failed"}, "since must be before"),
+        ({"since": "2026-11-21T03:20:00Z", "dry_run": 1}, "dry_run must be"),
         (
-            {"since": "2026-11-21T03:20:00Z", "status": "failed", "dry_run": 1},
-            "dry_run must be",
-        ),
-        (
-            {
-                "since": "2026-11-21T03:20:00Z",
-                "status": "failed",
-                "event_types": ["nothing"],
-            },
-            "unknown event type nothing",
+            {"since": "2026-11-21T03:20:00Z", "until": "2026-11-21T03:20:00Z"},
+            "since must be before until.",
         ),
     ],
 )
-def test_a_replay_that_is_not_described_well_is_refused(mine, body, words):
+def test_a_resend_that_is_not_described_well_is_refused(mine, body, words):
     created = failed(mine)
-    assert words in refused(mine, "POST", f"/{created}/replay", 400, body)
+    assert words in refused(mine, "POST", f"/{created}/resend", 400, body)
     assert Delivery.objects.count() == 1
 
 
-# ── Settings, state, changes, reasons ───────────────────────────────────────────────
+def test_a_delivery_of_before_retention_is_gone(mine):
+    base = f"/{failed(mine)}/deliveries"
+    [record] = mine.get(base)
+    Delivery.objects.all().delete()
+    refused(mine, "GET", f"{base}/{record['id']}", 404)
+    with time_machine.travel(timezone.now() + timedelta(days=31)):
+        for method, tail in (("GET", ""), ("POST", "/resend")):
+            response = mine.call(method, f"{base}/{record['id']}{tail}")
+            if response.status_code != 401:  # recording's token has expired
+                mine.product.error(response, 410)
+
+
+# ── Secret and headers ──────────────────────────────────────────────────────────────
 
 
 def test_headers_are_set_and_shown_without_their_values(product, mine):
-    created = mine.new_id()
-    address = f"/{created}/settings"
-    assert ask(mine, "GET", address) == {
-        "custom_headers": {},
-        "standard_headers": False,
-    }
-    changed = ask(
-        mine,
-        "PATCH",
-        address,
-        {"custom_headers": {"X-Key": "hidden"}, "standard_headers": True},
-    )
+    address = f"/{mine.new_id()}/settings"
+    nothing = {"custom_headers": {}, "standard_headers": False}
+    assert ask(mine, "GET", address) == nothing
+    wanted = {"custom_headers": {"X-Key": "hidden"}, "standard_headers": True}
+    changed = ask(mine, "PATCH", address, wanted)
     assert changed == {"custom_headers": {"X-Key": "•" * 8}, "standard_headers": True}
-    assert ask(mine, "GET", address) == changed
     for body, words in (
         ({}, "is required"),
         ({"custom_headers": {"Host": "x"}}, "Host cannot be set"),
@@ -134,8 +243,7 @@ def test_headers_are_set_and_shown_without_their_values(product, mine):
 
 
 def test_a_rotation_returns_the_secret_once_and_overlaps_where_it_can(product, mine):
-    created = mine.new_id()
-    address = f"/{created}/secret/rotate"
+    address = f"/{mine.new_id()}/secret/rotate"
     rotated = ask(mine, "POST", address, {})
     target = mine.endpoints.get()
     secrets = target.secrets(now=timezone.now())
@@ -155,107 +263,15 @@ def test_a_rotation_returns_the_secret_once_and_overlaps_where_it_can(product, m
     refused(mine, "POST", address, 409, {})
 
 
-def test_the_state_is_told_in_words_with_quota_and_retention(product, mine):
-    created = failed(mine)
-    state = ask(mine, "GET", f"/{created}/state")
-    assert (state["state"], state["quota"]) == ("healthy", product.quota)
-    assert state["retention_days"] == 30
-    assert state["sentence"] == "Nothing was sent yet. 0 wait."
-
-
-def test_changes_say_who_and_come_in_pages(product, mine):
-    created = mine.new_id()
-    for number in range(3):
-        endpoints.pause(mine.endpoints.get(), by=changes.operator(f"op {number}"))
-        endpoints.resume(mine.endpoints.get(), by=changes.operator(f"op {number}"))
-    first = ask(mine, "GET", f"/{created}/changes?page_size=5")
-    assert [item["action"] for item in first["items"]][:2] == ["resumed", "paused"]
-    assert {item["actor"] for item in first["items"]} == {""}  # operators' names
-    rest = ask(mine, "GET", f"/{created}/changes?cursor={first['next_cursor']}")
-    assert [item["action"] for item in rest["items"]] == ["paused", "created"]
-    assert rest["items"][-1]["actor_kind"] == "owner"
-    assert rest["items"][-1]["actor"]
-    refused(mine, "GET", f"/{created}/changes?cursor=x", 400)
-
-
-def test_why_an_event_did_not_arrive(mine):
-    created = mine.new_id()
-    event = mine.publish()
-    reason = ask(mine, "GET", f"/{created}/why?event_id={event.public_id}")
-    assert (reason["answer"], reason["position"]) == ("waiting", 0)
-    assert reason["event_type"] == event.type
-    unknown = ask(mine, "GET", f"/{created}/why?event_id=x%00")
-    assert (unknown["answer"], unknown["delivery_id"]) == ("unknown", None)
-    assert "event_id" in refused(mine, "GET", f"/{created}/why", 400)
-
-
-@pytest.mark.parametrize(
-    "tail", ["state", "changes", "settings", "why?event_id=x", "deliveries/x"]
-)
-def test_an_unknown_parameter_of_a_new_address_is_refused(mine, tail):
-    created = failed(mine)
-    [record] = mine.get(f"/{created}/deliveries?unknown=x")
-    tail = tail.replace("deliveries/x", f"deliveries/{record['id']}")
-    sign = "&" if "?" in tail else "?"
-    message = refused(mine, "GET", f"/{created}/{tail}{sign}limit=5", 400)
-    assert message == "limit is not a parameter of this address."
-
-
-# ── Events ──────────────────────────────────────────────────────────────────────────
-
-
-def events_of(caller: Caller, tail: str) -> Any:
-    """Call an address of events, which recording has beside its subscriptions."""
-    root = "/v1/webhook-events"
-    addresses = {"events": root, "types": f"{root}/types"}
-    if caller.product is GATEWAY:
-        root = f"{GATEWAY.path}/"
-        addresses = {"events": f"{root}events", "types": f"{root}event-types"}
-    name, _, query = tail.partition("?")
-    path = addresses[name]
-    relative = path.removeprefix(caller.product.path)
-    if caller.product is RECORDING:
-        response = caller.api.send("GET", f"{path.removeprefix('/v1/')}?{query}")
-    else:
-        response = caller.call("GET", f"{relative}?{query}")
-    kind = response["Content-Type"]
-    assert_documented("GET", path, response.status_code, kind, response.content)
-    return response
-
-
-def test_event_types_have_schema_and_sample(product, mine):
-    items = events_of(mine, "types").json()["items"]
-    known = profiles.get(product.name).event_types
-    assert [item["name"] for item in items] == list(known)
-    assert all(item["sample"] and item["description"] for item in items)
-    product.error(events_of(mine, "types?x=1"), 400)
-
-
-def test_stored_events_tell_what_became_of_each(product, mine, theirs):
-    theirs.new_id()
-    theirs.publish()
-    created = mine.new_id()
-    delivered = mine.publish(n=1)
-    Delivery.objects.filter(event=delivered).update(
-        status=1, delivered_at=timezone.now(), next_attempt_at=None
-    )
-    mine.endpoints.update(status=Endpoint.Status.DISABLED)
-    skipped = mine.publish(n=2)
-    first, second = events_of(mine, "events").json()["items"]
-    assert (first["id"], second["id"]) == (skipped.public_id, delivered.public_id)
-    [fate] = first["endpoints"]
-    assert fate == {"endpoint_id": created, "outcome": "skipped", "delivery_id": ""}
-    [fate] = second["endpoints"]
-    assert (fate["outcome"], bool(fate["delivery_id"])) == ("delivered", True)
-    page = events_of(mine, "events?page_size=1").json()
-    rest = events_of(mine, f"events?cursor={page['next_cursor']}").json()
-    assert [item["id"] for item in rest["items"]] == [delivered.public_id]
-    assert events_of(mine, "events?event_type=x").json()["items"] == []
-    for query in ("x=1", "cursor=x", "since=x", "page_size=0", "event_type=%00"):
-        product.error(events_of(mine, f"events?{query}"), 400)
-
-
 # ── Costs and limits ────────────────────────────────────────────────────────────────
+
+
+def test_an_unknown_parameter_of_a_new_address_is_refused(mine):
+    created = failed(mine)
+    [record] = mine.get(f"/{created}/deliveries")
+    for tail in ("settings", f"deliveries/{record['id']}"):
+        message = refused(mine, "GET", f"/{created}/{tail}?limit=5", 400)
+        assert message == "limit is not a parameter of this address."
 
 
 def test_each_address_costs_the_same_queries_however_much_there_is(mine):
@@ -264,9 +280,6 @@ def test_each_address_costs_the_same_queries_however_much_there_is(mine):
     addresses = (
         f"/{created}/deliveries?status=failed_undelivered&page_size=100",
         f"/{created}/deliveries/{record['id']}",
-        f"/{created}/state",
-        f"/{created}/changes",
-        f"/{created}/why?event_id={record['event_id']}",
     )
 
     def queries() -> list[int]:
@@ -285,20 +298,31 @@ def test_each_address_costs_the_same_queries_however_much_there_is(mine):
 
 
 @pytest.mark.usefixtures("no_counts")
-@pytest.mark.parametrize(
-    ("scope", "tail"),
-    [("resend", "deliveries/{}/resend"), ("replay", "replay")],
-)
-def test_resends_and_replays_have_a_rate_of_their_own(
-    product, mine, settings, scope, tail
-):
+@pytest.mark.parametrize("tail", ["deliveries/{}/resend", "resend"])
+def test_resends_have_a_rate(product, mine, settings, tail):
     created = failed(mine)
     [record] = mine.get(f"/{created}/deliveries")
     rates = dict.fromkeys(getattr(settings, product.setting), "")
-    setattr(settings, product.setting, rates | {scope: "1/hour"})
-    since = iso(timezone.now() - timedelta(hours=1))
-    body = {"since": since, "status": "failed", "dry_run": True}
+    setattr(settings, product.setting, rates | {"resend": "1/hour"})
+    body = {"since": iso(timezone.now() - timedelta(hours=1)), "dry_run": True}
     address = f"/{created}/{tail.format(record['id'])}"
     assert mine.call("POST", address, body).status_code < 300
-    message = refused(mine, "POST", address, 429, body)
-    assert message.startswith("Too many ")
+    assert refused(mine, "POST", address, 429, body).startswith("Too many ")
+
+
+def test_deliveries_of_others_are_not_there(product, mine, theirs):
+    created, other = failed(mine), failed(theirs)
+    [record] = theirs.get(f"/{other}/deliveries")
+    before = Delivery.objects.count()
+    for method, tail in (
+        ("GET", f"deliveries/{record['id']}"),
+        ("POST", f"deliveries/{record['id']}/resend"),
+        ("GET", "deliveries/%00"),
+        ("GET", f"deliveries/{product.absent}"),
+    ):
+        refused(mine, method, f"/{created}/{tail}", 404)
+        refused(mine, method, f"/{other}/{tail}", 404)
+    refused(mine, "POST", f"/{other}/resend", 404, {"since": "x"})
+    assert Delivery.objects.count() == before
+    found = ask(mine, "GET", f"/{created}/deliveries?event_id={record['event_id']}")
+    assert found["items"] == []

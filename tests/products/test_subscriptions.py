@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from tests.products.product import URL
+from webhooks_core.api.views import SubscriptionViewSet
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.web.subscriptions import SubscriptionViewSet
 
 pytestmark = pytest.mark.django_db
 

@@ -9,14 +9,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import connection
-from django.utils import timezone
 
 from tests.receiver import Receiver
 from tests.running import PATIENCE_S
 from webhooks_core.dispatch import dispatcher
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Delivery, EngineState
-from webhooks_core.upkeep import rollups
+from webhooks_core.models import Delivery
 
 
 def dispatch(**options: Any) -> int:
@@ -55,13 +53,6 @@ def answer_after_release(monkeypatch, server: Receiver) -> None:
         server.gate.set()
 
     monkeypatch.setattr(Sender, "release_unstarted", release)
-
-
-def count_attempts() -> None:
-    """Sum up the attempts that there are, as the sweeps of the next minutes do."""
-    EngineState.objects.get_or_create(pk=1)
-    for minutes in (1, 2):
-        rollups.count_attempts(timezone.now() + minutes * rollups.COMMITTED_AFTER)
 
 
 def only_delivery() -> Delivery:

@@ -93,3 +93,16 @@ def publish_event(
 
 def publish_events(count: int) -> list[Event]:
     return [publish_event() for _ in range(count)]
+
+
+def make_deliveries(number: int) -> None:
+    """Create deliveries with two attempts each, all of one event for one endpoint."""
+    of = {"event": EventFactory.create(), "endpoint": EndpointFactory.create()}
+    DeliveryFactory.reset_sequence(0)
+    deliveries = DeliveryFactory.build_batch(number, attempts=2, **of)
+    Delivery.objects.bulk_create(deliveries)
+    Attempt.objects.bulk_create(
+        AttemptFactory.build(delivery=delivery, number=n)
+        for delivery in deliveries
+        for n in (1, 2)
+    )

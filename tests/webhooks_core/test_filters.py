@@ -36,13 +36,9 @@ DATA = {
     "1 is not true": ({"count": {"$in": [True]}}, False),
     "true is true": ({"paid": True}, True),
     "null": ({"note": None}, True),
+    "an array": ({"tags": ["gift", "new", 7]}, True),
+    "an item of an array": ({"tags": "gift"}, False),
     "null is not absent": ({"nothing": None}, False),
-    "an item of an array": ({"tags": "gift"}, True),
-    "an item of another type": ({"tags": "7"}, False),
-    "some items of an array": ({"tags": [7, "gift"]}, True),
-    "an item that is missing": ({"tags": ["gift", "x"]}, False),
-    "an array of a text": ({"name": ["Zoë"]}, False),
-    "no items": ({"tags": []}, True),
     "a nested object": ({"address": {"city": "Oslo"}}, True),
     "a member of a text": ({"name": {"x": 1}}, False),
     "$eq": ({"count": {"$eq": 3}}, True),
@@ -68,14 +64,6 @@ DATA = {
     "$in of null": ({"note": {"$in": [None]}}, True),
     "$in of an array": ({"tags": {"$in": ["gift"]}}, False),
     "$in of what is absent": ({"nothing": {"$in": [None]}}, False),
-    "$nin": ({"name": {"$nin": ["x"]}}, True),
-    "$nin of what is absent": ({"nothing": {"$nin": ["x"]}}, True),
-    "$startsWith": ({"name": {"$startsWith": "Zo"}}, True),
-    "$startsWith of a number": ({"count": {"$startsWith": "3"}}, False),
-    "$endsWith": ({"name": {"$endsWith": "oë"}}, True),
-    "$contains in a text": ({"name": {"$contains": "o"}}, True),
-    "$contains in an array": ({"tags": {"$contains": "gift"}}, True),
-    "$contains of a number in a text": ({"name": {"$contains": 1}}, False),
     "$exist": ({"note": {"$exist": True}}, True),
     "$exist of what is absent": ({"nothing": {"$exist": True}}, False),
     "$exist false": ({"nothing": {"$exist": False}}, True),
@@ -94,7 +82,7 @@ DATA = {
 
 @pytest.mark.parametrize(("source", "expected"), DATA.values(), ids=DATA)
 def test_what_matches(source, expected):
-    assert filters.compiled({"data": source}).matches(EVENT) is expected
+    assert filters.compiled({"data": source})(EVENT) is expected
     assert matches_again({"data": source}, EVENT) is expected
 
 
@@ -113,19 +101,13 @@ def test_what_matches(source, expected):
         ({"a": {"$or": [{"$gt": None}]}}, "filter.a.$or[0].$gt must be a number or a"),
         ({"a": {"$gt": True}}, "filter.a.$gt must be a number or a string."),
         ({"a": {"$in": "x"}}, "filter.a.$in must be an array of strings, numbers"),
-        ({"a": {"$nin": [[]]}}, "filter.a.$nin must be an array of strings, numbers"),
-        ({"a": {"$startsWith": 1}}, "filter.a.$startsWith must be a string."),
-        ({"a": {"$contains": []}}, "filter.a.$contains must be a string, a number"),
+        ({"a": {"$in": [[]]}}, "filter.a.$in must be an array of strings, numbers"),
+        ({"a": {"$contains": "x"}}, "filter.a.$contains is no operator; known are"),
         ({"a": {"$exist": "true"}}, "filter.a.$exist must be true or false."),
-        ({"a": [{}]}, "filter.a must be an array of strings, numbers"),
         ({"a": "\0"}, "filter must not hold NUL."),
         ({"\0": 1}, "filter must not hold NUL."),
         ({str(n): 1 for n in range(100)}, "filter has more than 100 parts."),
         ({"a": {"$in": ["x"] * 99}}, "filter has more than 100 parts."),
-        (
-            {"$or": [{"a": {"$contains": "x"}}] * 11},
-            "filter has more than 10 $contains.",
-        ),
         ({"a": "x" * 16_384}, "filter is over 16384 bytes."),
     ],
 )
@@ -142,45 +124,6 @@ def test_the_depth_is_limited():
     filters.compiled(source)
     with pytest.raises(FilterError, match="nested deeper than 8 levels"):
         filters.compiled({"a": source})
-
-
-@pytest.mark.parametrize(
-    ("source", "reasons"),
-    [
-        ({"data": {"count": {"$gt": 2}}}, []),
-        (
-            {"type": "x", "data": {"count": {"$gt": 5}, "paid": True}},
-            [
-                {"path": "type", "expected": "x", "found": "order.created"},
-                {"path": "data.count", "expected": {"$gt": 5}, "found": 3},
-            ],
-        ),
-        ({"data": {"gone": 1}}, [{"path": "data.gone", "expected": 1}]),
-        (
-            {"$or": [{"type": "a"}, {"data": {"count": 1}}]},
-            [
-                {"path": "type", "expected": "a", "found": "order.created"},
-                {"path": "data.count", "expected": 1, "found": 3},
-            ],
-        ),
-        (
-            {"data": {"count": {"$not": {"$gt": 1}}}},
-            [{"path": "data.count", "expected": {"$not": {"$gt": 1}}, "found": 3}],
-        ),
-    ],
-)
-def test_the_parts_that_fail_are_named(source, reasons):
-    why = filters.compiled(source).why(EVENT)
-    assert [reason.as_json() for reason in why] == reasons
-
-
-def test_a_reason_is_one_short_sentence():
-    [reason] = filters.compiled({"data": {"name": "x" * 1000}}).why(EVENT)
-    assert str(reason).startswith('data.name is "Zoë", expected "xxx')
-    assert len(str(reason)) < 300
-    [reason] = filters.compiled({"gone": 1}).why(EVENT)
-    assert str(reason) == "gone is absent, expected 1"
-    assert filters.compiled({"$not": {}}).why(EVENT)[0].path == ""
 
 
 def test_a_stored_filter_is_compiled_once():
@@ -210,16 +153,8 @@ def tagged(value: Any) -> str:
 
 
 def matches_again(condition: Any, value: Any) -> bool:
-    match condition:
-        case dict():
-            return all(
-                member(name, operand, value) for name, operand in condition.items()
-            )
-        case list():
-            have = [tagged(item) for item in value] if isinstance(value, list) else None
-            return have is not None and {*map(tagged, condition)} <= {*have}
-    if isinstance(value, list):
-        return tagged(condition) in [tagged(item) for item in value]
+    if isinstance(condition, dict):
+        return all(member(name, operand, value) for name, operand in condition.items())
     return value is not Nothing and tagged(value) == tagged(condition)
 
 
@@ -235,29 +170,19 @@ def member(name: str, operand: Any, value: Any) -> bool:  # noqa: PLR0911 - a ta
             return bool(operand) is (value is not Nothing)
         case "$neq":
             return not member("$eq", operand, value)
-        case "$nin":
-            return not member("$in", operand, value)
     if not name.startswith("$"):
         inner = value.get(name, Nothing) if isinstance(value, dict) else Nothing
         return matches_again(operand, inner)
     return value is not Nothing and compared(name, operand, value)
 
 
-def compared(name: str, operand: Any, value: Any) -> bool:  # noqa: PLR0911 - a table
+def compared(name: str, operand: Any, value: Any) -> bool:
     is_text = isinstance(value, str) and isinstance(operand, str)
     match name:
         case "$eq":
             return tagged(value) == tagged(operand)
         case "$in":
             return tagged(value) in [tagged(each) for each in operand]
-        case "$contains" if isinstance(value, list):
-            return tagged(operand) in [tagged(item) for item in value]
-        case "$contains":
-            return is_text and value.find(operand) >= 0
-        case "$startsWith":
-            return is_text and value[: len(operand)] == operand
-        case "$endsWith":
-            return is_text and value[len(value) - len(operand) :] == operand
     numbers = [
         isinstance(each, int | float) and not isinstance(each, bool)
         for each in (value, operand)
@@ -290,13 +215,10 @@ VALUES = st.recursive(
 )
 EVENTS = st.dictionaries(NAMES, VALUES, max_size=3)
 ORDERED = st.sampled_from([0, 1, 1.5, -2, "", "a", "ab", "é"])
-TEXTS = st.sampled_from(["", "a", "ab", "b"])
 COMPARISONS = st.one_of(
     st.tuples(st.sampled_from(["$eq", "$neq"]), VALUES),
     st.tuples(st.sampled_from(["$gt", "$gte", "$lt", "$lte"]), ORDERED),
-    st.tuples(st.sampled_from(["$in", "$nin"]), st.lists(SCALARS, max_size=3)),
-    st.tuples(st.sampled_from(["$startsWith", "$endsWith"]), TEXTS),
-    st.tuples(st.just("$contains"), SCALARS),
+    st.tuples(st.sampled_from(["$in"]), st.lists(SCALARS, max_size=3)),
     st.tuples(st.just("$exist"), st.booleans()),
 )
 
@@ -325,5 +247,4 @@ def test_filters_match_what_an_independent_evaluator_matches(source, event):
         return
     stored = filters.from_json(orjson.dumps(source).decode())
     expected = matches_again(source, event)
-    assert compiled.matches(event) is stored.matches(event) is expected
-    assert bool(compiled.why(event)) is not expected
+    assert compiled(event) is stored(event) is expected

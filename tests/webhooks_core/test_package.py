@@ -47,7 +47,7 @@ from django.test import Client
 User.objects.create_superuser("op", password="p")
 staff = Client()
 staff.login(username="op", password="p")
-for page in ("endpoint/1/change/", "event/", "dispatcherlease/dashboard/"):
+for page in ("endpoint/1/change/", "event/", "endpoint/failing/"):
     response = staff.get(f"/admin/webhooks_core/{page}")
     assert response.status_code == 200, (page, response.status_code)
 assert finders.find("webhooks_core/admin.css")

@@ -46,7 +46,6 @@ from webhooks_core.models import (
     Endpoint,
     EndpointQueue,
     Event,
-    SkippedEvent,
 )
 from webhooks_core.models.deliveries import DeliveryQuerySet
 from webhooks_core.publishing import Matching
@@ -177,16 +176,10 @@ def match_by_orm(given: Arguments) -> list[Matching]:
 
 
 def matching_by_orm(owner: Owner) -> Matching:
-    own = Endpoint.objects.of(*owner).order_by("pk")
+    own = Endpoint.objects.of(*owner).subscribed().order_by("pk")
     rows = [row for row in own if "thing.made" in row.event_types]
-    received = [row for row in own.subscribed() if row in rows]
     return Matching(
-        [row.pk for row in received],
-        {
-            row.pk: SkippedEvent.Reason("disabled" if row.active else "inactive")
-            for row in rows
-            if row not in received
-        },
+        [row.pk for row in rows],
         {row.pk: json.dumps(row.filter) for row in rows if row.filter is not None},
     )
 

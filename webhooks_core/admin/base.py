@@ -1,18 +1,15 @@
-"""The base of the admin's pages: read-only history, and lists that are counted up to a limit."""
+"""The bases of the admin's lists: counted to a bound, searched to a bound, and read-only history."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from heapq import nlargest
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 from django.contrib import admin
-from django.contrib.admin.views.main import PAGE_VAR, ChangeList
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
-from django.core.paginator import Page, Paginator
-from django.db.models import Model, QuerySet
+from django.core.paginator import Paginator
+from django.db.models import Model, Q, QuerySet
 from django.http import (
     Http404,
     HttpRequest,
@@ -24,149 +21,25 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
-from webhooks_core.models.lookups import among
-from webhooks_core.owners import changes
-from webhooks_core.owners.changes import Actor
-from webhooks_core.owners.id_ranges import IdRange
+from webhooks_core import changes
+from webhooks_core.changes import Actor
+from webhooks_core.owners.repairs import RefusedError
 
-# The maximum of rows that a list shows; an id or a filter finds older ones.
+# The maximum of rows that a list counts and shows.
 LISTED_AT_MOST = 10_000
-# The number of newest ids that a filter or a search without an index examines.
+# The number of newest ids among which a part of a text is searched.
 SEARCHED_AT_MOST = 50_000
-NEWEST_FIRST = ("-pk",)
-# Rows with a lower id than this: where a list goes on behind its last page.
-BEFORE = "before"
-ID = re.compile("[0-9]{1,18}")
 
 M = TypeVar("M", bound=Model)
-
-
-class Matches(NamedTuple):
-    """The ids that a search matches, newest first, and all rows of the table."""
-
-    rows: QuerySet[Any]
-    ids: list[int]
 
 
 class CappedPaginator(Paginator[Any]):
     """Pages of the first LISTED_AT_MOST rows; the others are not counted."""
 
-    @property
-    def matches(self) -> Matches | None:
-        """Return the matches that NewestChangeList has attached to the rows."""
-        return getattr(self.object_list, "matches", None)
-
     @cached_property
     def count(self) -> int:
-        if self.matches:
-            return len(self.matches.ids)
         rows: Any = self.object_list
         return int(rows.order_by()[:LISTED_AT_MOST].count())
-
-    @property
-    def is_capped(self) -> bool:
-        return self.count == LISTED_AT_MOST
-
-    def page(self, number: int | str) -> Page[Any]:
-        """Return a page; if the ids are known, query no others."""
-        rows: Any = self.object_list
-        if not self.matches or set(rows.query.order_by) != {*NEWEST_FIRST}:
-            return super().page(number)
-        number = self.validate_number(number)
-        start = (number - 1) * self.per_page
-        ids = self.matches.ids[start : start + self.per_page]
-        return Page(self.matches.rows.filter(among(ids)), number, self)
-
-
-class Chip(NamedTuple):
-    """A filter or search that a list has, and the address without it."""
-
-    text: str
-    address: str
-
-
-class NewestChangeList(ChangeList):
-    """A list whose filters and search find the newest LISTED_AT_MOST ids before any row.
-
-    `older` leads to the rows behind the last page, by their ids.
-    """
-
-    model_admin: CappedAdmin[Any]
-    is_cut = False  # older rows may match too
-    next_before: int | None = None  # where older ones begin, if a filter found these
-    bounds = IdRange()
-
-    def __init__(self, request: HttpRequest, *args: Any) -> None:
-        super().__init__(request, *args)
-        self.title = self.model_admin.list_title(self)
-
-    def get_filters_params(self, params: Any = None) -> dict[str, Any]:
-        params = super().get_filters_params(params)
-        return {name: value for name, value in params.items() if name != BEFORE}
-
-    @property
-    def chips(self) -> list[Chip]:
-        """The filters and the search of the address, each with a way to leave it out."""
-        chips = [self._chip(spec) for spec in self.filter_specs if chosen(self, spec)]
-        if self.query:
-            name = self.model_admin.search_name(self.query)
-            chips.append(Chip(name, self.get_query_string(remove=["q", PAGE_VAR])))
-        if self.bounds.before is not None and BEFORE in self.params:
-            chips.append(Chip("older", self.get_query_string(remove=[BEFORE])))
-        return chips
-
-    def _chip(self, spec: Any) -> Chip:
-        remove = [*spec.expected_parameters(), PAGE_VAR, BEFORE]
-        return Chip(text_of(self, spec), self.get_query_string(remove=remove))
-
-    @property
-    def older(self) -> str:
-        """The address of what is behind the last page; "" on the others, and if there is nothing."""
-        if self.page_num < self.paginator.num_pages:
-            return ""
-        before = self.next_before
-        if before is None and self.paginator.is_capped and self.result_list:
-            before = list(self.result_list)[-1].pk
-        if before is None:
-            return ""
-        return self.get_query_string({BEFORE: before}, remove=[PAGE_VAR])
-
-    def get_queryset(
-        self, request: HttpRequest, exclude_parameters: Any = None
-    ) -> QuerySet[Any]:
-        self.bounds = self.model_admin.bounds(request)
-        self.root_queryset = self.bounds.of(self.root_queryset)
-        rows = super().get_queryset(request, exclude_parameters)
-        if not self.params:
-            return rows
-        # No row holds a NUL, and PostgreSQL refuses the question.
-        has_nul = any("\0" in value for value in request.GET.values())
-        ids = [] if has_nul else self.model_admin.newest(self, rows)
-        self.is_cut = self.is_cut or len(ids) == LISTED_AT_MOST
-        root = self.apply_select_related(self.root_queryset)
-        matching: Any = root.filter(among(ids)).order_by(*rows.query.order_by)
-        matching.matches = Matches(root.order_by(*NEWEST_FIRST), ids)
-        return cast("QuerySet[Any]", matching)
-
-
-def chosen(changelist: ChangeList, spec: Any) -> str:
-    """Return what a filter is set to, as its choice says it; "" if it is not set."""
-    if not any(name in changelist.params for name in spec.expected_parameters()):
-        return ""
-    chosen = [choice for choice in spec.choices(changelist) if choice["selected"]]
-    if chosen:
-        return str(chosen[0]["display"])
-    return str(changelist.params.get(spec.expected_parameters()[0], ""))
-
-
-def text_of(changelist: ChangeList, spec: Any) -> str:
-    """Return a filter with its value."""
-    return f"{spec.title}: {chosen(changelist, spec)}"
-
-
-def newest_ids(rows: QuerySet[Any]) -> list[int]:
-    """Return the ids of the newest rows, at most LISTED_AT_MOST."""
-    return list(rows.order_by("-pk").values_list("pk", flat=True)[:LISTED_AT_MOST])
 
 
 def operator(request: HttpRequest) -> Actor:
@@ -175,51 +48,31 @@ def operator(request: HttpRequest) -> Actor:
 
 
 class CappedAdmin(admin.ModelAdmin[M]):
-    """A list of at most LISTED_AT_MOST rows, searched among SEARCHED_AT_MOST."""
+    """A list that is counted to a bound; a part of a text is searched among the newest rows."""
 
     paginator = CappedPaginator
     list_max_show_all = 0
+    list_per_page = 50
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     # Fields with an index: their complete values are searched among all rows.
     indexed: tuple[str, ...] = ()
+    # Shown in an empty list: where rows come from.
+    empty_hint = ""
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return NewestChangeList
-
-    def bounds(self, request: HttpRequest) -> IdRange:
-        """Return the ids that the address of a list asks for."""
-        before = request.GET.get(BEFORE, "")
-        return IdRange(before=int(before) if ID.fullmatch(before) else None)
-
-    def searched_at_most(self) -> int:
-        """Return how many of the newest ids a filter or a search without an index examines."""
-        return SEARCHED_AT_MOST
-
-    def list_title(self, changelist: NewestChangeList) -> str:
-        """Return what a list shows."""
-        name = str(self.opts.verbose_name_plural).capitalize()
-        chips = ", ".join(chip.text for chip in changelist.chips)
-        return f"{name}: {chips}" if chips else name
-
-    def search_name(self, term: str) -> str:
-        """Return what a search looks for."""
-        return f"search: {term}"
-
-    def newest(self, changelist: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
-        """Return the newest ids of `rows`, which hold all matches, newest first."""
-        ids = changelist.root_queryset.order_by("-pk").values_list("pk", flat=True)
-        oldest = (ids.first() or 0) - self.searched_at_most()
-        changelist.is_cut = oldest > 0
-        matches = set(newest_ids(rows.filter(pk__gt=oldest)))
-        if len(matches) == LISTED_AT_MOST:
-            changelist.next_before = min(matches)
-        elif oldest > 0:
-            changelist.next_before = oldest + 1
-        term = changelist.query.strip()
-        for field in self.indexed if term else ():
-            matches.update(newest_ids(rows.filter(**{field: term})))
-        return nlargest(LISTED_AT_MOST, matches)
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[M], search_term: str
+    ) -> tuple[QuerySet[M], bool]:
+        term = search_term.strip()
+        rows, may_repeat = super().get_search_results(request, queryset, term)
+        if not term:
+            return rows, may_repeat
+        newest = self.model._default_manager.order_by("-pk").values_list("pk")[:1]  # noqa: SLF001 - public by use
+        oldest = max((pk for (pk,) in newest), default=0) - SEARCHED_AT_MOST
+        exact = Q(pk=None)
+        for field in self.indexed:
+            exact |= Q(**{field: term})
+        return rows.filter(pk__gt=oldest) | queryset.filter(exact), may_repeat
 
 
 class ReadOnlyAdmin(CappedAdmin[M]):
@@ -235,35 +88,18 @@ class ReadOnlyAdmin(CappedAdmin[M]):
         return False
 
 
-class RefusedError(Exception):
-    """An operation has changed nothing; the message says why."""
-
-    def __init__(self, message: str, level: str = "ERROR") -> None:
-        super().__init__(message)
-        self.level = level
-
-
 class HistoryAdmin(ReadOnlyAdmin[M]):
-    """Read-only rows with additional pages and operations.
+    """Read-only rows with operations, whose buttons are on the page of a row.
 
-    An operation is a POST, and a method that takes a request and a row. It needs the permission
-    to change the model, although there is no form.
+    An operation is a POST, and a method that takes a request and a row and returns a response. It
+    needs the permission to change the model, although there is no form.
     """
 
-    # Names of methods.
-    operations: tuple[str, ...] = ()
-    # Routes of additional pages, by the names of their methods.
-    pages: Mapping[str, str] = {}
-    # Above the list: names of addresses, and the texts of their links.
-    list_links: Mapping[str, str] = {}
-    change_list_template = "admin/webhooks_core/list.html"
-    # Shown in an empty list: where rows come from.
-    empty_hint = ""
-    list_per_page = 50
+    # Methods, and the texts of their buttons.
+    operations: ClassVar[Mapping[str, str]] = {}
+    ordering = ("-pk",)
     sortable_by = ()
-    ordering = NEWEST_FIRST
-    # Most pages have their own templates: this keeps the unused form small.
-    fields: ClassVar[Any] = ("public_id",)
+    change_form_template = "admin/webhooks_core/page.html"
 
     class Media:
         css: ClassVar = {"all": ("webhooks_core/admin.css",)}
@@ -273,57 +109,39 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
         return admin.ModelAdmin.has_change_permission(self, request)
 
     def has_view_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
-        return super().has_view_permission(request, obj) or self.has_act_permission(
-            request
-        )
+        may_view = super().has_view_permission(request, obj)
+        return may_view or self.has_act_permission(request)
 
     def get_urls(self) -> list[URLPattern]:
-        operations = (
-            self._url(f"<int:pk>/{name.replace('_', '-')}/", name, self._operate)
+        operations = [
+            self.url(
+                f"<int:pk>/{name.replace('_', '-')}/",
+                name,
+                partial(self._operate, name),
+            )
             for name in self.operations
-        )
-        pages = (
-            self._url(route, name, self._page) for name, route in self.pages.items()
-        )
-        return [*pages, *operations, *super().get_urls()]
+        ]
+        return [*operations, *super().get_urls()]
 
-    def _url(
+    def url(
         self, route: str, name: str, view: Callable[..., HttpResponseBase]
     ) -> URLPattern:
-        return path(
-            route,
-            self.admin_site.admin_view(partial(view, getattr(self, name))),
-            name=f"{self.opts.app_label}_{self.opts.model_name}_{name}",
-        )
+        """Return the address of a page of this admin."""
+        full_name = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
+        return path(route, self.admin_site.admin_view(view), name=full_name)
 
-    def _page(
-        self, page: Callable[..., HttpResponse], request: HttpRequest, **kwargs: Any
-    ) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        try:
-            return page(request, **kwargs)
-        except RefusedError as error:
-            return self.back(request, kwargs["pk"], str(error), error.level)
-
-    def _operate(
-        self,
-        operation: Callable[[HttpRequest, M], HttpResponse],
-        request: HttpRequest,
-        pk: int,
-    ) -> HttpResponseBase:
+    def _operate(self, name: str, request: HttpRequest, pk: int) -> HttpResponseBase:
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         if not self.has_act_permission(request):
             raise PermissionDenied
         try:
-            row = self.row(request, pk)
-            self.check_operable(row)
-            return operation(request, row)
+            response: HttpResponse = getattr(self, name)(request, self.row(request, pk))
         except RefusedError as error:
-            return self.back(request, pk, str(error), error.level)
+            return self.back(request, pk, str(error), "ERROR")
         except ObjectDoesNotExist as error:  # deleted meanwhile with its account
             raise Http404 from error
+        return response
 
     def row(self, request: HttpRequest, pk: int) -> M:
         """Return a row that this user may see. Raises Http404 and PermissionDenied."""
@@ -335,17 +153,18 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
             raise Http404
         return obj
 
-    def check_operable(self, obj: M) -> None:
-        """Raise RefusedError for a row that no operation may change."""
+    def done(self, request: HttpRequest, obj: M, text: str) -> HttpResponse:
+        """Log an operation, and redirect to the page of its row with a message."""
+        self.log_change(request, obj, text)
+        return self.back(request, obj.pk, text)
 
     def back(
         self, request: HttpRequest, pk: int, message: str, level: str = "INFO"
     ) -> HttpResponse:
         """Redirect to the page of a row, with a message."""
         self.message_user(request, message, level)
-        return redirect(
-            f"admin:{self.opts.app_label}_{self.opts.model_name}_change", pk
-        )
+        page = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
+        return redirect(page, pk)
 
     def render(
         self, request: HttpRequest, template: str, *, title: str, **context: Any
@@ -355,13 +174,16 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
         context |= {"title": title, "opts": self.opts, "media": self.media}
         return TemplateResponse(request, template, frame | context)
 
-    def page_context(self, request: HttpRequest, obj: M) -> dict[str, Any]:
-        """Return the context of a row's page, besides the row."""
-        return {}
+    def shown_operations(self, obj: M) -> Mapping[str, str]:
+        """Return the operations that make sense for a row."""
+        return self.operations
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        if obj := kwargs.get("obj"):
-            context |= self.page_context(request, obj)
+        obj = kwargs.get("obj")
+        if obj is not None and self.has_act_permission(request):
+            prefix = f"admin:{self.opts.app_label}_{self.opts.model_name}"
+            shown = self.shown_operations(obj)
+            context["buttons"] = [(f"{prefix}_{name}", shown[name]) for name in shown]
         return super().render_change_form(request, context, *args, **kwargs)

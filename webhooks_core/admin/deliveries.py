@@ -1,255 +1,203 @@
-"""Deliveries: the list, and the page of one with its attempts."""
+"""Deliveries: the list, and the page of one with what was sent and answered."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
+from django.urls import URLPattern, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webhooks_core import profiles
-from webhooks_core.admin import base, display
-from webhooks_core.admin.base import (
-    NewestChangeList,
-    RefusedError,
-)
-from webhooks_core.admin.filters import (
-    CodeFilter,
-    CreatedFilter,
-    DeliveryFilter,
-    DeliveryTypeFilter,
-    ErrorFilter,
-    StatusFilter,
-    TriggerFilter,
-    created_range,
-)
-from webhooks_core.admin.resending import ResendFailedAdmin
-from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.models.lookups import among
-from webhooks_core.owners import attempts, payloads, replays
-from webhooks_core.owners.endpoint_state import Health
-from webhooks_core.owners.id_ranges import IdRange
+from webhooks_core.admin import display
+from webhooks_core.admin.base import HistoryAdmin, operator
+from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.owners import payloads, resending, wording
+from webhooks_core.owners.repairs import RefusedError
 
 RESENT_AT_ONCE = 500
-NOT_SUBSCRIBED = (
-    "the endpoint is deleted, disabled or inactive, its product is not installed, or the event "
-    "was removed for its age."
-)
-DUE_NOW = "Its next attempt is due now."
-NOT_WAITING = "Nothing was changed: it has ended, or an attempt is in progress."
+MOST_ENDPOINTS = 1_000
+
+
+class AttemptInline(admin.TabularInline[Attempt, Delivery]):
+    model = Attempt
+    extra = 0
+    can_delete = False
+    ordering = ("number",)
+    fields = ("shown_result", "started", "sent", "answered")
+    readonly_fields = fields
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return True  # who may see the delivery
+
+    @admin.display(description="result")
+    def shown_result(self, obj: Attempt) -> SafeString:
+        tone = "success" if obj.outcome == "ok" else "error"
+        label = display.badge(tone, wording.result(obj))
+        again = "Sent again on a new connection." if obj.is_repeated else ""
+        return format_html("{}<br>{} {}", label, obj.error, again)
+
+    @admin.display(description="started, took")
+    def started(self, obj: Attempt) -> SafeString:
+        return format_html("{}<br>{} ms", display.time(obj.started_at), obj.duration_ms)
+
+    @admin.display
+    def sent(self, obj: Attempt) -> SafeString:
+        url, head = obj.details.get("url", ""), obj.details.get("request", "")
+        return display.pre(f"POST {url}\n{head}" if head else "nothing")
+
+    @admin.display
+    def answered(self, obj: Attempt) -> SafeString:
+        text = payloads.Text.of(bytes(obj.response_body)).text
+        head = obj.details.get("response", "")
+        address = obj.details.get("address", "")
+        return display.pre(f"{address}\n{head}\n\n{text}".strip() or "nothing")
+
+
+def delivery_line(delivery: Delivery) -> SafeString:
+    """Return a delivery as one line with a link: its state, its type, its last error."""
+    page = reverse("admin:webhooks_core_delivery_change", args=(delivery.pk,))
+    line = '{} <a href="{}">{}</a> {} {}'
+    label = display.badge(*wording.state(delivery))
+    created = display.time(delivery.created_at)
+    return format_html(
+        line, label, page, delivery.event.type, created, delivery.last_error[:80]
+    )
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(ResendFailedAdmin):
-    list_links = {
-        "admin:webhooks_core_delivery_resend_failed": "Resend all that failed…"
-    }
-    change_form_template = "admin/webhooks_core/delivery/page.html"
-    pages = {**ResendFailedAdmin.pages, "body": "<int:pk>/body/"}
-    operations = ("resend", "retry_now", "cancel")
-    list_display = ("id_and_type", "state", "last_result", "sent_to")
-    list_filter = (
-        *(StatusFilter, CreatedFilter, CodeFilter, ErrorFilter),
-        *(DeliveryTypeFilter, TriggerFilter),
+class DeliveryAdmin(HistoryAdmin[Delivery]):
+    list_display = (
+        "public_id",
+        "type",
+        "shown_state",
+        "last_error",
+        "sent_to",
+        "created",
     )
+    list_filter = ("status", "created_at")
     search_fields = ("public_id",)
-    search_help_text = "The complete id of a delivery, an event or an endpoint"
-    actions = ("resend_selected",)
+    search_help_text = (
+        "The complete id of a delivery or an event; part of an endpoint's id or URL"
+    )
     empty_hint = "Each event creates one for each endpoint that receives its type."
+    actions = ("resend_selected",)
+    operations = {"resend": "Resend"}
+    inlines = (AttemptInline,)
+    fields = (
+        *("shown_state", "waits", "last_error", "sent_to", "public_id", "event_link"),
+        *("trigger", "created", "attempts", "body", "curl"),
+    )
+    readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
-        return display.with_attempts(super().get_queryset(request))
+        rows = super().get_queryset(request).select_related("endpoint", "event")
+        return rows.defer("endpoint__custom_headers", "event__body")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Delivery], search_term: str
     ) -> tuple[QuerySet[Delivery], bool]:
-        if term := search_term.strip():
-            queryset = queryset.filter(**_id_lookup(term))
-        return queryset, False
+        """Look an id up in its index, and the endpoints of a URL first: they are few."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        if term.startswith(("dlv_", "evt_")):
+            own = queryset.filter(public_id=term)
+            return own | queryset.filter(event__public_id=term), False
+        endpoints = Endpoint.objects.filter(url__icontains=term)
+        endpoints |= Endpoint.objects.filter(public_id__contains=term)
+        pks = list(endpoints.values_list("pk", flat=True)[:MOST_ENDPOINTS])
+        return queryset.filter(endpoint__in=pks), False
 
-    # The list.
+    def get_urls(self) -> list[URLPattern]:
+        body = self.url("<int:pk>/body/", "body", self.download)
+        return [body, *super().get_urls()]
 
-    def newest(self, changelist: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
-        """Return the matches among the newest ids of the most selective filter."""
-        fewest: Sequence[int] | None = None
-        for ids in _sources(changelist):
-            if fewest is None or len(ids) < len(fewest):
-                fewest = ids
-            if len(fewest) < base.LISTED_AT_MOST:
-                break
-        if fewest is None:
-            return super().newest(changelist, rows)
-        changelist.is_cut = len(fewest) == base.LISTED_AT_MOST
-        if changelist.is_cut:
-            changelist.next_before = min(fewest)
-        if len(changelist.params) == 1:
-            return sorted(set(fewest), reverse=True)
-        return base.newest_ids(rows.filter(among(set(fewest))))
+    # The columns and fields.
 
-    def bounds(self, request: HttpRequest) -> IdRange:
-        return created_range(Delivery, request, super().bounds(request))
+    @admin.display
+    def type(self, obj: Delivery) -> str:
+        return obj.event.type
 
-    def list_title(self, changelist: NewestChangeList) -> str:
-        """Return for example `Failed deliveries to hooks.example.com/acme, created: the last hour`."""
-        specs = changelist.filter_specs
-        chosen = {type(spec): base.chosen(changelist, spec) for spec in specs}
-        state = chosen.pop(StatusFilter, "")
-        title = f"{state} deliveries".strip().capitalize()
-        if changelist.query:
-            title += f" {self.search_name(changelist.query)}"
-        rest = [
-            base.text_of(changelist, spec) for spec in specs if chosen.get(type(spec))
-        ]
-        return ", ".join([title, *rest])
+    @admin.display(description="state")
+    def shown_state(self, obj: Delivery) -> SafeString:
+        attempts = wording.summary(obj)
+        return format_html("{} {}", display.badge(*wording.state(obj)), attempts)
 
-    def search_name(self, term: str) -> str:
-        """Return for example `to hooks.example.com/acme`, of an endpoint's id."""
-        endpoint = Endpoint.objects.filter(public_id=term.strip()).only("url").first()
-        return f"to {display.host_and_path(endpoint.url)}" if endpoint else f"of {term}"
+    @admin.display
+    def waits(self, obj: Delivery) -> str:
+        return wording.waits(obj, timezone.now())
 
-    @admin.display(description="delivery, type")
-    def id_and_type(self, obj: Delivery) -> SafeString:
-        trigger = "" if obj.trigger == Delivery.Trigger.EVENT else f" ({obj.trigger})"
-        cell = "<code>{}</code><br>{}{}"
-        return format_html(cell, obj.public_id, obj.event.type, trigger)
-
-    @admin.display(description="status, next attempt")
-    def state(self, obj: Delivery) -> SafeString:
-        at = None if display.is_suspended(obj) else obj.next_attempt_at
-        return format_html("{}<br>{}", display.state(obj), display.time(at) or "")
-
-    @admin.display(description="endpoint, created")
+    @admin.display(description="endpoint")
     def sent_to(self, obj: Delivery) -> SafeString:
-        host = display.host_and_path(obj.endpoint.url)
-        page = reverse("admin:webhooks_core_endpoint_change", args=(obj.endpoint_id,))
-        cell = '<a href="{}" title="{}">{}</a><br>{}'
-        created = display.time(obj.created_at)
-        return format_html(cell, page, obj.endpoint.public_id, host, created)
+        return display.endpoint_link(obj.endpoint)
 
-    @admin.display(description="last result, latency")
-    def last_result(self, obj: Delivery) -> SafeString | None:
-        if (last := display.last_attempt(obj)) is None:
-            return None
-        result = display.badge(attempts.tone(last), display.result(last))
-        plural = "" if obj.attempts == 1 else "s"
-        latency = f"{last.duration_ms:,}"
-        cell = "{} {} ms<br>{} attempt{}"
-        return format_html(cell, result, latency, obj.attempts, plural)
+    @admin.display
+    def created(self, obj: Delivery) -> SafeString | None:
+        return display.time(obj.created_at)
 
-    @admin.action(description="Resend selected deliveries", permissions=["act"])
+    @admin.display(description="event")
+    def event_link(self, obj: Delivery) -> SafeString:
+        page = reverse("admin:webhooks_core_event_change", args=(obj.event_id,))
+        every = f"{reverse('admin:webhooks_core_delivery_changelist')}?q="
+        line = '<a href="{}">{}</a>, {} bytes; <a href="{}{}">all its deliveries</a>'
+        event = obj.event
+        return format_html(line, page, event.type, event.size, every, event.public_id)
+
+    @admin.display(description="body, exactly as signed")
+    def body(self, obj: Delivery) -> SafeString:
+        page = reverse("admin:webhooks_core_delivery_body", args=(obj.pk,))
+        text = payloads.Text.of(bytes(obj.event.body)).text
+        link = format_html('<a href="{}">Download</a>', page)
+        return format_html("{}{}", display.pre(text), link)
+
+    @admin.display(description="the same by curl")
+    def curl(self, obj: Delivery) -> SafeString:
+        headers = payloads.headers(obj, now=timezone.now())
+        if headers is None:
+            return format_html("None of WEBHOOK_SECRET_KEYS decrypts the secret.")
+        text = payloads.Text.of(bytes(obj.event.body))
+        return display.pre(payloads.curl(obj, headers, text))
+
+    # The operations.
+
+    def download(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return payloads.download(self.row(request, pk).event)
+
+    def resend(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
+        sent = resending.resend(delivery, by=operator(request))
+        self.log_change(request, delivery, f"Resent as {sent.public_id}.")
+        is_same = sent.pk == delivery.pk
+        text = "Its next attempt is due now." if is_same else "Resent as this delivery."
+        return self.back(request, sent.pk, text)
+
+    @admin.action(description="Resend", permissions=["act"])
     def resend_selected(
         self, request: HttpRequest, queryset: QuerySet[Delivery]
     ) -> None:
-        selected = list(queryset[: RESENT_AT_ONCE + 1])
+        selected = list(queryset.order_by("pk")[: RESENT_AT_ONCE + 1])
         if len(selected) > RESENT_AT_ONCE:
             text = f"Nothing was resent: choose at most {RESENT_AT_ONCE} at once."
             self.message_user(request, text, "ERROR")
             return
-        resent = self._resend(request, selected[::-1])
-        queued = len(resent) - resent.count(None)
-        self.message_user(request, f"Queued {queued} of {len(resent)} again.")
-        if queued < len(resent):
-            self.message_user(request, f"Left out where {NOT_SUBSCRIBED}", "WARNING")
-
-    # The page.
-
-    def page_context(self, request: HttpRequest, obj: Delivery) -> dict[str, Any]:
-        now, raw = timezone.now(), bytes(obj.event.body)
-        profile = profiles.find(obj.endpoint.profile)
-        body, headers = payloads.Text.of(raw), payloads.headers(obj, now=now)
-        same = Delivery.objects.filter(event=obj.event_id, endpoint=obj.endpoint_id)
-        return {
-            "delivery": obj,
-            "subtitle": None,
-            "state": display.state(obj),
-            "is_suspended": display.is_suspended(obj),
-            "endpoint_health": Health.of(obj.endpoint).value,
-            "now": now,
-            "is_due": bool(obj.next_attempt_at and obj.next_attempt_at <= now),
-            "most_attempts": profile and profile.retry.max_attempts,
-            "steps": display.timeline(obj.attempt_set.order_by("number")),
-            "body": body,
-            "pretty": payloads.pretty(raw),
-            "headers": headers,
-            "curl": payloads.curl(obj, headers, body) if headers else "",
-            "others": same.exclude(pk=obj.pk).order_by("-replay_number")[:20],
-            "is_awaited": _is_awaited(obj, now),
-            "may_act": self.has_act_permission(request),
-            "is_pending": obj.status == Delivery.Status.PENDING,
-        }
-
-    def body(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return payloads.download(self.row(request, pk).event)
-
-    def resend(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
-        [replay] = self._resend(request, [delivery])
-        if replay is None:
-            raise RefusedError(f"Nothing was queued: {NOT_SUBSCRIBED}")
-        if replay.pk == delivery.pk:
-            return self.back(request, delivery.pk, DUE_NOW)
-        return self.back(request, replay.pk, f"Queued again as {replay.public_id}.")
-
-    def retry_now(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
-        if not replays.retry_now(delivery, by=base.operator(request)):
-            raise RefusedError(NOT_WAITING)
-        self.log_change(request, delivery, "Retried at once.")
-        return self.back(request, delivery.pk, DUE_NOW)
-
-    def cancel(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
-        if not replays.cancel(delivery, by=base.operator(request)):
-            raise RefusedError(NOT_WAITING)
-        self.log_change(request, delivery, "Cancelled.")
-        return self.back(request, delivery.pk, "Cancelled: it is not sent any more.")
-
-    def _resend(
-        self, request: HttpRequest, deliveries: Sequence[Delivery]
-    ) -> list[Delivery | None]:
-        """Resend those whose product is installed; log what was sent."""
-        known = [row for row in deliveries if profiles.find(row.endpoint.profile)]
-        sent = replays.resend_all(known, by=base.operator(request))
-        for delivery, replay in zip(known, sent, strict=True):
-            if replay is not None:
-                self.log_change(request, delivery, f"Resent as {replay.public_id}.")
-        return sent + [None] * (len(deliveries) - len(known))
-
-
-def _sources(changelist: NewestChangeList) -> Iterator[Sequence[int]]:
-    """Yield the newest ids of the search and of each filter that matches few rows."""
-    endpoints, bounds = Endpoint.objects.all(), changelist.bounds
-    if term := changelist.query.strip():
-        lookup = _id_lookup(term)
-        yield base.newest_ids(bounds.of(Delivery.objects.filter(**lookup)))
-        if "endpoint" in lookup:
-            endpoints = endpoints.filter(pk=lookup["endpoint"])
-    for spec in changelist.filter_specs:
-        if not isinstance(spec, DeliveryFilter) or not spec.is_known:
-            continue
-        if (ids := spec.newest(endpoints, bounds)) is not None:
-            yield ids
-
-
-def _id_lookup(public_id: str) -> dict[str, int]:
-    """Return the filter for an id; each lookup reads one unique index."""
-    for field, model in (("pk", Delivery), ("event", Event), ("endpoint", Endpoint)):
-        rows: Any = model._default_manager  # noqa: SLF001 - public by use
-        pk = rows.filter(public_id=public_id).values_list("pk", flat=True).first()
-        if pk is not None:
-            return {field: pk}
-    return {"pk": 0}
-
-
-def _is_awaited(delivery: Delivery, now: datetime) -> bool:
-    """Return True for a pending test of less than a minute ago: an operator awaits its result."""
-    return (
-        delivery.trigger == Delivery.Trigger.TEST
-        and delivery.status == Delivery.Status.PENDING
-        and not delivery.last_error
-        and now - delivery.created_at < timedelta(minutes=1)
-    )
+        sent, refusals = 0, set()
+        for delivery in selected:
+            try:
+                resending.resend(delivery, by=operator(request))
+            except RefusedError as error:
+                refusals.add(str(error))
+            else:
+                sent += 1
+                self.log_change(request, delivery, "Resent.")
+        self.message_user(request, f"Resent {sent} of {len(selected)}.")
+        for text in sorted(refusals):
+            self.message_user(request, text, "WARNING")

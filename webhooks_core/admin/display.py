@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 
-from django.db.models import Prefetch, QuerySet
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webhooks_core.models import Attempt, Delivery
-from webhooks_core.owners.attempts import Step, step
-from webhooks_core.owners.payloads import Text
-from webhooks_core.pages import wording
+from webhooks_core import profiles
+from webhooks_core.models import Endpoint, Event
+from webhooks_core.owners.state import EndpointState
 
 
 def badge(tone: str, text: str) -> SafeString:
@@ -28,52 +26,38 @@ def time(at: datetime | None) -> SafeString | None:
     return format_html('<time datetime="{}">{}</time>', at.isoformat(), text)
 
 
+def pre(text: str) -> SafeString:
+    return format_html('<pre tabindex="0">{}</pre>', text)
+
+
 def host_and_path(url: str) -> str:
     """Return a url without its scheme and query, as people tell endpoints apart."""
     return url.partition("://")[2].partition("?")[0]
 
 
-def state(delivery: Delivery) -> SafeString:
-    """Return the status of a delivery as a badge."""
-    if is_suspended(delivery):
-        return badge("neutral", "Suspended")
-    tone, word = wording.state(delivery)
-    return badge(tone, "Pending" if word == "Waiting" else word)
+def endpoint_link(endpoint: Endpoint) -> SafeString:
+    page = reverse("admin:webhooks_core_endpoint_change", args=(endpoint.pk,))
+    return format_html('<a href="{}">{}</a>', page, host_and_path(endpoint.url))
 
 
-def is_suspended(delivery: Delivery) -> bool:
-    """Return True if a delivery waits because its endpoint receives nothing now."""
-    is_idle = delivery.status == Delivery.Status.PENDING and delivery.claimed_by is None
-    return is_idle and not delivery.endpoint.is_receiving
+def state(shown: EndpointState) -> SafeString:
+    """Return the state of an endpoint: its word, since when, and why."""
+    since = f"for {shown.duration}: " if shown.since else ""
+    label = badge(shown.state.tone, shown.state.value)
+    return format_html("{} {}{} {}", label, since, shown.reason, shown.answer)
 
 
-def with_attempts(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """Also read what a row of a list shows: endpoint, event and attempts, without bodies."""
-    attempts = Attempt.objects.defer("response_body", "details").order_by("number")
-    return (
-        deliveries.select_related("endpoint", "event")
-        .defer("event__body", "endpoint__custom_headers")
-        .prefetch_related(Prefetch("attempt_set", attempts))
-    )
+def owner_names(rows: list[Endpoint]) -> dict[int, str]:
+    """Return the product and the owner of each row, by its key, with one query per product."""
+    names: dict[tuple[str, str], str] = {}
+    for name in {row.profile for row in rows}:
+        profile = profiles.find(name)
+        if profile is not None and profile.describe_owners is not None:
+            owners = [row.owner for row in rows if row.profile == name]
+            described = profile.describe_owners(owners).items()
+            names |= {(name, owner): info.name for owner, info in described}
+    return {row.pk: owner_name(row, names) for row in rows}
 
 
-def last_attempt(delivery: Delivery) -> Attempt | None:
-    """Return the last attempt of a row of `with_attempts`, without a query."""
-    attempts = list(delivery.attempt_set.all())
-    return attempts[-1] if attempts else None
-
-
-def result(attempt: Attempt | None) -> str:
-    """Return `http 503` or `dns`; "" without an attempt."""
-    return f"{attempt.outcome} {attempt.status_code or ''}".rstrip() if attempt else ""
-
-
-def timeline(attempts: Iterable[Attempt]) -> list[Step]:
-    return [
-        step(
-            attempt,
-            result=result(attempt),
-            response=Text.of(bytes(attempt.response_body)),
-        )
-        for attempt in attempts
-    ]
+def owner_name(row: Endpoint | Event, names: dict[tuple[str, str], str]) -> str:
+    return f"{row.profile}: {names.get((row.profile, row.owner), row.owner)}"

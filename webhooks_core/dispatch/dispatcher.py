@@ -28,7 +28,6 @@ from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import DispatcherLease, EndpointQueue
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.transport import OutgoingRequest
-from webhooks_core.owners import replay_jobs
 from webhooks_core.upkeep.housekeeping import Housekeeping
 from webhooks_core.worker import notify
 from webhooks_core.worker.listener import Listener
@@ -99,9 +98,9 @@ def _frozen_heap() -> Iterator[None]:
 
 
 def _has_work_within(linger: timedelta, lease: DispatcherLease) -> bool:
-    """Return True if a queue that this lease may take is due soon, or a replay is open."""
+    """Return True if a queue that this lease may take is due soon."""
     due = EndpointQueue.objects.due(clock.now() + linger, lease=lease.pk)
-    return due.exists() or replay_jobs.running().exists()
+    return due.exists()
 
 
 @dataclass(eq=False)

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Case, F, IntegerField, Q, Value, When
 from django.db.models.functions import Coalesce
 
+from webhooks_core import changes, notices
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.attempt_details import details, excerpt
@@ -27,8 +28,6 @@ from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.errors import NO_PORT
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult
-from webhooks_core.owners import alerts, changes
-from webhooks_core.owners.changes import Action
 from webhooks_core.worker import notify
 
 # More failures in a row without a free port are not temporary: the receiver's address cannot be
@@ -287,9 +286,9 @@ def _count_run(pk: int, run: Sequence[RecordedResult], now: datetime) -> None:
         log.warning("endpoint hangs", endpoint=first.claim.endpoint.public_id)
     limit = first.claim.profile.disable_after
     if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk], now=now):
-        changes.record(pk, Action.DISABLED, by=changes.ENGINE)
-        error = last.decision.error
-        alerts.disabled(last.claim.endpoint, failures=limit, error=error, now=now)
+        endpoint, error = last.claim.endpoint, last.decision.error
+        changes.record(endpoint.public_id, "disabled", by=changes.ENGINE)
+        notices.disabled(endpoint, failures=limit, error=error, now=now)
 
 
 def _switch_off(recorded: Iterable[RecordedResult], now: datetime) -> None:
@@ -298,10 +297,9 @@ def _switch_off(recorded: Iterable[RecordedResult], now: datetime) -> None:
     for pk, entry in sorted(asked.items()):
         if Endpoint.objects.refuse(pk=pk, now=now):
             error = entry.decision.error
-            changes.record(
-                pk, Action.DISABLED, by=changes.RECEIVER, details={"answer": error}
-            )
-            alerts.refused(entry.claim.endpoint, error=error, now=now)
+            endpoint = entry.claim.endpoint
+            changes.record(endpoint.public_id, "disabled", by=changes.ENGINE)
+            notices.disabled(endpoint, failures=0, error=error, now=now)
             notify.recall_on_commit([pk])
 
 

@@ -15,7 +15,6 @@ STORAGE = {
     "endpoint": "fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05",
     "endpointqueue": "fillfactor = 50, autovacuum_vacuum_scale_factor = 0,"
     " autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0",
-    "attempthour": "fillfactor = 80",
     "dispatcherlease": "fillfactor = 50, autovacuum_vacuum_scale_factor = 0,"
     " autovacuum_vacuum_threshold = 100",
 }
@@ -35,25 +34,6 @@ class Migration(migrations.Migration):
     dependencies = []
 
     operations = [
-        migrations.CreateModel(
-            name="AttemptHour",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("hour", models.DateTimeField()),
-                ("ok", models.PositiveIntegerField(default=0)),
-                ("failed", models.PositiveIntegerField(default=0)),
-                ("latencies", models.JSONField(default=list)),
-                ("slots", models.JSONField(null=True)),
-            ],
-        ),
         migrations.CreateModel(
             name="Delivery",
             fields=[
@@ -92,7 +72,6 @@ class Migration(migrations.Migration):
                         choices=[
                             ("event", "Event"),
                             ("test", "Test"),
-                            ("replay", "Replay"),
                             ("manual", "Manual"),
                         ],
                         default="event",
@@ -186,6 +165,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("disabled_at", models.DateTimeField(blank=True, null=True)),
+                ("enabled_at", models.DateTimeField(blank=True, null=True)),
                 ("refused_at", models.DateTimeField(blank=True, null=True)),
                 ("alerted_at", models.DateTimeField(blank=True, null=True)),
                 ("deleted_at", models.DateTimeField(blank=True, null=True)),
@@ -222,47 +202,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="EndpointChange",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("actor_kind", models.CharField(max_length=16)),
-                ("actor", models.CharField(blank=True, max_length=150)),
-                ("at", models.DateTimeField(default=django.utils.timezone.now)),
-                (
-                    "action",
-                    models.CharField(
-                        choices=[
-                            ("created", "Created"),
-                            ("changed", "Changed"),
-                            ("paused", "Paused"),
-                            ("resumed", "Resumed"),
-                            ("disabled", "Disabled"),
-                            ("enabled", "Enabled"),
-                            ("deleted", "Deleted"),
-                            ("rotated", "Rotated"),
-                            ("shown", "Shown"),
-                            ("resent", "Resent"),
-                            ("retried", "Retried"),
-                            ("cancelled", "Cancelled"),
-                            ("replay_started", "Replay Started"),
-                            ("replay_cancelled", "Replay Cancelled"),
-                        ],
-                        max_length=16,
-                    ),
-                ),
-                ("subject", models.CharField(blank=True, max_length=40)),
-                ("details", models.JSONField(blank=True, default=dict)),
-            ],
-        ),
-        migrations.CreateModel(
             name="EndpointSecret",
             fields=[
                 (
@@ -294,9 +233,6 @@ class Migration(migrations.Migration):
                 ("repaired_queues", models.PositiveBigIntegerField(default=0)),
                 ("retention_at", models.DateTimeField(null=True)),
                 ("retention_event", models.BigIntegerField(null=True)),
-                ("attempts_counted", models.BigIntegerField(default=0)),
-                ("attempts_seen", models.BigIntegerField(default=0)),
-                ("attempts_seen_at", models.DateTimeField(null=True)),
             ],
         ),
         migrations.CreateModel(
@@ -336,73 +272,6 @@ class Migration(migrations.Migration):
                 ("profile", models.CharField(max_length=32)),
                 ("owner", models.CharField(max_length=128)),
                 ("ended_at", models.DateTimeField()),
-            ],
-        ),
-        migrations.CreateModel(
-            name="ReplayJob",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("public_id", models.CharField(max_length=40)),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[("failed", "Failed"), ("missing", "Missing")],
-                        max_length=8,
-                    ),
-                ),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("running", "Running"),
-                            ("done", "Done"),
-                            ("cancelled", "Cancelled"),
-                            ("stopped", "Stopped"),
-                        ],
-                        default="running",
-                        max_length=10,
-                    ),
-                ),
-                ("since", models.DateTimeField()),
-                ("until", models.DateTimeField()),
-                ("event_types", models.JSONField(default=list)),
-                ("rate_per_s", models.PositiveIntegerField()),
-                ("total", models.PositiveIntegerField()),
-                ("sent", models.PositiveIntegerField(default=0)),
-                ("skipped", models.PositiveIntegerField(default=0)),
-                ("position", models.BigIntegerField(default=0)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("continued_at", models.DateTimeField(null=True)),
-                ("finished_at", models.DateTimeField(null=True)),
-            ],
-        ),
-        migrations.CreateModel(
-            name="SkippedEvent",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "reason",
-                    models.CharField(
-                        choices=[("disabled", "Disabled"), ("inactive", "Inactive")],
-                        max_length=8,
-                    ),
-                ),
             ],
         ),
         migrations.CreateModel(
@@ -549,25 +418,6 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddField(
-            model_name="attempthour",
-            name="endpoint",
-            field=models.ForeignKey(
-                db_constraint=False,
-                db_index=False,
-                on_delete=django.db.models.deletion.DO_NOTHING,
-                to="webhooks_core.endpoint",
-            ),
-        ),
-        migrations.AddField(
-            model_name="endpointchange",
-            name="endpoint",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="webhooks_core.endpoint",
-            ),
-        ),
-        migrations.AddField(
             model_name="endpointsecret",
             name="endpoint",
             field=models.ForeignKey(
@@ -617,33 +467,6 @@ class Migration(migrations.Migration):
                 fields=("profile", "owner"), name="removal_once"
             ),
         ),
-        migrations.AddField(
-            model_name="replayjob",
-            name="endpoint",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="webhooks_core.endpoint",
-            ),
-        ),
-        migrations.AddField(
-            model_name="skippedevent",
-            name="endpoint",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="webhooks_core.endpoint",
-            ),
-        ),
-        migrations.AddField(
-            model_name="skippedevent",
-            name="event",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                to="webhooks_core.event",
-            ),
-        ),
         migrations.AddIndex(
             model_name="attempt",
             index=models.Index(
@@ -673,24 +496,6 @@ class Migration(migrations.Migration):
                 fields=["leased_by"],
                 name="queue_leased_by",
             ),
-        ),
-        migrations.AddIndex(
-            model_name="attempthour",
-            index=models.Index(fields=["hour"], name="attempt_hour_age"),
-        ),
-        migrations.AddConstraint(
-            model_name="attempthour",
-            constraint=models.UniqueConstraint(
-                fields=("endpoint", "hour"), name="attempt_hour_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="endpointchange",
-            index=models.Index(fields=["endpoint", "-id"], name="change_of_endpoint"),
-        ),
-        migrations.AddIndex(
-            model_name="endpointchange",
-            index=models.Index(fields=["at"], name="change_age"),
         ),
         migrations.AddIndex(
             model_name="delivery",
@@ -774,36 +579,6 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="delivery_time_when_delivered",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="replayjob",
-            index=models.Index(fields=["endpoint", "-id"], name="replay_of_endpoint"),
-        ),
-        migrations.AddConstraint(
-            model_name="replayjob",
-            constraint=models.UniqueConstraint(
-                fields=("public_id",), name="replay_public_id"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="replayjob",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status", "running")),
-                fields=("endpoint",),
-                name="replay_one_at_a_time",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="skippedevent",
-            index=models.Index(
-                fields=["endpoint", "-event"], name="skipped_by_endpoint"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="skippedevent",
-            constraint=models.UniqueConstraint(
-                fields=("event", "endpoint"), name="skipped_once"
             ),
         ),
         migrations.RunPython(set_storage, migrations.RunPython.noop),

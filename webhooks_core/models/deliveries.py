@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import nlargest
 from itertools import chain
 from typing import Any, Self
 
 from django.db import models, transaction
-from django.db.models import Exists, F, OuterRef, Q, Subquery
+from django.db.models import Exists, F, Min, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from webhooks_core.database.clock import clock
@@ -24,12 +24,7 @@ FAILED_AT_ONCE = 1000
 
 
 class Event(models.Model):
-    """A stored fact; `body` is the exact bytes that are signed and sent.
-
-    `owner_name` is attached by the admin.
-    """
-
-    owner_name = ""
+    """A stored fact; `body` is the exact bytes that are signed and sent."""
 
     public_id = models.CharField(max_length=40)
     profile = models.CharField(max_length=32)
@@ -181,6 +176,17 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
             pks = list(rows.values_list("pk", flat=True)[:FAILED_AT_ONCE])
             return self.filter(among(pks)).fail(error=error)
 
+    def front(self, endpoint: Endpoint) -> datetime:
+        """Return a due time before those of all that waits for an endpoint, in a transaction.
+
+        A queue is served by due time: what a person asks for needs no column of its own. What is
+        tried and fails gets an ordinary due time again.
+        """
+        now = clock.recent()
+        waiting = self.waiting().filter(endpoint=endpoint)
+        first = waiting.aggregate(first=Min("next_attempt_at"))["first"]
+        return min(now, first - timedelta(microseconds=1)) if first else now
+
     def make_due(self) -> int:
         """Make waiting deliveries due now; claimed ones keep their time."""
         now = clock.in_sql()
@@ -194,7 +200,7 @@ class Delivery(models.Model):
     `next_attempt_at` is set exactly while the delivery is pending. `claimed_by` is the id of the
     lease that claims it; it has no index, so that PostgreSQL can update the row in place.
     `claimed_at` is when it was claimed last: the start of an attempt that was interrupted.
-    `replay_number` counts the replays of an event to an endpoint from 1. `interruptions` are
+    `replay_number` counts the resends of an event to an endpoint from 1. `interruptions` are
     attempts without a known result: they count in `attempts`, but neither against the receiver
     nor against the retry policy. `lone_interruptions` are those of a dispatcher that had nothing
     else in flight.
@@ -208,8 +214,7 @@ class Delivery(models.Model):
     class Trigger(models.TextChoices):
         EVENT = "event"
         TEST = "test"
-        REPLAY = "replay"  # of many, by a replay job or a command
-        MANUAL = "manual"  # a person resent it
+        MANUAL = "manual"  # a resend
 
     public_id = models.CharField(max_length=40)
     # No indexes of their own: each leads one below, and every index costs each claim.

@@ -70,8 +70,7 @@ class EngineState(models.Model):
 
     `expired_leases` and `repaired_queues` count all repairs ever made. `retention_at` and
     `retention_event` are the creation time and the id of the last event that retention has
-    checked; null at the beginning of its cycle. Attempts up to the id `attempts_counted` are in
-    the sums by hour; `attempts_seen` was the newest id at `attempts_seen_at`.
+    checked; null at the beginning of its cycle.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
@@ -81,9 +80,6 @@ class EngineState(models.Model):
     repaired_queues = models.PositiveBigIntegerField(default=0)
     retention_at = models.DateTimeField(null=True)
     retention_event = models.BigIntegerField(null=True)
-    attempts_counted = models.BigIntegerField(default=0)
-    attempts_seen = models.BigIntegerField(default=0)
-    attempts_seen_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return "engine state"

@@ -102,7 +102,7 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         )
         disabled = list(failing.values_list("pk", flat=True))
         self.filter(pk__in=disabled).update(
-            status=Endpoint.Status.DISABLED, disabled_at=now
+            status=Endpoint.Status.DISABLED, disabled_at=now, enabled_at=None
         )
         return disabled
 
@@ -114,14 +114,7 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
 
 
 class Endpoint(models.Model):
-    """A URL that an owner wants events sent to.
-
-    `owner_name`, `sentence` and `day` are attached by the admin.
-    """
-
-    owner_name = ""
-    sentence = ""
-    day: Any = None
+    """A URL that an owner wants events sent to."""
 
     class Status(models.IntegerChoices):
         ACTIVE = 1
@@ -147,7 +140,7 @@ class Endpoint(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
     last_attempt_at = models.DateTimeField(null=True, blank=True)
-    # What endpoint_state.py tells. Enabling an endpoint changes none of it; a success ends the row.
+    # What owners/state.py tells. Enabling an endpoint changes none of it; a success ends the row.
     last_success_at = models.DateTimeField(null=True, blank=True)
     # The first failure since the last success, and how many there are.
     failing_since = models.DateTimeField(null=True, blank=True)
@@ -162,11 +155,13 @@ class Endpoint(models.Model):
     last_response = models.CharField(
         max_length=200, blank=True, default="", db_default=""
     )
-    # Since when events skip it: it is disabled or inactive.
+    # The last time in which events skipped it, because it was disabled or inactive: since when and,
+    # once it receives again, until when. Both null: nothing of that time is missed any more.
     disabled_at = models.DateTimeField(null=True, blank=True)
+    enabled_at = models.DateTimeField(null=True, blank=True)
     # Its receiver has asked to be sent nothing more (dispatch/decisions.py).
     refused_at = models.DateTimeField(null=True, blank=True)
-    # An alert of this incident was sent; a notice says when the endpoint works again.
+    # A notice said that it was disabled; another one says when it works again.
     alerted_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
     static_key = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001 - unique where set

@@ -15,12 +15,20 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from webhooks_core.models import Endpoint
+from webhooks_core.owners.repairs import RefusedError
 from webhooks_core.pages.owners import Capability, Door, Owner
 from webhooks_core.web.errors import ApiError, NotFoundError
 
 
-class RefusedError(Exception):
-    """An action has changed nothing; the message says why."""
+class NothingDoneError(RefusedError):
+    """An action of a page has changed nothing; the message says why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
 
 
 @method_decorator(never_cache, name="dispatch")
@@ -35,7 +43,7 @@ class OwnerView(View):
     sees_with: ClassVar[Capability] = Capability.VIEW
     acts_with: ClassVar[Capability] = Capability.MANAGE
     templates: ClassVar[str] = "webhooks"
-    refused_to: ClassVar[tuple[str, *tuple[str, ...]]] = ("start",)
+    refused_to: ClassVar[tuple[str, ...]] = ("start",)
     owner: Owner
 
     def dispatch(
@@ -58,10 +66,10 @@ class OwnerView(View):
             return redirect(self.address(page, *(kwargs[name] for name in names)))
 
     def check_word(self, word: str) -> None:
-        """Raise RefusedError unless the word was typed, where the door asks for words."""
+        """Raise NothingDoneError unless the word was typed, where the door asks for words."""
         typed = self.request.POST.get("word", "").strip().lower()
         if self.door.asks_for_words and typed != word:
-            raise RefusedError(f"Nothing was changed: type {word} to confirm.")
+            raise NothingDoneError(f"Nothing was changed: type {word} to confirm.")
 
     def address(self, name: str, *args: str) -> str:
         """Return the address of a page of the same owner."""

@@ -1,52 +1,123 @@
-"""The page of a delivery, and what its owner does with it."""
+"""The list of an owner's deliveries, the page of one, and its Resend button."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
-from webhooks_core.models import Delivery
-from webhooks_core.owners import payloads, replays, why
+from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.owners import deliveries, payloads, resending, wording
+from webhooks_core.owners.deliveries import DeliveryFilter, State
 from webhooks_core.owners.remedies import remedy
-from webhooks_core.owners.replays import NotSubscribedError
-from webhooks_core.pages import timeline, wording
-from webhooks_core.pages.base import OwnerView, RefusedError
-from webhooks_core.pages.owners import Capability
+from webhooks_core.pages import timeline
+from webhooks_core.pages.base import OwnerView
 
+PAGE_SIZE = 25
 MOST_OTHERS = 50
-NOT_WAITING = "Nothing was changed: it has ended, or an attempt is in progress."
-NOT_SUBSCRIBED = (
-    "Nothing was sent: the endpoint is disabled or inactive. Enable it, then resend."
-)
+# The choices of the list: what each shows, and its name.
+CHOICES: dict[str, tuple[State | None, str]] = {
+    "": (State.FAILED_UNDELIVERED, "Needs you"),
+    "waiting": (State.PENDING, "Waiting"),
+    "delivered": (State.DELIVERED, "Delivered"),
+    "all": (None, "All"),
+}
+
+
+class Deliveries(OwnerView):
+    """The deliveries of all endpoints, or of one. An id leads to its delivery, or to its event's."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        text = request.GET.get("id", "").strip()[:64]
+        if text.startswith(self.owner.profile.delivery_prefix):
+            delivery = self._find(text)
+            if delivery is not None:
+                return redirect(self.address("delivery", delivery.public_id))
+        choice = request.GET.get("show", "all" if text else "")
+        choice = choice if choice in CHOICES else ""
+        endpoints = self.owner.subscriptions.all()
+        endpoint = endpoints.filter(public_id=self._printable("endpoint")).first()
+        if endpoint:
+            endpoints = endpoints.filter(pk=endpoint.pk)
+        last = self._find(request.GET.get("before", ""))
+        wanted = DeliveryFilter(
+            state=CHOICES[choice][0], event_id=self._printable("id")
+        )
+        rows = deliveries.newest(
+            endpoints, wanted, before=last and last.pk, size=PAGE_SIZE + 1
+        )
+        shown = rows[:PAGE_SIZE]
+        context = {
+            "rows": self._rows(shown),
+            "older": shown[-1].public_id if len(rows) > PAGE_SIZE else "",
+            "choices": [(key, name) for key, (_, name) in CHOICES.items()],
+            "choice": choice,
+            "endpoint": endpoint,
+            "text": text,
+            "has_endpoints": self.owner.subscriptions.all().exists(),
+        }
+        return self.render("deliveries", context)
+
+    def _printable(self, name: str) -> str:
+        """Return a parameter; what no id holds, such as NUL, is replaced: databases refuse it."""
+        text = self.request.GET.get(name, "").strip()[:64]
+        return text if text.isprintable() else "-"
+
+    def _find(self, public_id: str) -> Delivery | None:
+        try:
+            return self.owner.delivery(public_id)
+        except Http404:
+            return None
+
+    def _rows(self, shown: Sequence[Delivery]) -> list[dict[str, Any]]:
+        marks = deliveries.resent(shown)
+        return [
+            {
+                "delivery": row,
+                "badge": wording.state(row),
+                "result": wording.summary(row),
+                "resent": marks.get(row.pk),
+            }
+            for row in shown
+        ]
 
 
 class DeliveryView(OwnerView):
     """What happened to one delivery, why, and what to do."""
 
     def get(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
-        delivery = self.owner.delivery(delivery_id)
-        attempts = list(delivery.attempt_set.order_by("number"))
-        others = self._others(delivery)
+        found = self.owner.delivery(delivery_id)
+        delivery, attempts = deliveries.snapshot(found)
+        endpoints = self.owner.subscriptions.all().order_by()
+        others = deliveries.others(delivery, endpoints, most=MOST_OTHERS)
         context = self._state(delivery, attempts, others)
-        if self.owner.may(Capability.VIEW_PAYLOAD):
-            context |= self._payload(request, delivery)
-        return self.render("delivery", context)
+        context["unreached"] = self._unreached(delivery, others)
+        return self.render("delivery", context | self._payload(request, delivery))
 
-    def _others(self, delivery: Delivery) -> list[Delivery]:
-        """Return the event's other deliveries to endpoints of the owner, the newest first."""
-        same = Delivery.objects.filter(
-            event=delivery.event_id, endpoint__in=self.owner.subscriptions.all()
-        )
-        rows = same.exclude(pk=delivery.pk).select_related("endpoint")
-        return list(rows.order_by("-pk")[:MOST_OTHERS])
+    def _unreached(
+        self, delivery: Delivery, others: Sequence[Delivery]
+    ) -> list[Endpoint]:
+        """Return the endpoints that receive the type of the event, and did not get it."""
+        reached = {each.endpoint_id for each in [delivery, *others]}
+        matches, event = self.owner.profile.matches, delivery.event
+        return [
+            endpoint
+            for endpoint in self.owner.subscriptions.all()
+            if endpoint.pk not in reached
+            and endpoint.created_at < event.created_at
+            and matches(endpoint.event_types, event.type)
+        ]
 
     def _state(
-        self, delivery: Delivery, attempts: Sequence[Any], others: Sequence[Delivery]
+        self,
+        delivery: Delivery,
+        attempts: Sequence[Attempt],
+        others: Sequence[Delivery],
     ) -> dict[str, Any]:
         later = [
             each
@@ -54,29 +125,26 @@ class DeliveryView(OwnerView):
             if each.endpoint_id == delivery.endpoint_id
             and each.replay_number > delivery.replay_number
         ]
-        timeout_s = self.owner.profile.timeout_s
+        timeout_s, now = self.owner.profile.timeout_s, timezone.now()
         verdict = wording.verdict(
             delivery,
             attempts,
             later=later,
             timeout_s=timeout_s,
-            waiting=why.waits(delivery, timezone.now()),
+            waiting=wording.waits(delivery, now),
         )
-        is_pending = delivery.status == Delivery.Status.PENDING
         hidden = self.owner.hidden_response(delivery.endpoint)
         last = attempts[-1] if attempts else None
         return {
             "delivery": delivery,
             "badge": wording.state(delivery),
             "verdict": verdict,
-            "is_pending": is_pending,
-            "is_waiting": is_pending and delivery.claimed_by is None,
+            "is_pending": delivery.status == Delivery.Status.PENDING,
             "has_arrived": any(
                 each.status == Delivery.Status.DELIVERED for each in [delivery, *later]
             ),
             "timeline": timeline.timeline(delivery, attempts),
             "steps": timeline.steps(delivery, attempts, hidden=hidden),
-            "last": last,
             "most_attempts": self.owner.profile.retry.max_attempts,
             "remedy": last
             and remedy(last.outcome, last.status_code, timeout_s=timeout_s),
@@ -88,10 +156,8 @@ class DeliveryView(OwnerView):
 
     def _payload(self, request: HttpRequest, delivery: Delivery) -> dict[str, Any]:
         raw = bytes(delivery.event.body)
-        exact, headers = (
-            payloads.Text.of(raw),
-            payloads.headers(delivery, now=timezone.now()),
-        )
+        exact = payloads.Text.of(raw)
+        headers = payloads.headers(delivery, now=timezone.now())
         is_exact = request.GET.get("body") == "exact"
         pretty = None if is_exact else payloads.pretty(raw)
         return {
@@ -103,50 +169,24 @@ class DeliveryView(OwnerView):
 
 
 class BodyView(OwnerView):
-    sees_with = Capability.VIEW_PAYLOAD
-
     def get(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
         return payloads.download(self.owner.delivery(delivery_id).event)
 
 
 @method_decorator(require_POST, name="dispatch")
-class DeliveryAction(OwnerView):
-    """Something that a person does with a delivery; it leads back to its page."""
+class Resend(OwnerView):
+    """Sends the event of a delivery again, and shows the delivery that is sent."""
 
-    acts_with = Capability.SEND
     refused_to = ("delivery", "delivery_id")
 
     def post(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
         delivery = self.owner.delivery(delivery_id)
         self.door.check_rate(request, "resend")
-        shown, message = self.act(delivery)
-        return self.done(message, self.address("delivery", shown.public_id))
-
-    def act(self, delivery: Delivery) -> tuple[Delivery, str]:
-        """Return the delivery to show, and what was done. Raises RefusedError."""
-        raise NotImplementedError
-
-
-class Resend(DeliveryAction):
-    def act(self, delivery: Delivery) -> tuple[Delivery, str]:
-        try:
-            sent = replays.resend(delivery, by=self.owner.by)
-        except NotSubscribedError as error:
-            raise RefusedError(NOT_SUBSCRIBED) from error
-        if sent.pk == delivery.pk:
-            return sent, "It was waiting already, and its next attempt is due now."
-        return sent, "The event is sent again: this is its new delivery."
-
-
-class RetryNow(DeliveryAction):
-    def act(self, delivery: Delivery) -> tuple[Delivery, str]:
-        if not replays.retry_now(delivery, by=self.owner.by):
-            raise RefusedError(NOT_WAITING)
-        return delivery, "The next attempt is due now."
-
-
-class Cancel(DeliveryAction):
-    def act(self, delivery: Delivery) -> tuple[Delivery, str]:
-        if not replays.cancel(delivery, by=self.owner.by):
-            raise RefusedError(NOT_WAITING)
-        return delivery, "Cancelled: it is not sent any more."
+        sent = resending.resend(delivery, by=self.owner.by)
+        is_same = sent.pk == delivery.pk
+        message = (
+            "Its next attempt is due now."
+            if is_same
+            else "The event is sent again: this is its new delivery."
+        )
+        return self.done(message, self.address("delivery", sent.public_id))

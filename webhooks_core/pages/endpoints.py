@@ -1,31 +1,50 @@
-"""The list of an owner's endpoints with the form that adds one, and the page of each."""
+"""The list of an owner's endpoints, the form that adds one, and the page of each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
-import orjson
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from webhooks_core import endpoints, filters
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.owners import changes, charts, endpoint_state
-from webhooks_core.owners.endpoint_state import EndpointState
-from webhooks_core.pages import history, wording
-from webhooks_core.pages.base import OwnerView, RefusedError
+from webhooks_core.owners import repairs, resending, state, wording
+from webhooks_core.owners.repairs import RefusedError
+from webhooks_core.owners.resending import Selection
+from webhooks_core.pages.base import NothingDoneError, OwnerView
 from webhooks_core.pages.forms import EndpointForm, receives_all
-from webhooks_core.pages.owners import Capability, Owner
+from webhooks_core.pages.owners import Capability
 from webhooks_core.web.errors import ApiError
 
 RECENT = 10
+# Of what failed within so many hours, all is resent at once.
+HOURS = {1: "the last hour", 24: "the last 24 hours", 168: "the last 7 days"}
+CONFIRM_FIRST = "Nothing was saved yet: confirm that it is you, then save again."
 
 
 class Start(OwnerView):
-    """All endpoints of the owner; POST adds one, and sends a test to it."""
+    """All endpoints of the owner."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        rows = list(self.owner.subscriptions.all())
+        states = self.owner.states(rows)
+        context = {
+            "rows": [(row, states[row.pk]) for row in rows],
+            "quota": self.owner.profile.quota,
+            "receives_all": receives_all(self.owner.profile),
+        }
+        return self.render("start", context)
+
+
+class Add(OwnerView):
+    """The form of a new endpoint; POST adds it, and sends a test to it."""
+
+    sees_with = Capability.MANAGE
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self._page(self._form())
@@ -49,8 +68,6 @@ class Start(OwnerView):
 
     def _test(self, endpoint: Endpoint) -> Delivery | None:
         """Send a test to a new endpoint, where it can receive one."""
-        if not self.owner.may(Capability.SEND):
-            return None
         try:
             self.door.check_rate(self.request, "test")
             return sent_test(self, endpoint)
@@ -58,22 +75,9 @@ class Start(OwnerView):
             return None  # the page says so: the secret must be shown
 
     def _page(self, form: EndpointForm, *, status: int = 200) -> HttpResponse:
-        rows = list(self.owner.subscriptions.all())
-        days = charts.of_endpoints(rows, now=timezone.now())
-        states = states_of(self.owner, rows)
-        shown = [(row, states[row.pk], days[row.pk]) for row in rows]
-        context = {
-            "rows": shown,
-            "wrong": [
-                each
-                for each in shown
-                if each[1].state.tone == "error" or each[0].refused_at
-            ],
-            "form": form,
-            "quota": self.owner.profile.quota,
-            "receives_all": receives_all(self.owner.profile),
-        }
-        return self.render("start", context, status=status)
+        used, quota = self.owner.subscriptions.all().count(), self.owner.profile.quota
+        context = {"form": form, "used": used, "quota": quota}
+        return self.render("add", context, status=status)
 
 
 def sent_test(view: OwnerView, endpoint: Endpoint) -> Delivery:
@@ -81,18 +85,8 @@ def sent_test(view: OwnerView, endpoint: Endpoint) -> Delivery:
     event = view.owner.subscriptions.send_test(endpoint.public_id)
     delivery = Delivery.objects.filter(event=event, endpoint=endpoint).first()
     if delivery is None:
-        raise RefusedError("Nothing was sent: the endpoint is disabled or inactive.")
+        raise resending.NotReceivingError
     return delivery
-
-
-def states_of(owner: Owner, rows: Sequence[Endpoint]) -> dict[int, EndpointState]:
-    """Return the states of endpoints by their keys, as the person may know them."""
-    hidden = [row for row in rows if owner.hidden_response(row)]
-    shown = [row for row in rows if not owner.hidden_response(row)]
-    states = endpoint_state.describe_all(shown) if shown else {}
-    if hidden:
-        states |= endpoint_state.describe_all(hidden, with_response=False)
-    return states
 
 
 class EndpointView(OwnerView):
@@ -102,20 +96,19 @@ class EndpointView(OwnerView):
 
     def get(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
         endpoint = self.owner.endpoint(endpoint_id)
-        form = self._form(endpoint)
-        form.restore(request.GET.get("kept", ""))
-        return self._page(endpoint, form)
+        return self._page(endpoint, self._form(endpoint))
 
     def post(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
         endpoint = self.owner.endpoint(endpoint_id)
-        refuse_static(endpoint)
+        repairs.check_not_declared(endpoint)
         form = self._form(endpoint, request.POST)
         if not form.is_valid():
             return self._page(endpoint, form, status=400)
-        if form.cleaned_data["url"] != endpoint.url:
-            address = f"{request.path}?{form.kept()}#settings"
-            if asked := self.door.confirm(request, address):
-                return asked
+        if form.cleaned_data["url"] != endpoint.url and (
+            asked := self.door.confirm(request, request.path)
+        ):
+            messages.info(request, CONFIRM_FIRST)
+            return asked
         try:
             self.owner.subscriptions.update(endpoint, **form.values())
         except ApiError as error:
@@ -129,62 +122,35 @@ class EndpointView(OwnerView):
         return EndpointForm(profile, extra=extra, data=data, endpoint=endpoint)
 
     def _page(
-        self,
-        endpoint: Endpoint,
-        form: EndpointForm,
-        *,
-        status: int = 200,
-        **tested: Any,
+        self, endpoint: Endpoint, form: EndpointForm, *, status: int = 200
     ) -> HttpResponse:
-        recent = Delivery.objects.filter(endpoint=endpoint).order_by("-pk")
-        rows = recent.select_related("event").defer("event__body")[:RECENT]
+        newest = Delivery.objects.filter(endpoint=endpoint).order_by("-pk")
+        rows = newest.select_related("event").defer("event__body")[:RECENT]
         context = {
             "endpoint": endpoint,
-            "state": states_of(self.owner, [endpoint])[endpoint.pk],
-            "changes": history.lines(
-                changes.of(endpoint).select_related("endpoint")[:RECENT]
-            ),
-            "charts": charts.of_endpoint(
-                endpoint,
-                now=timezone.now(),
-                periods=(charts.PERIODS["24h"], charts.PERIODS["7d"]),
-            ),
+            "state": self.owner.states([endpoint])[endpoint.pk],
+            "outage": state.outage(endpoint),
+            "failed": self._failed(endpoint),
             "form": form,
-            "recent": [(row, *wording.state(row)) for row in rows],
+            "recent": [
+                (row, *wording.state(row), wording.summary(row)) for row in rows
+            ],
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),
-            "receives_all": receives_all(self.owner.profile),
         }
-        if "filter" in form.fields and self.owner.may(Capability.VIEW_PAYLOAD):
-            context["events"] = self.owner.events().defer("body")[:RECENT]
-        return self.render("endpoint", context | tested, status=status)
+        return self.render("endpoint", context, status=status)
+
+    def _failed(self, endpoint: Endpoint) -> list[tuple[int, str, int]]:
+        """Return hours, their name and how many failed within them; none for the same number."""
+        counts = {
+            resending.count(endpoint, Selection.FAILED, since=since(hours)): hours
+            for hours in reversed(HOURS)
+        }
+        counts.pop(0, None)
+        return [(hours, HOURS[hours], count) for count, hours in sorted(counts.items())]
 
 
-@method_decorator(require_POST, name="dispatch")
-class FilterTest(EndpointView):
-    """Which parts of the filter in the form an event fails; nothing is stored."""
-
-    acts_with = Capability.VIEW_PAYLOAD
-
-    def post(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
-        endpoint = self.owner.endpoint(endpoint_id)
-        form = self._form(endpoint, request.POST)
-        if "filter" not in form.fields:
-            raise Http404
-        if not form.is_valid():
-            return self._page(endpoint, form, status=400)
-        event_id = request.POST.get("event", "")
-        if (event := self.owner.event(event_id)) is None:
-            raise RefusedError("There is no such event any more: choose another one.")
-        source = form.cleaned_data["filter"] or {}
-        reasons = filters.compiled(source).why(orjson.loads(bytes(event.body)))
-        return self._page(endpoint, form, tested=event, reasons=reasons)
-
-
-def refuse_static(endpoint: Endpoint) -> None:
-    if endpoint.static_key is not None:
-        raise RefusedError(
-            "Nothing was changed: the operator's configuration declares this endpoint."
-        )
+def since(hours: int) -> Any:
+    return timezone.now() - timedelta(hours=hours)
 
 
 @method_decorator(require_POST, name="dispatch")
@@ -197,13 +163,11 @@ class EndpointAction(OwnerView):
         return self.act(self.owner.endpoint(endpoint_id))
 
     def act(self, endpoint: Endpoint) -> HttpResponse:
-        """Return the page that shows the result. Raises RefusedError."""
+        """Return the page that shows the result. Raises RefusedError or ApiError."""
         raise NotImplementedError
 
 
 class SendTest(EndpointAction):
-    acts_with = Capability.SEND
-
     def act(self, endpoint: Endpoint) -> HttpResponse:
         self.door.check_rate(self.request, "test")
         delivery = sent_test(self, endpoint)
@@ -213,16 +177,41 @@ class SendTest(EndpointAction):
 
 class Enable(EndpointAction):
     def act(self, endpoint: Endpoint) -> HttpResponse:
-        if not endpoint.may_be_enabled:
-            raise RefusedError("Nothing was changed: it is not disabled.")
-        endpoints.enable(endpoint, by=self.owner.by)
+        repairs.enable(endpoint, by=self.owner.by)
         address = self.address("endpoint", endpoint.public_id)
         return self.done("Enabled: what waits is sent now.", address)
 
 
+class ResendMany(EndpointAction):
+    """Resends what failed within some hours, or what was missed in the last outage."""
+
+    def act(self, endpoint: Endpoint) -> HttpResponse:
+        self.door.check_rate(self.request, "resend")
+        count = resending.resend_since(
+            endpoint, by=self.owner.by, **self._wanted(endpoint)
+        )
+        text = ngettext("{:,} event is sent", "{:,} events are sent", count)
+        address = self.address("endpoint", endpoint.public_id)
+        return self.done(f"{text.format(count)}, new ones between them.", address)
+
+    def _wanted(self, endpoint: Endpoint) -> dict[str, Any]:
+        if self.request.POST.get("status") == Selection.MISSED:
+            if endpoint.disabled_at is None:
+                raise NothingDoneError("Nothing was sent: nothing is missed any more.")
+            return {
+                "selection": Selection.MISSED,
+                "since": endpoint.disabled_at,
+                "until": endpoint.enabled_at,
+            }
+        hours = self.request.POST.get("hours", "")
+        if hours not in map(str, HOURS):
+            raise NothingDoneError("Nothing was sent: choose a time.")
+        return {"selection": Selection.FAILED, "since": since(int(hours))}
+
+
 class Delete(EndpointAction):
     def act(self, endpoint: Endpoint) -> HttpResponse:
-        refuse_static(endpoint)
+        repairs.check_not_declared(endpoint)
         self.check_word("delete")
         self.owner.subscriptions.delete(endpoint)
         return self.done("The endpoint was deleted.", self.address("start"))

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlencode
 
-import orjson
 from django import forms
-from django.core import signing
 from django.core.exceptions import ValidationError
 
-from webhooks_core import filters
 from webhooks_core.models import Endpoint
-from webhooks_core.owners import payloads
 from webhooks_core.profiles import EventType, WebhookProfile
 from webhooks_core.web.errors import ApiError
 
-SALT = "webhooks_core.pages.settings"
-KEPT_S = 900
-EXTRA = {"description", "active", "filter"}
+EXTRA = {"description", "active"}
+ALL, THESE = "all", "these"
 
 
 def offered(profile: WebhookProfile) -> list[EventType]:
@@ -36,54 +30,14 @@ def receives_all(profile: WebhookProfile) -> bool:
     return any(profile.matches([], name) for name in profile.event_types)
 
 
-class FilterField(forms.CharField):
-    """A filter of events as JSON; empty for none."""
-
-    widget = forms.Textarea
-
-    def clean(self, value: Any) -> Any:
-        text = super().clean(value)
-        if not text:
-            return None
-        try:
-            source = orjson.loads(text)
-            filters.compiled(source)
-        except orjson.JSONDecodeError as error:
-            raise ValidationError(f"The filter is not JSON: {error}.") from error
-        except filters.FilterError as error:
-            message = str(error)
-            raise ValidationError(f"{message[:1].upper()}{message[1:]}") from error
-        return source or None
-
-    def prepare_value(self, value: Any) -> Any:
-        return payloads.pretty_json(value) if isinstance(value, dict) else value
-
-
-class TypesForm(forms.Form):
-    """A form with a choice of the event types that a product offers."""
-
-    event_types = forms.MultipleChoiceField(required=False)
-
-    def __init__(self, profile: WebhookProfile, **options: Any) -> None:
-        super().__init__(**options)
-        self.types = offered(profile)
-        types: Any = self.fields["event_types"]
-        types.choices = [(each.name, each.name) for each in self.types]
-
-    @property
-    def chosen(self) -> list[str]:
-        """Return the event types that are selected in the form as it is shown."""
-        return list(self["event_types"].value() or ())
-
-
-class EndpointForm(TypesForm):
+class EndpointForm(forms.Form):
     """Where events go, and which. The service of the product checks the URL."""
 
-    field_order = ["url"]
     url = forms.CharField(label="URL", error_messages={"required": "Enter a URL."})
+    which = forms.ChoiceField(choices=[(ALL, "All events"), (THESE, "These:")])
+    event_types = forms.MultipleChoiceField(required=False)
     description = forms.CharField(max_length=1000, required=False)
     active = forms.BooleanField(required=False)
-    filter = FilterField(required=False)
 
     def __init__(
         self,
@@ -94,57 +48,53 @@ class EndpointForm(TypesForm):
         endpoint: Endpoint | None = None,
     ) -> None:
         """`extra` names the fields that the product has besides the URL and the event types."""
-        super().__init__(profile, data=data, initial=_initial(profile, endpoint))
+        self.types, self.all_are_listed = offered(profile), not receives_all(profile)
         self.endpoint = endpoint
+        super().__init__(data, initial=self._initial())
         for name in EXTRA - set(extra):
             del self.fields[name]
+        types: Any = self.fields["event_types"]
+        types.choices = [(each.name, each.name) for each in self.types]
+
+    def _initial(self) -> dict[str, Any]:
+        if self.endpoint is None:
+            return {"which": ALL, "event_types": [], "active": True}
+        listed = self.endpoint.event_types
+        everything = self._everything()
+        has_all = set(listed) >= set(everything) if everything else not listed
+        return {
+            "url": self.endpoint.url,
+            "which": ALL if has_all else THESE,
+            "event_types": [] if has_all else listed,
+            "description": self.endpoint.description,
+            "active": self.endpoint.active,
+        }
+
+    def _everything(self) -> list[str]:
+        """Return the list that means all events."""
+        return [each.name for each in self.types] if self.all_are_listed else []
+
+    @property
+    def chosen(self) -> list[str]:
+        """Return the event types that are selected in the form as it is shown."""
+        return list(self["event_types"].value() or ())
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = self.cleaned_data
+        if cleaned.get("which") == THESE and not cleaned.get("event_types"):
+            self.add_error("event_types", "Choose at least one, or all events.")
+        return cleaned
 
     def values(self) -> dict[str, Any]:
         """Return what the service of the product takes."""
         values = dict(self.cleaned_data)
-        if self.endpoint is not None:
-            # What is never sent may be listed, and is not offered here.
-            shown = {each.name for each in self.types}
-            kept = [name for name in self.endpoint.event_types if name not in shown]
-            values["event_types"] = [*values["event_types"], *kept]
+        if values.pop("which") == ALL:
+            values["event_types"] = self._everything()
         return values
 
-    def kept(self) -> str:
-        """Return a query that keeps valid values while the password is asked for.
-
-        It is signed, so that no link of somebody else fills the form.
-        """
-        values = {"endpoint": self._public_id, "values": self.cleaned_data}
-        return urlencode({"kept": signing.dumps(values, salt=SALT, compress=True)})
-
-    def restore(self, kept: str) -> None:
-        """Fill the form with what `kept()` returned for the same endpoint."""
-        try:
-            values = signing.loads(kept, salt=SALT, max_age=KEPT_S)
-        except signing.BadSignature:
-            return
-        if values["endpoint"] == self._public_id:
-            self.initial |= values["values"]
-
-    @property
-    def _public_id(self) -> str:
-        return self.endpoint.public_id if self.endpoint else ""
-
     def refuse(self, error: ApiError) -> None:
-        """Show why the service has refused the values."""
-        self.add_error("url", ValidationError(str(error.detail)))
-
-
-def _initial(profile: WebhookProfile, endpoint: Endpoint | None) -> dict[str, Any]:
-    if endpoint is None:
-        names = [each.name for each in offered(profile)]
-        if receives_all(profile):  # all but those that must be named
-            names = [name for name in names if profile.matches([], name)]
-        return {"event_types": names, "active": True}
-    return {
-        "url": endpoint.url,
-        "event_types": endpoint.event_types,
-        "description": endpoint.description,
-        "active": endpoint.active,
-        "filter": endpoint.filter,
-    }
+        """Show why the service has refused the values, in words of the page."""
+        text = str(error.detail)
+        if text.startswith("url "):
+            text = f"The URL {text.removeprefix('url ')}"
+        self.add_error("url", ValidationError(text))

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from webhooks_core import profiles
+from webhooks_core.api.subscriptions import SubscriptionService
+from webhooks_core.changes import Actor
 from webhooks_core.endpoints import may_be_internal
 from webhooks_core.ids import is_id
-from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.owners.changes import Actor
+from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.owners import state
+from webhooks_core.owners.state import EndpointState
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.web.errors import NotFoundError
-from webhooks_core.web.subscriptions import SubscriptionService
 
 
 class Capability(StrEnum):
     VIEW = "view"
-    VIEW_PAYLOAD = "view_payload"  # bodies, and what a receiver answered
     VIEW_SECRET = "view_secret"  # noqa: S105 - a name
-    MANAGE = "manage"
-    SEND = "send"  # tests, resends, replays
+    MANAGE = "manage"  # and send: tests, resends
 
 
 EVERYTHING = frozenset(Capability)
@@ -35,7 +34,6 @@ PageView = Callable[..., HttpResponseBase]
 INTERNAL = (
     "This endpoint may lie in an internal network: only operators see what it answered."
 )
-NOT_ALLOWED = "You may not see what the endpoint answered."
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +49,20 @@ class Owner:
 
     @property
     def by(self) -> Actor:
-        """The person, for the list of changes."""
+        """The person, for the log."""
         return self.subscriptions.by
 
     def may(self, capability: Capability) -> bool:
         return capability in self.capabilities
 
     def hidden_response(self, endpoint: Endpoint) -> str:
-        """Return why the person does not see what a receiver answered; "" if the person does."""
-        if may_be_internal(endpoint):
-            return INTERNAL
-        return "" if self.may(Capability.VIEW_PAYLOAD) else NOT_ALLOWED
+        """Return why an owner does not see what a receiver answered; "" if it does."""
+        return INTERNAL if may_be_internal(endpoint) else ""
+
+    def states(self, rows: Sequence[Endpoint]) -> dict[int, EndpointState]:
+        """Return the states of endpoints by their keys, as the person may know them."""
+        hidden = {row.pk for row in rows if self.hidden_response(row)}
+        return state.describe_all(rows, hidden=hidden)
 
     def endpoint(self, public_id: str) -> Endpoint:
         """Return one of the owner's endpoints. Raises Http404 for all others."""
@@ -70,46 +71,22 @@ class Owner:
         except NotFoundError as error:
             raise Http404 from error
 
-    def events(self) -> QuerySet[Event]:
-        """Return the owner's stored events, newest first."""
-        own = Event.objects.filter(
-            profile=self.profile.name, owner=self.subscriptions.owner
-        )
-        return own.order_by("-pk")
-
-    def event(self, public_id: str) -> Event | None:
-        """Return one of the owner's stored events; None for all others."""
-        # No query for what cannot be an id: PostgreSQL refuses a NUL.
-        if not is_id(public_id, self.profile.event_prefix):
-            return None
-        return self.events().filter(public_id=public_id).first()
-
     def delivery(self, public_id: str) -> Delivery:
         """Return a delivery to one of the owner's endpoints. Raises Http404 for all others."""
-        return self.deliveries([public_id])[0]
-
-    def deliveries(self, public_ids: Collection[str]) -> list[Delivery]:
-        """As `delivery`, for several: by the age of their events. One query."""
-        wanted = set(public_ids)
-        if not all(is_id(each, self.profile.delivery_prefix) for each in wanted):
-            raise Http404
-        own = Delivery.objects.select_related("event", "endpoint").filter(
-            endpoint__profile=self.profile.name,
-            endpoint__owner=self.subscriptions.owner,
-            endpoint__deleted_at=None,
-        )
-        rows = list(own.filter(public_id__in=wanted).order_by("event", "pk"))
-        if len(rows) < len(wanted):
-            raise Http404
-        return rows
+        # No query for what cannot be an id: PostgreSQL refuses a NUL.
+        if is_id(public_id, self.profile.delivery_prefix):
+            rows = Delivery.objects.select_related("event", "endpoint")
+            own = rows.filter(endpoint__in=self.subscriptions.all().order_by())
+            if (delivery := own.filter(public_id=public_id).first()) is not None:
+                return delivery
+        raise Http404
 
 
 class Door(ABC):
     """How a product admits people. `base_template` frames each page, whose block is `page`."""
 
     base_template: str
-    # What an endpoint of the product has besides its URL and event types: description, active,
-    # filter.
+    # What an endpoint of the product has besides its URL and event types: description, active.
     extra_settings: Sequence[str] = ()
     # True where pages may be framed: a click that a foreign page has borrowed types no word.
     asks_for_words: bool = False
@@ -132,4 +109,4 @@ class Door(ABC):
 
     @abstractmethod
     def check_rate(self, request: HttpRequest, action: str) -> None:
-        """Count an action: create, test, resend or replay. Raises TooManyRequestsError."""
+        """Count an action: create, test or resend. Raises TooManyRequestsError."""

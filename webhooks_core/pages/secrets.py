@@ -11,21 +11,18 @@ from django.utils import timezone
 
 from webhooks_core import endpoints
 from webhooks_core.models import Endpoint
-from webhooks_core.pages.base import OwnerView, RefusedError
-from webhooks_core.pages.endpoints import refuse_static
+from webhooks_core.owners import repairs
+from webhooks_core.pages.base import NothingDoneError, OwnerView
 from webhooks_core.pages.owners import Capability
 from webhooks_core.secrets import SecretUnreadableError
 
-LONGEST_OVERLAP_H = 168
-DEFAULT_OVERLAP_H = 24
+LONGEST_H = repairs.LONGEST_OVERLAP // timedelta(hours=1)
+DEFAULT_H = repairs.DEFAULT_OVERLAP // timedelta(hours=1)
 
 
 class RotationForm(forms.Form):
     overlap_h = forms.IntegerField(
-        min_value=0,
-        max_value=LONGEST_OVERLAP_H,
-        initial=DEFAULT_OVERLAP_H,
-        label="Overlap",
+        min_value=0, max_value=LONGEST_H, initial=DEFAULT_H, label="Overlap"
     )
 
 
@@ -50,17 +47,17 @@ class Secret(OwnerView):
             return self._rotate(endpoint)
         self.check_word("show")
         try:
-            secret = endpoints.show_secret(endpoint, by=self.owner.by)
+            secret = repairs.show_secret(endpoint, by=self.owner.by)
         except SecretUnreadableError as error:
-            raise RefusedError(
+            raise NothingDoneError(
                 "The secret cannot be read here. Rotate it, or ask the operator."
             ) from error
         return self._page(endpoint, secret=secret)
 
     def _rotate(self, endpoint: Endpoint) -> HttpResponse:
-        refuse_static(endpoint)
+        repairs.check_not_declared(endpoint)
         if not self.owner.may(Capability.MANAGE):
-            raise RefusedError("Nothing was changed: you may only look.")
+            raise NothingDoneError("Nothing was changed: you may only look.")
         self.check_word("rotate")
         form = RotationForm(self.request.POST)
         hours = 0
@@ -69,8 +66,9 @@ class Secret(OwnerView):
                 return self._page(endpoint, form=form, status=400)
             hours = form.cleaned_data["overlap_h"]
         overlap = timedelta(hours=hours)
-        secret = endpoints.rotate_secret(endpoint, overlap=overlap, by=self.owner.by)
-        return self._page(endpoint, secret=secret, is_new=True, hours=hours)
+        rotated = repairs.rotate(endpoint, overlap=overlap, by=self.owner.by)
+        context = {"secret": rotated.secret, "is_new": True, "hours": hours}
+        return self._page(endpoint, **context)
 
     def _page(
         self, endpoint: Endpoint, *, status: int = 200, **context: Any
@@ -80,6 +78,6 @@ class Secret(OwnerView):
             "endpoint": endpoint,
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),
             "may_overlap": endpoints.may_overlap(endpoint),
-            "longest_overlap_h": LONGEST_OVERLAP_H,
+            "longest_overlap_h": LONGEST_H,
         }
         return self.render("secret", context, status=status)

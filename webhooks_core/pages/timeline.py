@@ -8,9 +8,13 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from webhooks_core.models import Attempt, Delivery
-from webhooks_core.owners.attempts import Step, step, tone
+from webhooks_core.network.outcomes import Outcome
+from webhooks_core.owners import wording
+from webhooks_core.owners.deliveries import header_lines
 from webhooks_core.owners.payloads import Text
-from webhooks_core.pages import wording
+from webhooks_core.owners.state import in_words
+
+Headers = list[tuple[str, str]]
 
 WIDTH = 1000
 NARROWEST = 6  # visible beside pauses of minutes
@@ -36,19 +40,49 @@ class Timeline:
     description: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One attempt; `after` is how long after the event, `hidden` why there is no response to see.
+
+    `error` is empty if it repeats the result, as `HTTP 503` repeats `http 503`.
+    """
+
+    attempt: Attempt
+    tone: str
+    result: str
+    error: str
+    after: str
+    request_headers: Headers
+    response_headers: Headers
+    response: Text
+    hidden: str
+
+
 def steps(
     delivery: Delivery, attempts: Sequence[Attempt], *, hidden: str
 ) -> list[Step]:
-    return [
-        step(
-            attempt,
-            result=wording.result(attempt),
-            response=_response(attempt),
-            after=wording.in_words(attempt.started_at - delivery.created_at),
-            hidden=hidden,
-        )
-        for attempt in attempts
-    ]
+    return [_step(delivery, attempt, hidden) for attempt in attempts]
+
+
+def _step(delivery: Delivery, attempt: Attempt, hidden: str) -> Step:
+    result, details = wording.result(attempt), attempt.details
+    is_repeated = attempt.error.casefold() == result.casefold()
+    response = Text("", is_cut=False) if hidden else _response(attempt)
+    return Step(
+        attempt=attempt,
+        tone=tone(attempt),
+        result=result,
+        error="" if is_repeated else attempt.error,
+        after=in_words(attempt.started_at - delivery.created_at),
+        request_headers=header_lines(details.get("request")),
+        response_headers=[] if hidden else header_lines(details.get("response")),
+        response=response,
+        hidden=hidden,
+    )
+
+
+def tone(attempt: Attempt) -> str:
+    return "success" if attempt.outcome == Outcome.OK else "error"
 
 
 def _response(attempt: Attempt) -> Text:
@@ -68,9 +102,9 @@ def timeline(delivery: Delivery, attempts: Sequence[Attempt]) -> Timeline | None
     whole = max(end - start, timedelta(milliseconds=100))
     bars = [_bar(attempt, start, whole) for attempt in attempts]
     next_x = _x(next_at, start, whole) if next_at else None
-    marks = [f"+{wording.in_words(whole * part / 4)}" for part in range(5)]
+    marks = [f"+{in_words(whole * part / 4)}" for part in range(5)]
     words = ", ".join(
-        f"{wording.result(attempt)} after {wording.in_words(attempt.started_at - start)}"
+        f"{wording.result(attempt)} after {in_words(attempt.started_at - start)}"
         for attempt in attempts
     )
     return Timeline(bars, next_x, marks, f"Attempts since the creation: {words}")

@@ -2,66 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from django.urls import URLPattern, path
 
-from webhooks_core.pages import (
-    deliveries,
-    endpoints,
-    event_types,
-    headers,
-    history,
-    replays,
-    searches,
-    secrets,
-    why,
-)
+from webhooks_core.pages import deliveries, endpoints, secrets
 from webhooks_core.pages.base import OwnerView
 from webhooks_core.pages.owners import Door
 
+ENDPOINT, DELIVERY = "/endpoints/<str:endpoint_id>", "/deliveries/<str:delivery_id>"
+VIEWS: dict[str, tuple[str, type[OwnerView]]] = {
+    "start": ("", endpoints.Start),
+    "add": ("/add", endpoints.Add),
+    "endpoint": (ENDPOINT, endpoints.EndpointView),
+    "test": (f"{ENDPOINT}/test", endpoints.SendTest),
+    "enable": (f"{ENDPOINT}/enable", endpoints.Enable),
+    "resend-many": (f"{ENDPOINT}/resend", endpoints.ResendMany),
+    "delete": (f"{ENDPOINT}/delete", endpoints.Delete),
+    "secret": (f"{ENDPOINT}/secret", secrets.Secret),
+    "deliveries": ("/deliveries", deliveries.Deliveries),
+    "delivery": (DELIVERY, deliveries.DeliveryView),
+    "body": (f"{DELIVERY}/body", deliveries.BodyView),
+    "resend": (f"{DELIVERY}/resend", deliveries.Resend),
+}
 
-def urls(
-    door: Door, more: Mapping[str, tuple[str, type[OwnerView]]] | None = None
-) -> tuple[list[URLPattern], str]:
-    """Return what include() takes, with a namespace of the product's own.
 
-    `more` are pages that a product adds: by name, the route and the view.
-    """
-    views: dict[str, tuple[str, type[OwnerView]]] = {
-        "start": ("", endpoints.Start),
-        "deliveries": ("/deliveries", searches.Deliveries),
-        "changes": ("/changes", history.Changes),
-        "why": ("/why", why.WhyNot),
-        "event-types": ("/event-types", event_types.EventTypes),
-        "endpoint": ("/endpoints/<str:endpoint_id>", endpoints.EndpointView),
-        "test": ("/endpoints/<str:endpoint_id>/test", endpoints.SendTest),
-        "enable": ("/endpoints/<str:endpoint_id>/enable", endpoints.Enable),
-        "delete": ("/endpoints/<str:endpoint_id>/delete", endpoints.Delete),
-        "test-filter": (
-            "/endpoints/<str:endpoint_id>/filter",
-            endpoints.FilterTest,
-        ),
-        "headers": ("/endpoints/<str:endpoint_id>/headers", headers.Headers),
-        "secret": ("/endpoints/<str:endpoint_id>/secret", secrets.Secret),
-        "replay": ("/endpoints/<str:endpoint_id>/replay", replays.Replay),
-        "replay-job": (
-            "/endpoints/<str:endpoint_id>/replays/<str:replay_id>",
-            replays.ReplayPage,
-        ),
-        "replay-cancel": (
-            "/endpoints/<str:endpoint_id>/replays/<str:replay_id>/cancel",
-            replays.CancelReplay,
-        ),
-        "delivery": ("/deliveries/<str:delivery_id>", deliveries.DeliveryView),
-        "body": ("/deliveries/<str:delivery_id>/body", deliveries.BodyView),
-        "resend": ("/deliveries/<str:delivery_id>/resend", deliveries.Resend),
-        "retry-now": ("/deliveries/<str:delivery_id>/retry-now", deliveries.RetryNow),
-        "cancel": ("/deliveries/<str:delivery_id>/cancel", deliveries.Cancel),
-        **(more or {}),
-    }
+def urls(door: Door) -> tuple[list[URLPattern], str]:
+    """Return what include() takes, with a namespace of the product's own."""
     patterns = [
         path(route, door.serve(view.as_view(door=door)), name=name)
-        for name, (route, view) in views.items()
+        for name, (route, view) in VIEWS.items()
     ]
     return patterns, "webhooks"

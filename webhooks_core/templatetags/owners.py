@@ -1,49 +1,44 @@
-"""Times and addresses on the pages of owners."""
+"""Times and addresses on pages."""
 
 from __future__ import annotations
 
-import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from django import template
 from django.utils import timezone
-from django.utils.html import escape, format_html
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webhooks_core.pages import wording
+from webhooks_core.owners.state import in_words
 
 register = template.Library()
-CODE = re.compile("`([^`]+)`")
 
 
 @register.simple_tag
 def moment(at: datetime | None, empty: str = "never") -> SafeString | str:
-    """Return a time in UTC; a script adds the local one, with the date if it is another day."""
+    """Return how far a time is from now, as `5 min ago` or `in 12 s`; its title is the time itself."""
     if at is None:
         return empty
     now = timezone.now()
-    text = f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M:%S}"
+    ahead, past = f"in {in_words(at - now)}", f"{in_words(now - at)} ago"
+    return stamped(at, ahead if at > now else past)
+
+
+@register.simple_tag
+def since(at: datetime | None) -> SafeString | str:
+    """Return for how long something has lasted, as `12 h`."""
+    return stamped(at, in_words(timezone.now() - at)) if at else ""
+
+
+def stamped(at: datetime, text: str) -> SafeString:
+    """Return a time in words, with itself in UTC as its title."""
     return format_html(
-        '<time datetime="{}" title="{} UTC" data-local>{} UTC</time>',
+        '<time datetime="{}" title="{} UTC">{}</time>',
         at.isoformat(),
         f"{at:%Y-%m-%d %H:%M:%S}",
         text,
     )
-
-
-@register.simple_tag
-def ago(at: datetime | None, empty: str = "never") -> str:
-    """Return how long ago a time was."""
-    if at is None:
-        return empty
-    return f"{wording.in_words(timezone.now() - at)} ago"
-
-
-@register.filter
-def marked(text: str) -> SafeString:
-    """Return a description as HTML; what stands between backticks is code."""
-    return SafeString(CODE.sub(r"<code>\1</code>", escape(text)))
 
 
 @register.filter
@@ -57,3 +52,9 @@ def path(url: str) -> str:
     """Return the path and query of a URL: what distinguishes endpoints of one host."""
     parts = urlsplit(url)
     return parts._replace(scheme="", netloc="").geturl() or "/"
+
+
+@register.filter
+def duration(value: timedelta) -> str:
+    """Return how long something takes, as `5 min`."""
+    return in_words(value)

@@ -16,7 +16,6 @@ from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import DispatcherLease
 from webhooks_core.network.connectivity import WINDOW, Connectivity
-from webhooks_core.owners import replay_jobs
 from webhooks_core.upkeep import sweep
 from webhooks_core.upkeep.stats import has_arrived_since
 from webhooks_core.worker import notify
@@ -77,7 +76,6 @@ class Housekeeping:
                 notify.wake_dispatcher(at_work=live)
         _shielded(self._expire_dead)
         self._done_at = now
-        _shielded(replay_jobs.continue_running)
         if _shielded(sweep.is_due):
             # After a suspension of the machine, the sweep would expire this very lease.
             self.renew_lease(after_s=0)

@@ -16,13 +16,10 @@ from webhooks_core.dispatch.sender import STALE_AFTER_S
 from webhooks_core.models import (
     Delivery,
     Endpoint,
-    EndpointChange,
     EndpointQueue,
     EndpointSecret,
     Event,
     OwnerRemoval,
-    ReplayJob,
-    SkippedEvent,
 )
 from webhooks_core.upkeep.retention import (
     delete_unreferenced,
@@ -134,9 +131,6 @@ def _remove_endpoints(profile: str, owner: str) -> None:
     for rows in (
         EndpointSecret.objects.filter(endpoint__in=pks),
         EndpointQueue.objects.filter(endpoint__in=pks),
-        EndpointChange.objects.filter(endpoint__in=pks),
-        ReplayJob.objects.filter(endpoint__in=pks),
-        SkippedEvent.objects.filter(endpoint__in=pks),
         Endpoint.objects.filter(pk__in=pks),
     ):
         delete_unreferenced(rows)

@@ -20,21 +20,14 @@ from webhooks_core.models import (
     Delivery,
     DispatcherLease,
     Endpoint,
-    EndpointChange,
     EndpointQueue,
     EngineState,
     Event,
-    ReplayJob,
-    SkippedEvent,
 )
 
 EVENTS, ROWS = 500, 1000
 # A pause after each step, half as long as the step: SQLite has a single writer.
 PAUSE_PART, LEAST_PAUSE_S = 0.5, 0.005
-
-
-# At least so long, also where events are kept for less.
-CHANGES_KEPT = timedelta(days=365)
 
 # The creation time and the id of an event: the order of retention.
 Position = tuple[datetime, int]
@@ -50,9 +43,6 @@ def remove_old(before: datetime, *, for_s: float) -> int:
     """
     until, removed, checked = time.monotonic() + for_s, 0, _load_position()
     DispatcherLease.objects.filter(ended_at__lt=before).delete()
-    delete_unreferenced(ReplayJob.objects.filter(finished_at__lt=before))
-    old = min(before, timezone.now() - CHANGES_KEPT)
-    delete_unreferenced(EndpointChange.objects.filter(at__lt=old))
     rest = _old(before, after=checked)
     for events in chain(rest, _old(before, after=None)) if checked else rest:
         count = _remove([pk for _, pk in events], before, until)
@@ -142,7 +132,6 @@ def _remove(pks: Sequence[int], before: datetime, until: float) -> int | None:
         left = Delivery.objects.filter(event=OuterRef("pk"))
         empty = events.filter(~Exists(left))
         gone = list(empty.values_list("pk", flat=True))
-        delete_unreferenced(SkippedEvent.objects.filter(event__in=gone))
         delete_unreferenced(Event.objects.filter(pk__in=gone))
     return len(gone)
 

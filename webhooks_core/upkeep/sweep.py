@@ -8,15 +8,13 @@ from typing import Any, NamedTuple
 import structlog
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from webhooks_core import profiles
+from webhooks_core import notices, profiles
 from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EngineState, Event
-from webhooks_core.owners import alerts
 from webhooks_core.upkeep.removal import remove_ended_owners
 from webhooks_core.upkeep.retention import remove_old
-from webhooks_core.upkeep.rollups import count_attempts
 
 EVERY = timedelta(seconds=20)
 # Of the minute between two scheduled sweeps.
@@ -40,7 +38,7 @@ class SweepReport(NamedTuple):
 
 
 def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:
-    """Expire dead leases, repair due times, remove what is old, and sum attempts up.
+    """Expire dead leases, repair due times, and remove what is old.
 
     Removes for at most `retention_s` seconds, and only while no work waits for a dispatcher.
     """
@@ -60,9 +58,7 @@ def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:
             expired_leases=report.expired_leases,
             repaired_queues=report.repaired_queues,
         )
-    alerts.send_due(now)
-    if retention_s:  # not where a dispatcher waits for the end of the sweep
-        count_attempts(clock.measure())
+    notices.send_recovered()
     return report
 
 

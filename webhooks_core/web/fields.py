@@ -6,16 +6,22 @@ A text in `error_messages` may hold `{field}`: the field's name; of a list's chi
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from django.core.validators import ProhibitNullCharactersValidator
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from webhooks_core.times import iso
 
 _POSITIVE_INTEGER = re.compile(r"0*([1-9][0-9]*)")
+_RFC3339 = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
+_YEARS = range(1970, 9000)
 # A number of more digits is larger than any count.
 _MAX_DIGITS = 12
 
@@ -128,3 +134,34 @@ class TimeField(serializers.DateTimeField):
 
     def to_representation(self, value: datetime) -> str:
         return iso(value)
+
+
+@extend_schema_field({"type": "string", "format": "date-time"})
+class TimeParameter(StrictCharField):
+    """A time with its zone, as RFC 3339 writes it."""
+
+    default_error_messages = {
+        "time": "{field} must be a time such as 2026-11-21T03:20:00Z."
+    }
+
+    def to_internal_value(self, data: Any) -> datetime:
+        text = super().to_internal_value(data)
+        if not _RFC3339.fullmatch(text):
+            self.fail("time")
+        # Microseconds are what the database keeps.
+        text = re.sub(r"(\.\d{6})\d+", r"\1", text.upper())
+        try:
+            at = datetime.fromisoformat(text).astimezone(UTC)
+        except (ValueError, OverflowError):
+            self.fail("time")
+        if at.year not in _YEARS:
+            self.fail("time")
+        return at
+
+
+def check_period(data: dict[str, Any]) -> dict[str, Any]:
+    """Return fields whose times are in order. Raises ValidationError."""
+    since, until = data.get("since"), data.get("until")
+    if since and until and since >= until:
+        raise ValidationError("since must be before until.")
+    return data

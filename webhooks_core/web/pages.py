@@ -1,16 +1,23 @@
-"""Lists as `{"items": […]}`, and the query parameters of a page."""
+"""Lists as `{"items": […]}`, and the query parameters of their pages."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
+from django.db.models import Model, QuerySet
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from webhooks_core.web.fields import CountField, StrictListField
+from webhooks_core.web.errors import BadRequestError
+from webhooks_core.web.fields import CountField, StrictCharField
 from webhooks_core.web.json_schema import object_of
+
+Row = TypeVar("Row", bound=Model)
 
 
 class PageQuery(serializers.Serializer[Any]):
@@ -37,25 +44,71 @@ class ItemsPagination(BasePagination):
         return object_of(items=schema)
 
     def get_schema_operation_parameters(self, view: Any) -> list[Any]:
-        return []  # a view with pages names PageQuery
+        return []  # a route with pages names its query
 
 
-class ManyField(StrictListField):
-    """A query parameter that may be repeated."""
+class NoQuery(serializers.Serializer[Any]):
+    """Query parameters of an address that knows no other ones: here none at all."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        for name in data:
+            if name not in self.fields:
+                message = f"{name} is not a parameter of this address."
+                raise ValidationError({name: message})
+        return super().to_internal_value(data)
+
+
+class CursorQuery(NoQuery):
+    cursor = StrictCharField(
+        required=False,
+        allow_blank=True,
+        max_length=32,
+        error_messages={"max_length": "cursor has more than {max_length} characters."},
+        help_text="`next_cursor` of the page before. Empty or missing: the first page.",
+    )
+    page_size = CountField(default=20, maximum=100, help_text="Items in a page.")
 
 
 def read_query(query: serializers.Serializer[Any], request: Request) -> dict[str, Any]:
-    """Return the query parameters; of one that may not be repeated, the last.
-
-    Raises ValidationError.
-    """
+    """Return the query parameters; of a repeated one, the last. Raises ValidationError."""
     params = request.query_params
     # As a dict: in a QueryDict, an empty parameter is an absent one to DRF.
-    query.initial_data = {
-        name: params.getlist(name)
-        if isinstance(query.fields.get(name), ManyField)
-        else params[name]
-        for name in params
-    }
+    query.initial_data = {name: params[name] for name in params}
     query.is_valid(raise_exception=True)
     return dict(query.validated_data)
+
+
+def newest(rows: QuerySet[Row], query: Mapping[str, Any]) -> tuple[list[Row], str]:
+    """Return a page of rows, newest first, and the cursor behind it; "" behind the last.
+
+    Raises BadRequestError for the cursor.
+    """
+    before, size = position(query.get("cursor", "")), query["page_size"]
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    found = list(rows.order_by("-pk")[: size + 1])
+    return found[:size], f"{found[size - 1].pk:x}" if len(found) > size else ""
+
+
+def position(cursor: str) -> int | None:
+    """Return the id behind which a page begins; None for the first. Raises BadRequestError."""
+    if not cursor:
+        return None
+    if not re.fullmatch("[0-9a-f]{1,15}", cursor):
+        raise BadRequestError("cursor is not one of an answer.")
+    return int(cursor, 16)
+
+
+def page_of(items: serializers.BaseSerializer[Any], cursor: str) -> Response:
+    return Response({"items": items.data, "next_cursor": cursor})
+
+
+def page_shape(name: str, item: type[serializers.Serializer[Any]]) -> Any:
+    """Return the shape of `page_of` for the OpenAPI document."""
+    fields = {
+        "items": item(many=True, help_text="Newest first."),
+        "next_cursor": serializers.CharField(
+            help_text="For the next page; empty after the last."
+        ),
+    }
+    return type(name, (serializers.Serializer,), fields)

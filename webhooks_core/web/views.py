@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
 
 import orjson
 from rest_framework import exceptions
@@ -18,7 +19,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from webhooks_core.web.errors import ErrorHandler
-from webhooks_core.web.pages import ItemsPagination
+from webhooks_core.web.pages import ItemsPagination, NoQuery, read_query
 from webhooks_core.web.parsers import EncodedBodyError, StrictJSONParser, is_encoded
 
 
@@ -57,15 +58,49 @@ class IgnoreAccept(BaseContentNegotiation):
         return JSONRenderer(), JSONRenderer.media_type
 
 
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+Shape = type[BaseSerializer[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """What a handler declares of itself, for its view and for the OpenAPI document.
+
+    `response` is a serializer, or the name of the attribute of the view that has one; None is an
+    empty answer. `errors` are statuses besides those that follow from the rest. `throttle` names a
+    rate. A handler with a `query` refuses other parameters.
+    """
+
+    summary: str = ""
+    name: str = ""
+    request: Shape | None = None
+    response: Any = None
+    status: int | tuple[int, ...] = 200
+    errors: tuple[int, ...] = ()
+    query: Shape | None = None
+    throttle: str = ""
+
+    @property
+    def statuses(self) -> tuple[int, ...]:
+        return (self.status,) if isinstance(self.status, int) else self.status
+
+
+def route(**fields: Any) -> Callable[[Handler], Handler]:
+    """Return a decorator of a handler that declares its Route."""
+
+    def declare(handler: Handler) -> Handler:
+        handler.route = Route(**fields)  # type: ignore[attr-defined]
+        return handler
+
+    return declare
+
+
 class ProductAPIView(APIView):
     """Checks method (405), authentication (401) and throttle (429), then runs the handler."""
 
     product: ClassVar[str]
     error_handler: ClassVar[ErrorHandler]
-    error_serializer: ClassVar[type[BaseSerializer[Any]]]
-    conflicting_actions: Sequence[str] = ()  # which may answer 409
-    # By action, or by method in a view without actions.
-    throttles: Mapping[str, Callable[[], BaseThrottle]] = {}
+    error_serializer: ClassVar[Shape]
     parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = IgnoreAccept
@@ -87,10 +122,34 @@ class ProductAPIView(APIView):
         if request.method != "OPTIONS":  # anybody may read the methods of a route
             super().perform_authentication(request)
 
+    @property
+    def route(self) -> Route:
+        """The route of the handler that this request, or this part of the document, is about."""
+        name = getattr(self, "action", None) or str(self.request.method).lower()
+        found: Route = getattr(getattr(self, name, None), "route", Route())
+        return found
+
+    def throttle_for(self, rate: str) -> BaseThrottle:
+        """Return the throttle of a rate of the product."""
+        raise NotImplementedError
+
     def get_throttles(self) -> list[BaseThrottle]:
-        action = getattr(self, "action", None) or str(self.request.method).lower()
-        throttle = self.throttles.get(action)
-        return [throttle()] if throttle else super().get_throttles()
+        rate = self.route.throttle
+        return [self.throttle_for(rate)] if rate else super().get_throttles()
+
+    @property
+    def response_shape(self) -> Any:
+        """The serializer of the route's response."""
+        shape = self.route.response
+        return getattr(self, shape) if isinstance(shape, str) else shape
+
+    def respond(self, result: Any) -> Response:
+        """Return the response of the route, with the first of its statuses."""
+        return Response(self.response_shape(result).data, self.route.statuses[0])
+
+    def read_query(self) -> dict[str, Any]:
+        """Return the parameters of the route's query. Raises ValidationError."""
+        return read_query((self.route.query or NoQuery)(), self.request)
 
     def check_throttles(self, request: Request) -> None:
         if request.method != "OPTIONS":
@@ -106,9 +165,14 @@ class ProductAPIView(APIView):
             raise exceptions.ParseError("The body must be a JSON object.")
         return body
 
-    def read_body(self, serializer: type[BaseSerializer[Any]]) -> Any:
-        """Return a serializer with a valid body. Raises ValidationError, and as `get_body`."""
-        read = serializer(data=self.get_body())
+    def read_body(self, serializer: Shape | None = None) -> Any:
+        """Return a serializer, by default the route's, with a valid body.
+
+        Raises ValidationError, and as `get_body`.
+        """
+        shape = serializer or self.route.request
+        assert shape is not None  # noqa: S101 - a fault of the route
+        read = shape(data=self.get_body())
         read.is_valid(raise_exception=True)
         return read
 

@@ -12,7 +12,13 @@ from rest_framework.exceptions import ValidationError
 
 from gateway.chat.request_log.answers import ANSWERS
 from gateway.chat.request_log.store import LogFilter
-from webhooks_core.web.fields import CountField, StrictCharField, TimeField
+from webhooks_core.web.examples import TIME, response_example
+from webhooks_core.web.fields import (
+    CountField,
+    StrictCharField,
+    TimeField,
+    TimeParameter,
+)
 from webhooks_core.web.json_schema import (
     AND_OTHERS,
     STRING,
@@ -20,20 +26,13 @@ from webhooks_core.web.json_schema import (
     described,
     object_of,
 )
-from webhooks_core.web.owner_examples import TIME, response_example
-from webhooks_core.web.owner_requests import (
-    CursorQuery,
-    PeriodFields,
-    TimeParameter,
-    too_long,
-)
-from webhooks_core.web.owner_serializers import page
+from webhooks_core.web.pages import CursorQuery, page_shape
 
 MAX_TEXT = 200
 NULL_UNKNOWN = "Null: the upstream did not say."
 
 
-class RequestsQuery(CursorQuery, PeriodFields):
+class RequestsQuery(CursorQuery):
     since = TimeParameter(
         required=False, help_text="RFC 3339: requests that ended from this time on."
     )
@@ -43,7 +42,7 @@ class RequestsQuery(CursorQuery, PeriodFields):
     model = StrictCharField(
         required=False,
         max_length=128,
-        error_messages=too_long("model"),
+        error_messages={"max_length": "model has more than {max_length} characters."},
         help_text="The model that the request names.",
     )
     key = CountField(required=False, help_text="The number of a gateway key.")
@@ -53,7 +52,7 @@ class RequestsQuery(CursorQuery, PeriodFields):
     text = StrictCharField(
         required=False,
         max_length=MAX_TEXT,
-        error_messages=too_long("text"),
+        error_messages={"max_length": "text has more than {max_length} characters."},
         help_text="A part of the prompt, the answer or the error. A page searches 1,000 requests"
         " and may be empty; `next_cursor` goes on behind them.",
     )
@@ -186,4 +185,4 @@ class LoggedRequestDetailsSerializer(LoggedRequestSerializer):
     error = serializers.CharField(help_text="What the client got of a failure.")
 
 
-REQUEST_PAGE = page("GatewayRequestPage", LoggedRequestSerializer, ITEM)
+REQUEST_PAGE = page_shape("RequestPage", LoggedRequestSerializer)

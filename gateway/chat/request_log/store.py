@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -17,7 +18,7 @@ from gateway.identity import Caller
 from gateway.policy import storable
 from webhooks_core.ids import public_id
 from webhooks_core.models.lookups import among
-from webhooks_core.owners import cursors
+from webhooks_core.web.pages import newest
 
 PREFIX = "req_"
 # In the table of counters that metrics read.
@@ -83,7 +84,10 @@ class LogFilter:
 
     def narrow(self, rows: QuerySet[LoggedRequest]) -> QuerySet[LoggedRequest]:
         """Return the rows that match, but for the text."""
-        rows = cursors.created(rows, self.since, self.until)
+        if self.since:
+            rows = rows.filter(created_at__gte=self.since)
+        if self.until:
+            rows = rows.filter(created_at__lt=self.until)
         if self.model is not None:
             rows = rows.filter(model=self.model)
         if self.key is not None:
@@ -114,19 +118,21 @@ def _of(caller: Caller) -> QuerySet[LoggedRequest]:
 
 
 def search(
-    caller: Caller, wanted: LogFilter, *, before: int | None, size: int
+    caller: Caller, wanted: LogFilter, query: Mapping[str, Any]
 ) -> tuple[list[LoggedRequest], str]:
     """Return a page of the requests that a caller may see, newest first, and the cursor behind it.
 
+    `query` has the `cursor` and the `page_size`.
     With a text, one page searches SEARCHED requests, and may be empty although others follow.
     """
     rows = wanted.narrow(_of(caller))
     rows = rows.defer("prompt", "answer", "tools")
     if not wanted.text:
-        return cursors.page(rows, before=before, size=size)
-    searched, behind = cursors.page(rows.only("pk"), before=before, size=SEARCHED)
+        return newest(rows, query)
+    many = {**query, "page_size": SEARCHED}
+    searched, behind = newest(rows.only("pk"), many)
     matching = rows.filter(among([row.pk for row in searched]), has_text(wanted.text))
-    found, cursor = cursors.page(matching, before=None, size=size)
+    found, cursor = newest(matching, {"page_size": query["page_size"]})
     return found, cursor or behind
 
 

@@ -17,9 +17,7 @@ from gateway.chat.request_log.serializers import (
 from gateway.identity import REQUESTS
 from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import NotFoundError
-from webhooks_core.web.owner_requests import NoQuery
-from webhooks_core.web.owner_views import page_of, position
-from webhooks_core.web.pages import read_query
+from webhooks_core.web.pages import NoQuery, page_of, read_query
 
 
 class RequestsView(GatewayView):
@@ -39,8 +37,7 @@ class RequestsView(GatewayView):
         rows, cursor = store.search(
             self.caller,
             RequestsQuery.filter(query),
-            before=position(query),
-            size=query["page_size"],
+            query,
         )
         return page_of(LoggedRequestSerializer(rows, many=True), cursor)
 

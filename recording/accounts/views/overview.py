@@ -13,7 +13,7 @@ from recording.oauth import grants
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE
 from webhooks_core.models import Endpoint
-from webhooks_core.owners.endpoint_state import Health
+from webhooks_core.owners.state import Health
 
 
 @account_page(READ)

@@ -8,12 +8,8 @@ from django.shortcuts import render
 from recording.accounts import devices
 from recording.accounts.views import READ, account_page
 from recording.models import SecurityEvent
-from recording.webhooks import PROFILE
-from webhooks_core.owners import changes
-from webhooks_core.pages import history
 
 PAGE = 50
-WEBHOOK_CHANGES = 10
 
 
 @account_page(READ)
@@ -21,13 +17,11 @@ def security_log(request: HttpRequest) -> HttpResponse:
     """List what happened to the account, the latest first; `before` is the id of the last row."""
     own = SecurityEvent.objects.filter(account=request.user.pk).order_by("-pk")
     rows = list(own.before(request.GET.get("before", ""))[: PAGE + 1])
-    webhook_changes = changes.of_owner(PROFILE, str(request.user.pk))
     context = {
         "rows": [
             (row, devices.described(row.user_agent) if row.user_agent else "")
             for row in rows[:PAGE]
         ],
         "older": rows[PAGE - 1].pk if len(rows) > PAGE else None,
-        "changes": history.lines(webhook_changes[:WEBHOOK_CHANGES]),
     }
     return render(request, "accounts/security_log.html", context)

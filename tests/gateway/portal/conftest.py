@@ -73,7 +73,7 @@ def visit(created: links.Created) -> Visitor:
     client = browser()
     opened = press(client, path_of(created))
     assert opened.status_code == 302, opened.content
-    token = FORM_TOKEN.search(client.get(BASE).content.decode())
+    token = FORM_TOKEN.search(client.get(f"{BASE}/add").content.decode())
     created.link.refresh_from_db()
     return Visitor(created.link, client, token[1] if token else "")
 

@@ -22,7 +22,7 @@ from tests.gateway.portal.conftest import (
     visit,
 )
 from tests.webhooks_core.admin.looking import nothing_changes
-from webhooks_core.models import Delivery, Endpoint, EndpointChange
+from webhooks_core.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
 PATTERNS: list[URLPattern] = PAGES[0]
@@ -41,7 +41,7 @@ def paths_of(delivery: Delivery) -> set[str]:
 def test_another_tenant_s_ids_are_nowhere(grace):
     mine = paths_of(delivery_of(endpoint_of()))
     theirs = paths_of(delivery_of(endpoint_of("globex"))) - mine
-    assert len(theirs) >= 8
+    assert len(theirs) >= 7
     with nothing_changes():
         for path in theirs:
             for response in (grace.browser.get(BASE + path), grace.send(path)):
@@ -51,7 +51,7 @@ def test_another_tenant_s_ids_are_nowhere(grace):
 def test_lists_show_nothing_of_another_tenant(grace):
     delivery = delivery_of(endpoint_of("globex", "http://127.0.0.1:9/secret-path"))
     endpoint_of()
-    for query in ("", "/deliveries?status=all"):
+    for query in ("", "/deliveries?show=all"):
         page = grace.get(query)
         assert "secret-path" not in page
         assert delivery.public_id not in page
@@ -114,7 +114,9 @@ def test_a_form_of_another_page_does_nothing(grace):
 def test_behind_a_proxy_the_origin_is_that_of_base_url(grace):
     grace.browser.defaults["HTTP_ORIGIN"] = django_settings.BASE_URL
     grace.browser.headers = {}
-    assert "The endpoint was added" in grace.post("", url="http://127.0.0.1:9/a")
+    assert "The endpoint was added" in grace.post(
+        "/add", url="http://127.0.0.1:9/a", which="all"
+    )
 
 
 def test_a_session_ends_at_the_next_click_when_it_is_revoked(grace):
@@ -157,8 +159,6 @@ def test_what_a_borrowed_click_must_not_do_asks_for_a_word(grace, word, path, da
             assert "whsec_" not in page
     page = grace.post(address, word=f" {word.title()} ", **data)
     assert "Nothing was changed" not in page
-    changed = {"delete": "deleted", "show": "shown", "rotate": "rotated"}[word]
-    assert EndpointChange.objects.latest("pk").action == changed
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_view_alone_shows_no_secret_and_offers_nothing_to_do(db):
     viewer = visit(new_link(capabilities=["view"]))
     shown = ""
     for path in (
-        *("", f"/endpoints/{endpoint.public_id}", "/deliveries?status=all"),
+        *("", f"/endpoints/{endpoint.public_id}", "/deliveries?show=all"),
         f"/deliveries/{delivery.public_id}",
     ):
         page = viewer.get(path)
@@ -197,17 +197,6 @@ def test_view_alone_shows_no_secret_and_offers_nothing_to_do(db):
         assert 'method="post"' not in page, path
         shown += page
     assert "a title" in shown
-
-
-def test_a_filter_is_edited_on_the_page_of_an_endpoint(grace):
-    endpoint = endpoint_of()
-    path = f"/endpoints/{endpoint.public_id}"
-    fields = {"url": endpoint.url, "active": "on"}
-    grace.post(path, filter='{"data": {"size": {"$gte": 10}}}', **fields)
-    endpoint.refresh_from_db()
-    assert endpoint.filter == {"data": {"size": {"$gte": 10}}}
-    with nothing_changes():
-        assert "The filter is not JSON" in grace.post(path, 400, filter="{", **fields)
 
 
 def test_the_pages_are_framed_by_those_alone_that_the_setting_names(grace, settings):
@@ -240,11 +229,11 @@ def test_the_pages_are_framed_by_those_alone_that_the_setting_names(grace, setti
 
 def test_messages_are_shown_in_a_frame_too(grace):
     """By a cookie of the portal: a browser drops the one of Django's messages there."""
-    response = grace.send("", url="http://127.0.0.1:9/a")
+    response = grace.send("/add", url="http://127.0.0.1:9/a", which="all")
     assert response.status_code == 200
     endpoint = Endpoint.objects.get()
     saved = grace.send(
-        f"/endpoints/{endpoint.public_id}", url=endpoint.url, active="on"
+        f"/endpoints/{endpoint.public_id}", url=endpoint.url, which="all", active="on"
     )
     assert saved.cookies["portal_messages"]["path"] == "/portal"
     assert "messages" not in saved.cookies
@@ -260,9 +249,11 @@ def test_limits_are_those_of_the_principal_that_made_the_link(grace, settings):
         "test": "1/hour",
         "create": "1/day",
     }
-    grace.post("", url="http://127.0.0.1:9/a", active="on")  # with its test
+    grace.post(
+        "/add", url="http://127.0.0.1:9/a", which="all", active="on"
+    )  # with its test
     with nothing_changes():
         endpoint = Endpoint.objects.get()
         page = grace.post(f"/endpoints/{endpoint.public_id}/test")
         assert "too many in a short time. Try again in" in page
-        grace.post("", url="http://127.0.0.1:9/b")
+        grace.post("/add", url="http://127.0.0.1:9/b", which="all")

@@ -13,8 +13,8 @@ from tests.recording.factories import UserFactory
 from tests.signatures import verify_sha256
 from tests.webhooks_core.engine import dispatch
 from webhooks_core.models import Attempt, Endpoint
-from webhooks_core.owners import endpoint_state
-from webhooks_core.owners.endpoint_state import Health
+from webhooks_core.owners import state
+from webhooks_core.owners.state import Health
 from webhooks_core.upkeep.sweep import sweep
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,7 +36,7 @@ def test_a_second_start_adds_nothing(user):
 def test_one_endpoint_works_one_fails_and_one_was_disabled(user):
     demo.load(user=user)
     rows = list(Endpoint.objects.of("recording", str(user.pk)).order_by("pk"))
-    told = endpoint_state.describe_all(rows)
+    told = state.describe_all(rows)
     states = [told[row.pk].state for row in rows]
     assert states == [Health.HEALTHY, Health.FAILING, Health.DISABLED]
     assert "HTTP 500" in told[rows[1].pk].sentence

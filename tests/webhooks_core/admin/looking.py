@@ -15,7 +15,6 @@ from django.test.utils import CaptureQueriesContext
 from tests.factories import UserFactory
 from webhooks_core.models import (
     Delivery,
-    DispatcherLease,
     Endpoint,
     EndpointSecret,
     Event,
@@ -23,7 +22,7 @@ from webhooks_core.models import (
 
 SCRIPT = "<script>alert(1)</script>"
 NOWHERE = "http://127.0.0.1:9/"
-MODELS = (Delivery, DispatcherLease, Endpoint, Event)
+MODELS = (Delivery, Endpoint, Event)
 
 
 def page(client, address, status=200) -> str:

@@ -18,10 +18,11 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
+from webhooks_core.changes import ENGINE
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue
-from webhooks_core.owners import replays
+from webhooks_core.owners import resending
 from webhooks_core.upkeep.sweep import sweep
 
 pytestmark = [
@@ -67,7 +68,7 @@ def test_what_another_machine_publishes_is_due_at_once(another_machine):
             publish_event()
         assert dispatch() == 1
         with another_machine():
-            replays.replay(Delivery.objects.select_related("endpoint").get())
+            resending.resend(Delivery.objects.get(), by=ENGINE)
         assert dispatch() == 1
         endpoints.pause(target)
         publish_event()

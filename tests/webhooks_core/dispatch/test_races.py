@@ -20,6 +20,7 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
 )
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import publishing
+from webhooks_core.changes import ENGINE
 from webhooks_core.database import limits
 from webhooks_core.database.outages import is_outage
 from webhooks_core.dispatch import leases
@@ -32,7 +33,7 @@ from webhooks_core.models import (
     EngineState,
     Event,
 )
-from webhooks_core.owners import replays
+from webhooks_core.owners import resending
 from webhooks_core.upkeep.removal import end_owner
 from webhooks_core.upkeep.retention import remove_old
 
@@ -84,7 +85,7 @@ class TestLeaseThatExpiresWhileItsOwnerRecords:
         assert Endpoint.objects.get().last_attempt_at is None
 
 
-class TestReplayBesideRetention:
+class TestResendBesideRetention:
     @pytest.fixture
     def delivery(self) -> Delivery:
         EndpointFactory.create()
@@ -99,33 +100,33 @@ class TestReplayBesideRetention:
     def remove(self) -> int:
         return remove_old(timezone.now() - timedelta(days=30), for_s=60)
 
-    def test_an_event_that_is_removed_first_is_not_replayed(self, delivery):
-        def replay_in_a_batch() -> None:
+    def test_an_event_that_is_removed_first_is_not_resent(self, delivery):
+        def resend_in_a_batch() -> None:
             with transaction.atomic():
-                replays.replay(delivery)
+                resending.resend(delivery, by=ENGINE)
 
         with transaction.atomic():
             assert self.remove() == 1
-            replaying = started(replay_in_a_batch)
-        with pytest.raises(replays.NotSubscribedError):
-            replaying.result()
+            resending_it = started(resend_in_a_batch)
+        with pytest.raises(resending.RemovedError):
+            resending_it.result()
 
-    def test_an_event_that_is_replayed_first_is_kept(self, delivery):
+    def test_an_event_that_is_resent_first_is_kept(self, delivery):
         with transaction.atomic():
-            replay = replays.replay(delivery)
+            copy = resending.resend(delivery, by=ENGINE)
             removing = started(self.remove)
         assert removing.result() == 0
-        assert Delivery.objects.filter(pk=replay.pk, event=delivery.event_id).exists()
+        assert Delivery.objects.filter(pk=copy.pk, event=delivery.event_id).exists()
 
 
-def test_two_replays_at_once_are_one_delivery():
+def test_two_resends_at_once_are_one_delivery():
     EndpointFactory.create()
     publish_event()
     Delivery.objects.all().fail(error="over")
     delivery = Delivery.objects.select_related("endpoint").get()
     with transaction.atomic():
-        first = replays.replay(delivery)
-        second = started(replays.replay, delivery)
+        first = resending.resend(delivery, by=ENGINE)
+        second = started(lambda: resending.resend(delivery, by=ENGINE))
     assert second.result() == first
 
 

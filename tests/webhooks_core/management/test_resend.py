@@ -64,6 +64,6 @@ def test_what_cannot_be_resent_is_named(arguments, words):
 
 def test_nothing_is_sent_to_a_disabled_endpoint(failed):
     Endpoint.objects.update(status=Endpoint.Status.DISABLED)
-    with pytest.raises(CommandError, match="nothing can be sent"):
+    with pytest.raises(CommandError, match="Nothing is sent"):
         call_command("webhooks_resend", "--endpoint", failed.public_id)
     assert Delivery.objects.count() == 3

@@ -6,8 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.webhooks_core.admin.delivery_pages import make
-from tests.webhooks_core.factories import EndpointFactory
+from tests.webhooks_core.factories import EndpointFactory, make_deliveries
 from tests.webhooks_core.reading import rows_read, vacuum
 from webhooks_core.models import Delivery, Endpoint, deliveries
 
@@ -22,7 +21,7 @@ def page(number: int, size: int = 10) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("counted_from", [0, 20, 10_000])
 def test_pages_are_complete_and_newest_first(monkeypatch, counted_from):
     monkeypatch.setattr(deliveries, "COUNTED_BY_ID", counted_from)
-    make(25)
+    make_deliveries(25)
     assert [copy for copy, _ in page(1) + page(2)] == list(range(24, 4, -1))
     assert [copy for copy, _ in page(3)] == [4, 3, 2, 1, 0]
     assert page(4) == page(10**12) == []
@@ -34,7 +33,7 @@ def test_an_endpoint_without_deliveries_has_empty_pages():
 
 
 def test_a_page_far_behind_the_end_is_known_by_the_newest_id_alone():
-    make(25)
+    make_deliveries(25)
     with CaptureQueriesContext(connection) as queries:
         assert page(10**9) == []
     assert not any("OFFSET" in query["sql"] for query in queries)
@@ -42,7 +41,7 @@ def test_a_page_far_behind_the_end_is_known_by_the_newest_id_alone():
 
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="reads PostgreSQL's plans")
 def test_a_deep_page_reads_no_more_rows_than_it_shows():
-    make(1000)
+    make_deliveries(1000)
     vacuum("webhooks_core_delivery", "webhooks_core_event")
     with CaptureQueriesContext(connection) as queries:
         assert len(page(100)) == 10

@@ -11,10 +11,9 @@ from django.test import Client
 
 from tests.factories import UserFactory
 from tests.webhooks_core.engine import dispatch
-from webhooks_core import endpoints
+from webhooks_core import changes, endpoints
+from webhooks_core.changes import Actor
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.owners import changes
-from webhooks_core.owners.changes import Actor
 from webhooks_core.publishing import publish
 
 BASE = "/accounts/webhooks"
@@ -61,6 +60,12 @@ class Person:
         dispatch()
         delivery.refresh_from_db()
         return delivery
+
+    def make_old(self) -> None:
+        """Let the login of the browser be older than ten minutes."""
+        session = self.browser.session
+        session["device"] |= {"created_at": "2026-01-01T00:00:00+00:00"}
+        session.save()
 
     def page(self, path: str = "", status: int = 200) -> str:
         response = self.browser.get(f"{BASE}{path}")

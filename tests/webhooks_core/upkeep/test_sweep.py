@@ -16,6 +16,7 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints, tasks
+from webhooks_core.changes import ENGINE
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -25,7 +26,7 @@ from webhooks_core.models import (
     EngineState,
     Event,
 )
-from webhooks_core.owners import replays
+from webhooks_core.owners import resending
 from webhooks_core.upkeep import retention
 from webhooks_core.upkeep.sweep import SweepReport, sweep, sweep_if_due
 
@@ -338,27 +339,27 @@ def test_a_dispatcher_spends_no_time_on_retention(old):
     assert Event.objects.count() == 3
 
 
-def test_an_event_that_is_replayed_during_its_removal_is_kept(old, monkeypatch):
+def test_an_event_that_is_resent_during_its_removal_is_kept(old, monkeypatch):
     real = retention._kept_events
     delivered = Delivery.objects.get(status=Delivery.Status.DELIVERED)
 
-    def replayed_after(pks, before):
+    def resent_after(pks, before):
         kept = real(pks, before)
-        replays.replay(delivered)
+        resending.resend(delivered, by=ENGINE)
         return kept
 
-    monkeypatch.setattr(retention, "_kept_events", replayed_after)
+    monkeypatch.setattr(retention, "_kept_events", resent_after)
     monkeypatch.setattr(retention, "EVENTS", 3)
     assert sweep(retention_s=1e-9).removed == 1
-    replayed = Delivery.objects.get(event=delivered.event_id)
-    assert replayed.trigger == Delivery.Trigger.REPLAY
+    copy = Delivery.objects.get(event=delivered.event_id)
+    assert copy.trigger == Delivery.Trigger.MANUAL
 
 
-def test_an_event_is_as_old_as_its_latest_replay(old):
+def test_an_event_is_as_old_as_its_latest_resend(old):
     failed = Delivery.objects.get(status=Delivery.Status.FAILED)
-    copy = replays.replay(failed)
+    copy = resending.resend(failed, by=ENGINE)
     Delivery.objects.filter(pk=copy.pk).fail(error="again")
-    assert sweep().removed == 1  # the delivered one, which was not replayed
+    assert sweep().removed == 1  # the delivered one, which was not resent
     copy.refresh_from_db()
     assert copy.event == failed.event
     with later(days=31):

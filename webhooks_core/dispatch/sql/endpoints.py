@@ -22,7 +22,7 @@ from webhooks_core.secrets import EncryptedText
 UNREAD = (
     *("event_types", "filter", "description", "last_success_at", "failing_since"),
     *("failed_attempts", "alike_failures", "last_outcome", "last_error"),
-    *("last_response", "disabled_at", "refused_at"),
+    *("last_response", "disabled_at", "enabled_at", "refused_at"),
 )
 _COLUMNS = ", ".join(
     field.attname

@@ -1,4 +1,4 @@
-"""Send failed deliveries again: one by its id, or all of an endpoint since a time."""
+"""Resend: one delivery by its id, or all that failed or was missed by an endpoint since a time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime, parse_duration
 
+from webhooks_core.changes import COMMAND
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.owners import changes, replays
-from webhooks_core.owners.replays import NotSubscribedError
+from webhooks_core.owners import resending
+from webhooks_core.owners.repairs import RefusedError
+from webhooks_core.owners.resending import Selection
 
 
 def since(text: str) -> datetime:
@@ -41,16 +43,21 @@ class Command(BaseCommand):
             metavar="TIME",
             help="2026-11-21T08:00Z, or how long ago: PT30M, P2D (default: %(default)s)",
         )
+        parser.add_argument(
+            "--missed",
+            dest="selection",
+            action="store_const",
+            const=Selection.MISSED,
+            default=Selection.FAILED,
+            help="not what failed, but what was published while it was disabled",
+        )
         parser.add_argument("--dry-run", action="store_true", help="only count")
 
     def handle(self, *args: Any, delivery: str | None, **options: Any) -> None:
         try:
             text = _one(delivery) if delivery is not None else _all(**options)
-        except NotSubscribedError as error:
-            raise CommandError(
-                "nothing can be sent: the endpoint is deleted, disabled or inactive, or the "
-                "event was removed for its age"
-            ) from error
+        except RefusedError as error:
+            raise CommandError(str(error)) from error
         self.stdout.write(text)
 
 
@@ -58,13 +65,18 @@ def _one(public_id: str) -> str:
     rows = Delivery.objects.select_related("endpoint")
     if (delivery := rows.filter(public_id=public_id).first()) is None:
         raise CommandError(f"there is no delivery {public_id}")
-    return f"queued as {replays.resend(delivery, by=changes.COMMAND).public_id}"
+    return f"queued as {resending.resend(delivery, by=COMMAND).public_id}"
 
 
-def _all(*, endpoint: str, since: datetime, dry_run: bool, **_: Any) -> str:
+def _all(
+    *, endpoint: str, selection: Selection, since: datetime, dry_run: bool, **_: Any
+) -> str:
     row = Endpoint.objects.filter(public_id=endpoint).first()
     if row is None:
         raise CommandError(f"there is no endpoint {endpoint}")
     if dry_run:
-        return f"{replays.failed_since(row, since).count()} would be sent again"
-    return f"{replays.replay_failed(row, since=since, by=changes.COMMAND)} queued"
+        return f"{resending.count(row, selection, since=since)} would be sent again"
+    total = 0
+    while count := resending.resend_since(row, selection, since=since, by=COMMAND):
+        total += count
+    return f"{total} queued"

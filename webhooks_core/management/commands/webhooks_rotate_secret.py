@@ -9,9 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from webhooks_core import endpoints
+from webhooks_core import changes, endpoints
 from webhooks_core.models import Endpoint
-from webhooks_core.owners import changes
 
 MAX_HOURS = 720.0
 

@@ -1,22 +1,8 @@
 "use strict";
 
-// Adds the local time where it differs from UTC.
-const localise = (part) => {
-  for (const time of part.querySelectorAll("time[data-local]:not([data-done])")) {
-    time.dataset.done = "";
-    const at = new Date(time.dateTime);
-    if (!at.getTimezoneOffset()) continue;
-    const text = document.createElement("span");
-    text.className = "local";
-    text.textContent = ` (${at.toLocaleTimeString()} local)`;
-    time.append(text);
-  }
-};
-
 // Shows what works with scripts alone.
 const enable = (part) => {
   for (const button of part.querySelectorAll("button[data-copy][hidden]")) button.hidden = false;
-  localise(part);
 };
 
 const openParts = (part) => [...part.querySelectorAll("details[open][id]")].map((each) => each.id);

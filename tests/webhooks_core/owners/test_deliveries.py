@@ -1,0 +1,135 @@
+"""The deliveries of an owner: by state, event and time; one with its attempts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from tests.webhooks_core.factories import (
+    AttemptFactory,
+    DeliveryFactory,
+    EndpointFactory,
+    EventFactory,
+)
+from webhooks_core import changes
+from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.owners import charts, deliveries, details, resending
+from webhooks_core.owners.deliveries import DeliveryFilter, Resent, State
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("plain", "commits_at_once"),
+]
+ENDED = {"next_attempt_at": None}
+DELIVERED = {**ENDED, "status": 1, "delivered_at": timezone.now()}
+FAILED = {**ENDED, "status": 2, "last_error": "HTTP 500"}
+
+
+@pytest.fixture
+def target() -> Endpoint:
+    return EndpointFactory.create()
+
+
+def newest(wanted: DeliveryFilter, **options) -> list[Delivery]:
+    options = {"size": 10} | options
+    return deliveries.newest(Endpoint.objects.all(), wanted, **options)
+
+
+def test_each_state_finds_its_own(target):
+    made = {
+        State.PENDING: DeliveryFactory.create(endpoint=target),
+        State.DELIVERED: DeliveryFactory.create(endpoint=target, **DELIVERED),
+        State.FAILED_UNDELIVERED: DeliveryFactory.create(endpoint=target, **FAILED),
+    }
+    for state, delivery in made.items():
+        assert newest(DeliveryFilter(state=state)) == [delivery]
+    arrived = EventFactory.create()
+    old = DeliveryFactory.create(endpoint=target, event=arrived, **FAILED)
+    DeliveryFactory.create(endpoint=target, event=arrived, **DELIVERED)
+    assert newest(DeliveryFilter(state=State.FAILED)) == [
+        *(old, made[State.FAILED_UNDELIVERED])
+    ]
+    assert newest(DeliveryFilter(state=State.FAILED_UNDELIVERED)) == [
+        made[State.FAILED_UNDELIVERED]
+    ]
+    assert len(newest(DeliveryFilter())) == 5
+
+
+def test_an_event_and_a_time_narrow_them(target):
+    old = DeliveryFactory.create(
+        endpoint=target, created_at=timezone.now() - timedelta(days=1)
+    )
+    new = DeliveryFactory.create(endpoint=target)
+    hour = timezone.now() - timedelta(hours=1)
+    assert newest(DeliveryFilter(event_id=old.event.public_id)) == [old]
+    assert newest(DeliveryFilter(since=hour)) == [new]
+    assert newest(DeliveryFilter(until=hour)) == [old]
+
+
+def test_of_several_endpoints_the_newest_follow_each_other(target):
+    other = EndpointFactory.create()
+    made = [DeliveryFactory.create(endpoint=each) for each in (target, other) * 3]
+    first = newest(DeliveryFilter(), size=4)
+    assert first == made[:1:-1]
+    assert newest(DeliveryFilter(), size=4, before=first[-1].pk) == made[1::-1]
+    assert newest(DeliveryFilter(), before=made[0].pk) == []
+
+
+def test_a_failed_delivery_tells_what_became_of_it_when_it_was_resent(target):
+    made = [DeliveryFactory.create(endpoint=target, **FAILED) for _ in range(3)]
+    by = changes.owner("ada")
+    again = [resending.resend(each, by=by) for each in made[:2]]
+    Delivery.objects.filter(pk=again[0].pk).update(**DELIVERED)
+    marks = deliveries.resent([*made, *again])
+    assert marks == {made[0].pk: Resent.DELIVERED, made[1].pk: Resent.PENDING}
+    Delivery.objects.filter(pk=again[1].pk).update(**FAILED)
+    assert deliveries.resent(made)[made[1].pk] == Resent.FAILED
+
+
+def test_a_delivery_is_read_with_its_attempts_as_of_one_moment(target):
+    """Its result is written between the two reads."""
+    read = Delivery.objects.select_related("event", "endpoint")
+    before = read.get(pk=DeliveryFactory.create(endpoint=target).pk)
+    AttemptFactory.create(delivery=before, number=1)
+    Delivery.objects.filter(pk=before.pk).update(**DELIVERED, attempts=1)
+    shown = details.details_of(before)
+    assert (shown["row"]["status"], len(shown["attempts"])) == (1, 1)
+    # Without an attempt, what was read first stands.
+    other = read.get(pk=DeliveryFactory.create(endpoint=target).pk)
+    Delivery.objects.filter(pk=other.pk).update(attempts=1)
+    assert deliveries.snapshot(other)[0].attempts == 0
+
+
+def test_the_first_attempt_says_what_caused_it(target):
+    for trigger, first in (
+        *(("event", "scheduled"), ("test", "test"), ("manual", "manual")),
+    ):
+        delivery = DeliveryFactory.create(endpoint=target, trigger=trigger)
+        for number in (1, 2):
+            AttemptFactory.create(delivery=delivery, number=number)
+        shown = details.details_of(delivery)["attempts"]
+        assert [each["trigger"] for each in shown] == [first, "retry"]
+
+
+def test_the_chart_has_a_bar_for_each_hour_of_a_day(
+    target, monkeypatch, django_assert_num_queries
+):
+    now = timezone.now()
+    delivery = DeliveryFactory.create(endpoint=target)
+    for outcome, hours in (("ok", 0), ("http", 0), ("ok", 5), ("ok", 30)):
+        at = now - timedelta(hours=hours)
+        AttemptFactory.create(delivery=delivery, outcome=outcome, started_at=at)
+    with django_assert_num_queries(1):
+        chart = charts.last_day(now)
+    assert (len(chart.bars), chart.ok, chart.failed) == (24, 2, 1)
+    assert chart.bars[-1].title == f"{now:%H}:00 UTC: 1 successful, 1 failed"
+    assert chart.bars[-1].ok_height + chart.bars[-1].failed_height == charts.HEIGHT
+    assert not chart.is_cut
+    assert chart.title == "2 successful and 1 failed attempts in 24 hours"
+    monkeypatch.setattr(charts, "MAX_ATTEMPTS", 2)
+    Attempt.objects.update(started_at=now)
+    assert charts.last_day(now).is_cut
+    Attempt.objects.all().delete()
+    assert charts.last_day(now).bars[0].ok_height == 0

@@ -1,0 +1,1 @@
+"""Subscriptions over HTTP, as the products share them."""

@@ -1,0 +1,267 @@
+"""The use cases of an owner's subscriptions, with the errors of an API. REST, MCP and pages call them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+import orjson
+from django.db import transaction
+from django.db.models import QuerySet
+
+from webhooks_core import endpoints, profiles, publishing
+from webhooks_core.changes import Actor
+from webhooks_core.endpoints import Created, QuotaExceededError
+from webhooks_core.ids import is_id
+from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.network.custom_headers import HeaderError
+from webhooks_core.network.url_policy import UrlRefusedError
+from webhooks_core.owners import deliveries, repairs, resending
+from webhooks_core.owners.deliveries import DeliveryFilter
+from webhooks_core.owners.repairs import OverlapError, RefusedError, Rotated
+from webhooks_core.owners.resending import RemovedError, Selection
+from webhooks_core.profiles import PingEvent
+from webhooks_core.secrets import HIDDEN, SecretUnreadableError
+from webhooks_core.web.errors import (
+    BadRequestError,
+    ConflictError,
+    GoneError,
+    NotFoundError,
+    TooManyRequestsError,
+)
+
+DELIVERY_COLUMNS = (
+    "public_id",
+    "event__public_id",
+    "event__type",
+    "status",
+    "attempts",
+    "last_error",
+    "next_attempt_at",
+    "delivered_at",
+    "created_at",
+)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Raise the error of an API, with the same message, for what a use case refuses."""
+    try:
+        yield
+    except OverlapError as error:
+        raise BadRequestError(str(error)) from error
+    except RemovedError as error:
+        raise GoneError(str(error)) from error
+    except RefusedError as error:
+        raise ConflictError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a subscription sends beside the contract's headers; values are masked."""
+
+    custom_headers: Mapping[str, str]
+    standard_headers: bool
+
+
+class SubscriptionService(ABC):
+    """The use cases of an owner's subscriptions. A subclass has what differs in a product."""
+
+    profile: ClassVar[str]
+    quota_error: ClassVar[str]  # with `{quota}`
+
+    def __init__(self, owner: str, *, by: Actor) -> None:
+        self.owner, self.by = owner, by
+
+    def all(self) -> QuerySet[Endpoint]:
+        """Return the owner's subscriptions, newest first."""
+        return Endpoint.objects.of(self.profile, self.owner).order_by("-id")
+
+    def listed(self, columns: Iterable[str]) -> list[Endpoint]:
+        """Return the owner's subscriptions, newest first, with some of their columns."""
+        return Endpoint.objects.read_list(self.profile, self.owner, columns=columns)
+
+    def find(self, public_id: str, *, lock: bool = False) -> Endpoint:
+        """Return a subscription of the owner. Raises 404, also for another owner's."""
+        rows = self.all().select_for_update() if lock else self.all()
+        # No query for what cannot be an id: PostgreSQL refuses a NUL.
+        if is_id(public_id, profiles.get(self.profile).endpoint_prefix):
+            subscription = rows.filter(public_id=public_id).first()
+            if subscription is not None:
+                return subscription
+        raise NotFoundError("There is no such subscription.")
+
+    def check_url(self, url: str, *, trusted: bool = False) -> None:
+        """Raise 400 for a URL that is refused. Queries the resolver: up to 2 s."""
+        try:
+            endpoints.check_url(self.profile, url, trusted=trusted)
+        except UrlRefusedError as error:
+            raise BadRequestError(f"{error}.") from error
+
+    def creating(self) -> AbstractContextManager[None]:
+        """Return what the owner's state must be, and stay, while a subscription is created."""
+        return nullcontext()
+
+    def create(
+        self, *, url: str, event_types: list[str] | None = None, **fields: Any
+    ) -> Created:
+        """Create a subscription. Raises 400 for its URL, 429 for the quota."""
+        self.check_url(url)
+        return self.insert(url=url, event_types=event_types, **fields)
+
+    def insert(
+        self, *, url: str, event_types: list[str] | None = None, **fields: Any
+    ) -> Created:
+        """Create a subscription whose URL was checked. Raises 429 for the quota."""
+        try:
+            with self.creating():
+                return endpoints.create(
+                    profile=self.profile,
+                    owner=self.owner,
+                    url=url,
+                    event_types=event_types or [],
+                    by=self.by,
+                    **fields,
+                )
+        except QuotaExceededError as error:
+            quota = profiles.get(self.profile).quota
+            raise TooManyRequestsError(self.quota_error.format(quota=quota)) from error
+
+    def changes(self, current: Endpoint, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields to write, of those that a request has."""
+        return current.differing(fields)
+
+    def update(self, subscription: Endpoint, **fields: Any) -> Endpoint:
+        """Change fields; return the subscription.
+
+        Raises 400 for a new URL, and 404 if the subscription was deleted meanwhile.
+        """
+        url = fields.get("url")
+        if url and url != subscription.url:
+            self.check_url(url, trusted=subscription.trusted)
+        with transaction.atomic():
+            current = self.find(subscription.public_id, lock=True)
+            changes = self.changes(current, fields)
+            if not changes:
+                return current
+            return endpoints.update(current, by=self.by, **changes)
+
+    def delete(self, subscription: Endpoint) -> None:
+        """Delete a subscription. Raises 404 when another call did so first."""
+        if not endpoints.delete(subscription, by=self.by):
+            raise NotFoundError("There is no such subscription.")
+
+    @abstractmethod
+    def ping(self, subscription: Endpoint) -> PingEvent:
+        """Return the test event, or raise an error of the product: none is accepted."""
+
+    def send_test(self, public_id: str) -> Event:
+        """Queue a test event for this subscription alone, whatever its event types. Raises 404.
+
+        The event is stored in any case; a delivery only if the subscription receives events.
+        """
+        with transaction.atomic():
+            # Locked: what fails deliveries comes before the event, or fails this one.
+            current = self.find(public_id, lock=True)
+            ping = self.ping(current)
+            return publishing.publish_test(
+                current, event_type=ping.type, data=ping.data, **ping.metadata
+            )
+
+    def deliveries(
+        self,
+        subscription: Endpoint,
+        *,
+        wanted: DeliveryFilter = DeliveryFilter(),  # noqa: B008 - frozen
+        page: int,
+        page_size: int,
+    ) -> list[dict[str, Any]]:
+        """Return one page of a subscription's deliveries as rows, newest first."""
+        own = wanted.of(Delivery.objects.filter(endpoint=subscription))
+        rows = own.page(subscription, number=page, size=page_size)
+        endpoint_id = {"endpoint_id": subscription.public_id}
+        return [row | endpoint_id for row in rows.values(*DELIVERY_COLUMNS)]
+
+    def delivery(self, subscription: Endpoint, public_id: str) -> Delivery:
+        """Return a delivery with its event. Raises 404, or 410 for one of before retention."""
+        prefix = profiles.get(self.profile).delivery_prefix
+        if is_id(public_id, prefix):
+            rows = Delivery.objects.select_related("event", "endpoint")
+            own = rows.filter(endpoint=subscription, public_id=public_id)
+            if (delivery := own.first()) is not None:
+                return delivery
+        if deliveries.is_past_retention(public_id, prefix):
+            raise GoneError("Such an old delivery was removed with its event.")
+        raise NotFoundError("There is no such delivery.")
+
+    def resend(self, subscription: Endpoint, public_id: str) -> Delivery:
+        """Resend a delivery; return the one that is sent. Raises 404, 409, 410."""
+        delivery = self.delivery(subscription, public_id)
+        with refusals():
+            return resending.resend(delivery, by=self.by)
+
+    def resend_since(
+        self,
+        subscription: Endpoint,
+        selection: Selection,
+        *,
+        since: datetime,
+        until: datetime | None = None,
+    ) -> int:
+        """As resending.resend_since(). Raises 409."""
+        with refusals():
+            return resending.resend_since(
+                subscription, selection, since=since, until=until, by=self.by
+            )
+
+    def count(
+        self, subscription: Endpoint, selection: Selection, **period: datetime
+    ) -> int:
+        return resending.count(subscription, selection, **period)
+
+    def rotate(self, subscription: Endpoint, overlap: timedelta | None) -> Rotated:
+        """Rotate the secret; without an overlap, by the product's default. Raises 400, 409."""
+        with refusals():
+            return repairs.rotate(subscription, overlap=overlap, by=self.by)
+
+    def settings(self, subscription: Endpoint) -> Settings:
+        """Return the settings as they are now. Raises 409 if the headers cannot be read."""
+        current = Endpoint.objects.get(pk=subscription.pk)
+        try:
+            text = current.custom_headers and current.custom_headers.decrypt()
+        except SecretUnreadableError as error:
+            raise ConflictError(
+                "The custom headers cannot be read: set them again."
+            ) from error
+        names = orjson.loads(text) if text else {}
+        return Settings(dict.fromkeys(names, HIDDEN), current.standard_headers)
+
+    def set_headers(
+        self,
+        subscription: Endpoint,
+        *,
+        custom_headers: Mapping[str, str] | None = None,
+        standard_headers: bool | None = None,
+    ) -> Settings:
+        """Change what is given; custom headers replace those before. Raises 400, 409."""
+        with refusals():
+            repairs.check_not_declared(subscription)
+        try:
+            with transaction.atomic():
+                if custom_headers is not None:
+                    endpoints.set_custom_headers(
+                        subscription, custom_headers, by=self.by
+                    )
+                if standard_headers is not None:
+                    endpoints.set_standard_headers(
+                        subscription, wanted=standard_headers, by=self.by
+                    )
+        except HeaderError as error:
+            raise BadRequestError(f"custom_headers: {error}.") from error
+        except ValueError as error:
+            raise BadRequestError(f"standard_headers: {error}.") from error
+        return self.settings(subscription)

@@ -1,0 +1,224 @@
+"""The state of an endpoint in words: since when, why, what now. The one place that says it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Self
+
+from django.db.models import OuterRef, Q
+from django.utils import timezone
+from django.utils.translation import ngettext
+
+from webhooks_core import profiles
+from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.models.lookups import CountOf
+from webhooks_core.owners import resending
+from webhooks_core.owners.remedies import remedy
+from webhooks_core.owners.resending import Selection
+
+# More are told as "more than".
+MAX_COUNTED = 10_000
+UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
+
+
+def in_words(duration: timedelta) -> str:
+    """Return `240 ms`, `12 s`, `5 min`, `3 h` or `2 d`."""
+    seconds = max(duration.total_seconds(), 0)
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    size, unit = next(
+        ((size, unit) for size, unit in UNITS if seconds >= 2 * size), (1, "s")
+    )
+    return f"{seconds / size:.0f} {unit}"
+
+
+class Health(StrEnum):
+    """The state of an endpoint: the first of these that applies."""
+
+    DELETED = "Deleted"
+    DISABLED = "Disabled"
+    PAUSED = "Paused"
+    FAILING = "Failing"
+    HEALTHY = "Healthy"
+
+    @classmethod
+    def of(cls, endpoint: Endpoint) -> Self:
+        facts = {
+            cls.DELETED: endpoint.deleted_at is not None,
+            cls.DISABLED: endpoint.is_disabled,
+            cls.PAUSED: not endpoint.active or endpoint.paused_at is not None,
+            cls.FAILING: endpoint.failing_since is not None,
+        }
+        return next((state for state, fits in facts.items() if fits), cls.HEALTHY)
+
+    @property
+    def tone(self) -> str:
+        return _TONES.get(self, "error")
+
+    @property
+    def condition(self) -> Q:
+        """As `of`, for a query."""
+        condition = _CONDITIONS.get(self, Q())
+        for earlier in list(Health)[: list(Health).index(self)]:
+            condition &= ~_CONDITIONS[earlier]
+        return condition
+
+
+_TONES = {
+    Health.DELETED: "neutral",
+    Health.PAUSED: "pending",
+    Health.HEALTHY: "success",
+}
+_CONDITIONS = {
+    Health.DELETED: Q(deleted_at__isnull=False),
+    Health.DISABLED: Q(status=Endpoint.Status.DISABLED),
+    Health.PAUSED: Q(active=False) | Q(paused_at__isnull=False),
+    Health.FAILING: Q(failing_since__isnull=False),
+}
+_NEXT = {
+    Health.DISABLED: "Then enable it, or change its URL.",
+    Health.PAUSED: "Switch it on: nothing is sent until then.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointState:
+    """What people are told of an endpoint.
+
+    `since` is when the state began, None if nobody knows. `reason` says why, what waits and when it
+    worked last; `answer` is the start of what the receiver answered, "" where it may not be shown.
+    `remedy` says what to do, "" if there is nothing to do. `waiting` counts up to MAX_COUNTED + 1.
+    """
+
+    state: Health
+    since: datetime | None
+    duration: str
+    reason: str
+    answer: str
+    remedy: str
+    waiting: int
+
+    @property
+    def sentence(self) -> str:
+        """The state in plain text, such as `Failing for 12 h: 23 failed attempts (all: HTTP 500).`."""
+        lasting = f" for {self.duration}" if self.since else ""
+        answer = f" Answer: {self.answer}" if self.answer else ""
+        return f"{self.state.value}{lasting}: {self.reason}{answer}"
+
+
+def describe(endpoint: Endpoint, *, with_response: bool = True) -> EndpointState:
+    """Return the state of an endpoint, by one query. `with_response` as in `describe_all`."""
+    hidden = () if with_response else (endpoint.pk,)
+    return describe_all([endpoint], hidden=hidden)[endpoint.pk]
+
+
+def describe_all(
+    endpoints: Sequence[Endpoint], *, hidden: Collection[int] = ()
+) -> dict[int, EndpointState]:
+    """Return the states of endpoints by their keys, by one query for all of them.
+
+    Of the `hidden` ones, what the receiver answered is left out.
+    """
+    now = timezone.now()
+    waiting = Delivery.objects.pending().filter(endpoint=OuterRef("pk")).order_by()
+    rows = Endpoint.objects.filter(pk__in=[endpoint.pk for endpoint in endpoints])
+    counted = rows.annotate(count=CountOf(waiting.values("pk")[: MAX_COUNTED + 1]))
+    counts = dict(counted.values_list("pk", "count"))
+    return {
+        endpoint.pk: _describe(
+            endpoint, counts.get(endpoint.pk, 0), now, endpoint.pk in hidden
+        )
+        for endpoint in endpoints
+    }
+
+
+def _describe(
+    endpoint: Endpoint, waiting: int, now: datetime, is_hidden: bool
+) -> EndpointState:
+    state = Health.of(endpoint)
+    since = {
+        Health.DELETED: endpoint.deleted_at,
+        Health.DISABLED: endpoint.disabled_at,
+        Health.PAUSED: endpoint.paused_at or endpoint.disabled_at,
+        Health.FAILING: endpoint.failing_since,
+    }.get(state)
+    parts = [_failures(endpoint), _last_success(endpoint, now), _waiting(waiting)]
+    if state in {Health.DISABLED, Health.PAUSED, Health.DELETED}:
+        parts.insert(0, "nothing is sent.")
+    has_answer = endpoint.failed_attempts and not is_hidden
+    return EndpointState(
+        state=state,
+        since=since,
+        duration=in_words(now - since) if since else "",
+        reason=" ".join(filter(None, parts)),
+        answer=endpoint.last_response if has_answer else "",
+        remedy=_remedy(state, endpoint),
+        waiting=waiting,
+    )
+
+
+def _failures(endpoint: Endpoint) -> str:
+    """Return for example `23 failed attempts (the last 3: HTTP 500).`."""
+    count, alike = endpoint.failed_attempts, endpoint.alike_failures
+    if not count:
+        return ""
+    attempts = ngettext("{:,} failed attempt", "{:,} failed attempts", count)
+    which = "all" if alike >= count else f"the last {alike:,}" if alike > 1 else "last"
+    which = "" if count == 1 else f"{which}: "
+    return f"{attempts.format(count)} ({which}{endpoint.last_error})."
+
+
+def _last_success(endpoint: Endpoint, now: datetime) -> str:
+    if endpoint.last_success_at:
+        return f"Last success {in_words(now - endpoint.last_success_at)} ago."
+    return "No success yet." if endpoint.last_attempt_at else "Nothing was sent yet."
+
+
+def _waiting(count: int) -> str:
+    if count > MAX_COUNTED:
+        return f"More than {MAX_COUNTED:,} deliveries are waiting."
+    if not count:
+        return ""
+    text = ngettext("{:,} delivery is waiting.", "{:,} deliveries are waiting.", count)
+    return text.format(count)
+
+
+def _remedy(state: Health, endpoint: Endpoint) -> str:
+    cause, profile = "", profiles.find(endpoint.profile)
+    if endpoint.failed_attempts and endpoint.last_outcome:
+        status = endpoint.last_error.removeprefix("HTTP ")
+        cause = remedy(
+            endpoint.last_outcome,
+            int(status) if status.isdecimal() else None,
+            timeout_s=profile.timeout_s if profile else 0,
+        )
+    return " ".join(filter(None, (cause, _NEXT.get(state, ""))))
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A time in which nothing could be sent, and how many events were published then."""
+
+    since: datetime
+    until: datetime | None
+    missed: int
+
+    @property
+    def text(self) -> str:
+        """Return `8 events were not sent while the endpoint was disabled.`."""
+        count = ngettext("{:,} event was", "{:,} events were", self.missed)
+        least = "At least " if self.missed == resending.AT_ONCE else ""
+        rest = "while the endpoint was disabled" if self.until else "since then"
+        return f"{least}{count.format(self.missed)} not sent {rest}."
+
+
+def outage(endpoint: Endpoint) -> Outage | None:
+    """Return the last time in which an endpoint received nothing; None if it missed no event."""
+    if endpoint.disabled_at is None:
+        return None
+    since, until = endpoint.disabled_at, endpoint.enabled_at
+    missed = resending.count(endpoint, Selection.MISSED, since=since, until=until)
+    return Outage(since, until, missed) if missed else None
