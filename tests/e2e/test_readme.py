@@ -79,23 +79,9 @@ def test_the_first_sample_of_the_catalogue_finds_the_book(newcomer):
     assert '"lastName":"Austen"' in printed.replace(": ", ":")
 
 
-def test_the_signed_event_arrives_and_verifies_every_time_and_leaves_nothing_behind(
-    newcomer,
-):
-    for _ in range(2):
-        printed = newcomer.run("event")
-        assert "summary.completed" in printed
-        assert "recording signature verified" in printed
-        assert "Fireworks at **nine**" in printed
-        assert '{"ok":true}' in printed
-    url = f"{newcomer.instance.url}/v1/webhooks"
-    headers = {"Authorization": f"Bearer {newcomer.instance.token}"}
-    assert requests.get(url, headers=headers, timeout=60).json() == {"items": []}
-
-
 def test_every_request_of_the_first_page_fails_when_it_is_refused():
     lines = [line for line in README.splitlines() if "curl -" in line]
-    assert len(lines) >= 5
+    assert len(lines) >= 2
     assert [line for line in lines if "fail-with-body" not in line] == []
 
 
@@ -138,7 +124,7 @@ def test_the_first_webhook_of_the_gateway_is_retried_until_it_arrives(newcomer):
 
 
 def test_the_page_is_short():
-    assert len(README.splitlines()) <= 150
+    assert len(README.splitlines()) <= 90
 
 
 def test_the_query_is_answered(newcomer):
