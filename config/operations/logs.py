@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import logging.config
 import re
-import sqlite3
-import sys
 import time
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
@@ -14,18 +12,14 @@ from uuid import uuid4
 
 import structlog
 from django.http import HttpRequest, HttpResponse
-from django.utils.log import CallbackFilter
 from structlog.contextvars import bound_contextvars
 
-from webhooks_core.database.outages import is_outage, reason
 from webhooks_core.management.printable import printable
 
 # Addresses that are secrets, whoever logs them: a redirect to https comes before any view.
 PORTAL_TOKEN = re.compile(r"(/portal/open/)[^/?#\s]+")
+PROBES = frozenset({"/healthz", "/readyz"})  # not logged while all is well
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
-
-# PostgreSQL's states of a statement that took too long, and of one in a deadlock.
-STATEMENT_STATES = ("57014", "40P01")
 
 # These loggers write codes and tokens at DEBUG.
 NEVER_BELOW_WARNING = ("oauthlib", "oauth2_provider", "requests_oauthlib")
@@ -42,38 +36,8 @@ def without_tokens(
     return record
 
 
-def without_traceback(
-    _: Any, __: str, record: MutableMapping[str, Any]
-) -> MutableMapping[str, Any]:
-    """Replace the traceback of a database's outage by its message: each request would log one.
-
-    That of a fault in a statement says in which.
-    """
-    error: Any = record.get("exc_info")
-    if error is True:
-        error = sys.exception()
-    elif isinstance(error, tuple):
-        error = error[1]
-    if not is_outage(error) or _is_of_a_statement(error.__cause__):
-        return record
-    return {**record, "exc_info": None, "error": reason(error)}
-
-
-def _is_of_a_statement(cause: Any) -> bool:
-    return (
-        getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
-        or getattr(cause, "sqlstate", None) in STATEMENT_STATES
-    )
-
-
-def has_exception(record: logging.LogRecord) -> bool:
-    """Return False for Django's line about a 5xx without one: its request has a line already."""
-    return bool(record.exc_info)
-
-
 SHARED: list[Any] = [
     without_tokens,
-    without_traceback,
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
@@ -105,14 +69,13 @@ def configure(options: Mapping[str, Any]) -> None:
                     ],
                 }
             },
-            "filters": {"exception": {"()": CallbackFilter, "callback": has_exception}},
             "handlers": {
                 "stderr": {"class": "logging.StreamHandler", "formatter": "one"}
             },
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
                 # RequestLogMiddleware logs every status.
-                "django.request": {"level": "ERROR", "filters": ["exception"]},
+                "django.request": {"level": "ERROR"},
                 "django-q": {"level": "WARNING"},
                 "axes": {"level": "WARNING"},  # it logs user names
                 # It logs every request, and texts of clients.
@@ -159,13 +122,14 @@ class RequestLogMiddleware:
         started = time.perf_counter()
         with bound_contextvars(request_id=request_id):
             response = self.get_response(request)
-            log.info(
-                "request",
-                method=request.method,
-                path=_loggable_path(request),
-                status=response.status_code,
-                ms=round((time.perf_counter() - started) * 1000, 1),
-            )
+            if request.path not in PROBES or response.status_code >= 400:
+                log.info(
+                    "request",
+                    method=request.method,
+                    path=_loggable_path(request),
+                    status=response.status_code,
+                    ms=round((time.perf_counter() - started) * 1000, 1),
+                )
         response["X-Request-Id"] = request_id
         return response
 

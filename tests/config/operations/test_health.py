@@ -37,7 +37,7 @@ def worked(db):
 
 @contextmanager
 def no_database() -> Iterator[None]:
-    health._is_migrated.cache_clear()
+    health.check_migrations.cache_clear()
     away = OperationalError("no route to db.internal")
     with (
         mock.patch.object(connection, "cursor", side_effect=away),
@@ -82,7 +82,7 @@ def test_without_a_database_a_session_is_ignored_and_details_are_hidden(client, 
 
 
 def test_missing_migrations_are_not_ready(client, worked, monkeypatch):
-    health._is_migrated.cache_clear()
+    health.check_migrations.cache_clear()
     monkeypatch.setattr(MigrationExecutor, "migration_plan", lambda *_: ["one", "two"])
     code, body = ask(client)
     assert code == 503

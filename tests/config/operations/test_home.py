@@ -43,7 +43,7 @@ def test_staff_sees_the_state_from_anywhere(client, db):
     client.force_login(UserFactory.create(superuser=True, username="root"))
     html = page(client, **ELSEWHERE)
     assert STATE in html
-    assert "No worker has reported yet" in html
+    assert "No worker has reported since" in html
 
 
 def test_without_a_database_this_machine_sees_what_is_wrong(client, db):

@@ -10,17 +10,17 @@ import orjson
 import pytest
 from django.urls import URLResolver, get_resolver
 
-from tests.documented import DOCUMENT, assert_documented, assert_valid
+from tests.documented import DOCUMENT, assert_valid
 from webhooks_core import profiles
 from webhooks_core.api import webhooks
 from webhooks_core.profiles import SigningContext
 from webhooks_core.signing.verification import Received, verify
 
-# Pages for people, GraphQL and OAuth, which describe themselves, and operators' addresses.
+# Pages for people, GraphQL, MCP and OAuth, which describe themselves, and operators' addresses.
 NOT_DESCRIBED = (
-    *("accounts", "admin/", "docs", "graphql", "portal"),
+    *("accounts", "admin/", "docs", "graphql", "mcp", "portal"),
     *("oauth/", ".well-known/"),  # its metadata describes OAuth
-    *("healthz", "readyz", "metrics", "openapi.json", "mcp"),
+    *("healthz", "readyz", "metrics", "openapi.json"),
 )
 
 
@@ -116,27 +116,3 @@ def test_every_example_fits_its_schema():
                     assert_valid(example["value"], body["schema"], operation["summary"])
                     count += 1
     assert count > 20
-
-
-SUBSCRIPTIONS = "/v1/webhooks/subscriptions"
-
-
-@pytest.mark.parametrize(
-    ("status", "kind", "body"),
-    [
-        (418, "application/json", b'{"detail": "x"}'),
-        (404, "text/html", b"<h1>Not Found</h1>"),
-        (204, "application/json", b"{}"),
-    ],
-)
-def test_a_status_type_or_body_that_is_not_documented_is_found(status, kind, body):
-    with pytest.raises(AssertionError, match="document"):
-        assert_documented("DELETE", f"{SUBSCRIPTIONS}/whsub_1", status, kind, body)
-
-
-def test_a_time_in_another_format_is_found():
-    schema = {"type": "string", "format": "date-time"}
-    assert_valid("2026-11-21T03:20:00.000000Z", schema)
-    for text in ("2026-11-21T03:20:00Z", "2026-11-21T03:20:00.000000+00:00"):
-        with pytest.raises(AssertionError, match="date-time"):
-            assert_valid(text, schema)
