@@ -165,4 +165,5 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         ping=ping,
         on_notice=on_notice,
         describe_owners=owners.describe,
+        owner_named=owners.named,
     )

@@ -122,7 +122,8 @@ class WebhookProfile:
     endpoints are declared. `on_notice` is called after the commit when an endpoint is disabled or
     works again. It runs where deliveries are sent, so slow work belongs into a task; its errors
     are only logged. `describe_owners` maps the owners of a page's rows to what operators see;
-    without an entry they see the owner. `published` is called in the transaction of publish() with
+    without an entry they see the owner. `owner_named` returns the owner of a name, or raises LookupError.
+    `published` is called in the transaction of publish() with
     a new event and its data. `prepare` returns what each delivery of a claim sends, by its key, or
     the error with which it fails at once; it runs in the claim's transaction, so it reads alone.
     After a response with one of `final_statuses` a delivery is not tried again. With
@@ -151,6 +152,7 @@ class WebhookProfile:
     ping: Callable[[str], PingEvent] | None = None
     on_notice: Callable[[Notice], None] | None = None
     describe_owners: Callable[[Collection[str]], Mapping[str, OwnerInfo]] | None = None
+    owner_named: Callable[[str], str] = str
     static_source: str = "the configuration file"
     published: Callable[[Any, Mapping[str, Any]], None] | None = None
     prepare: Callable[[Sequence[Sending]], Mapping[int, Prepared | str]] | None = None

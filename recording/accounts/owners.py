@@ -17,3 +17,11 @@ def describe(owners: Collection[str]) -> Mapping[str, OwnerInfo]:
         str(pk): OwnerInfo(name, "auth.user", pk)
         for pk, name in rows.values_list("pk", get_user_model().USERNAME_FIELD)
     }
+
+
+def named(name: str) -> str:
+    """Return the owner id of a user name. Raises LookupError."""
+    user = get_user_model().objects.filter(username=name).first()
+    if user is None:
+        raise LookupError(f"there is no user {name!r}")
+    return str(user.pk)

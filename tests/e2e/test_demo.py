@@ -1,15 +1,14 @@
+"""The first hour: the demo, and an event that arrives at a receiver of one's own."""
+
 from __future__ import annotations
 
-import shlex
+import signal
 import sqlite3
-import time
 from contextlib import closing
-from datetime import datetime
 
 import requests
 
-from tests.docs.samples import sample
-from tests.e2e.starting import Instance, hurry, outcomes, web_server
+from tests.e2e.starting import Instance, outcomes
 from tests.running import free_port
 
 
@@ -19,90 +18,48 @@ def count(instance: Instance, table: str) -> int:
         return int(found.fetchone()[0])
 
 
-def retries(instance: Instance) -> list[list[float]]:
-    """Return when deliveries that failed once were tried, and when they are due again."""
-    with closing(sqlite3.connect(instance.data)) as connection:
-        rows = connection.execute(
-            "select started_at, next_attempt_at from webhooks_core_delivery"
-            " join webhooks_core_attempt on delivery_id = webhooks_core_delivery.id"
-            " where attempts = 1 and status = 0 and claimed_by is null"
-        )
-        return [
-            [datetime.fromisoformat(f"{at}+00:00").timestamp() for at in row]
-            for row in rows
-        ]
-
-
-def test_the_demo_of_the_first_page_shows_that_events_arrive_and_leaves_nothing(
-    instance,
-):
+def test_the_demo_shows_a_line_of_each_product_and_leaves_nothing(instance):
     tables = (
         "recording_personaltoken",
         "recording_recording",
-        "gateway_gatewaykey",
-        "gateway_document",
         "catalog_book",
         "catalog_author",
     )
-    before = [count(instance, table) for table in tables]
-    python, script, *words = shlex.split(sample("../README.md", "sh", "demo"))
-    assert (python, script) == (".venv/bin/python", "manage.py")
-    with instance.run(*words) as it:
-        assert it.status() == 0, it.output
-        assert "✔ summary.completed arrives, and its signature holds" in it.output
-        assert "status     1 (delivered)" in it.output
-        assert "✔ A chat answer streams" in it.output
-        assert "✔ ingest.completed arrives, and its signature holds" in it.output
-        assert it.lines[-1] == "All of it works.\n"
-    assert [count(instance, table) for table in tables] == before
     headers = {"Authorization": f"Bearer {instance.token}"}
-    answer = requests.get(instance.url + "/v1/webhooks", headers=headers, timeout=60)
-    assert answer.json() == {"items": []}
-
-
-def test_a_failed_attempt_is_followed_by_a_real_retry_a_minute_later(instance):
-    with instance.run("demo", "--url", instance.url, "--failing") as it:
-        it.wait_for("status     0 (pending)")
-        [[tried, due]] = retries(instance)
-        assert due - tried >= 60
-        assert due - time.time() <= 66  # the tenth more is the jitter
-        hurry(instance.data)
+    address = f"{instance.url}/v1/webhooks"
+    before = [count(instance, table) for table in tables]
+    webhooks = requests.get(address, headers=headers, timeout=60).json()
+    with instance.run("demo") as it:
         assert it.status() == 0, it.output
-        assert "last error HTTP 500" in it.output
-        assert "attempts   2" in it.output
+        book, event, chat = it.lines
+    assert book.startswith("✔ catalog: Notes on the Analytical Engine by Lovelace")
+    assert event.startswith("✔ recording: summary.completed evt_")
+    assert "signature verified" in event
+    assert chat.startswith("✔ gateway: 'Who wrote the first program?' in ")
+    assert [count(instance, table) for table in tables] == before
+    assert requests.get(address, headers=headers, timeout=60).json() == webhooks
 
 
-def test_what_the_demo_misses_is_named(instance, tmp_path):
-    """A worker that is not there; this instance's own database; its user; its tables."""
-    data, url = tmp_path / "copy.sqlite3", instance.url
-    instance.copy_data(data)
-    with web_server(data) as lonely:
-        words = ("demo", "--url", lonely.url, "--timeout", "1")
-        other = ("demo", "--url", url)
-        nobody = ("demo", "--url", url, "--user", "nobody")
-        missing = outcomes(words, other, nobody, environment=lonely.variables)
-    worker, database, user = missing
-    assert worker.status == database.status == user.status == 1
-    assert "✘ summary.completed arrives" in worker.output
-    assert "is the task cluster running (`manage.py qcluster`)" in worker.output
-    assert "POST /v1/webhooks answered 401" in database.output
-    assert "there is no user 'nobody' in this database" in user.output
-    assert not [it for it in missing if "Traceback" in it.output]
-
-    empty = Instance(instance.process, tmp_path / "empty.sqlite3", url)
-    missing = outcomes(
-        ("demo", "--url", url),
+def test_what_the_demo_misses_is_named(instance):
+    nobody, silence = outcomes(
+        ("demo", "--user", "nobody"),
         ("demo", "--url", f"http://127.0.0.1:{free_port()}"),
-        ("demo", "--url", "127.0.0.1:8000"),
-        ("demo", "--url", url, "--timeout", "soon"),
-        environment=empty.variables,
+        environment=instance.variables,
     )
-    tables, answer, option, timeout = missing
-    assert tables.status == answer.status == 1
-    assert "is not usable: no such table" in tables.output
-    assert "nothing answers at" in answer.output
-    assert "`make run`" in answer.output
-    assert option.status != 0 != timeout.status
-    assert "--url: Not an http or https origin." in option.output
-    assert "argument --timeout" in timeout.output
-    assert not [it for it in missing if "Traceback" in it.output]
+    assert nobody.status == silence.status == 1
+    assert "there is no user 'nobody'" in nobody.output
+    assert "nothing answers at" in silence.output
+    assert "Traceback" not in nobody.output + silence.output
+
+
+def test_a_subscribed_receiver_shows_a_verified_event_in_a_line(instance):
+    arguments = ("--subscribe", "recording:demo", "--port", "0")
+    with instance.run("webhooks_listen", *arguments) as it:
+        it.wait_for("Listening on")
+        instance.manage("import_recording", "--sample", "--account", "demo")
+        it.wait_for("recording signature verified")
+        assert it.end(signal.SIGINT) == 0
+        [line] = [each for each in it.lines if "summary.completed" in each]
+    assert "✔ summary.completed  evt_" in line
+    with instance.run("webhooks_listen", "--subscribe", "nothing:demo") as it:
+        assert it.status() == 1

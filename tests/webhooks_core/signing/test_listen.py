@@ -16,11 +16,14 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
+from django.utils import timezone
 
+from tests.factories import UserFactory
 from tests.running import PATIENCE_S, until
 from tests.signatures import sha256_signature
 from webhooks_core.management.commands.webhooks_listen import Command
+from webhooks_core.models import Endpoint
 
 SECRET = "whsec_c2VjcmV0"
 BODY = b'{"id":"evt_1","type":"summary.completed","data":{"title":"\xc3\x84rger"}}'
@@ -187,3 +190,33 @@ def test_an_invalid_option_is_one_clear_line(capsys, options, words):
         Command().run_from_argv(["manage.py", "webhooks_listen", *options])
     assert exit_.value.code != 0
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("subscriber", "words"),
+    [
+        ("recording:nobody", "there is no user 'nobody'"),
+        ("nothing:acme", "PRODUCT is one of "),
+    ],
+)
+def test_who_cannot_be_subscribed_is_named(subscriber, words):
+    with pytest.raises(CommandError, match=f"--subscribe: {words}"):
+        call_command("webhooks_listen", "--port", "0", "--subscribe", subscriber)
+    assert not Endpoint.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_receiver_is_subscribed_as_long_as_it_listens(monkeypatch):
+    UserFactory.create(username="ada")
+    seen = []
+
+    def serve(self, receiver):
+        endpoint = Endpoint.objects.get()
+        seen.append((endpoint.url == f"{receiver.url}/", endpoint.event_types))
+        assert self._secrets == endpoint.secrets(now=timezone.now())
+
+    monkeypatch.setattr(Command, "_serve", serve)
+    call_command("webhooks_listen", "--port", "0", "--subscribe", "recording:ada")
+    assert seen == [(True, ["summary.completed", "webhook.ping"])]
+    assert not Endpoint.objects.filter(deleted_at=None).exists()

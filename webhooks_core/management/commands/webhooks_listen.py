@@ -9,8 +9,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from webhooks_core import endpoints, profiles
 from webhooks_core.conf import webhook_settings
 from webhooks_core.management.argument_types import integer_between, seconds
+from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.signing import terminal
 from webhooks_core.signing.receiver import Receiver
 from webhooks_core.signing.verification import Received, verify
@@ -59,6 +61,12 @@ class Command(BaseCommand):
             default=300,
             help="the oldest signature to accept, in seconds; 0: any (%(default)s)",
         )
+        parser.add_argument(
+            "--subscribe",
+            metavar="PRODUCT:OWNER",
+            help="subscribe this receiver while it listens, such as recording:USER or "
+            "gateway:TENANT, and print a line for each event; for local instances",
+        )
         shown = parser.add_mutually_exclusive_group()
         shown.add_argument("--quiet", action="store_true", help="print no bodies")
         shown.add_argument(
@@ -81,7 +89,41 @@ class Command(BaseCommand):
             raise CommandError(
                 f"cannot listen on {host} port {port}: {error}"
             ) from error
-        self._serve(receiver)
+        with receiver:
+            if options["subscribe"] is None:
+                self._serve(receiver)
+            else:
+                self._serve_subscribed(receiver, options["subscribe"])
+
+    def _serve_subscribed(self, receiver: Receiver, subscriber: str) -> None:
+        """Subscribe the receiver to all events of an owner until it stops."""
+        product, _, name = subscriber.partition(":")
+        url = f"{receiver.url}/"
+        try:
+            profile = profiles.get(product)
+            profile.url_policy.check_syntax(url)
+            types = [
+                each.name for each in profile.event_types.values() if each.subscribable
+            ]
+            created = endpoints.create(
+                profile=product,
+                owner=profile.owner_named(name),
+                url=url,
+                event_types=types,
+            )
+        except KeyError as error:
+            known = ", ".join(profile.name for profile in profiles.registered())
+            raise CommandError(f"--subscribe: PRODUCT is one of {known}") from error
+        except (LookupError, UrlRefusedError) as error:
+            raise CommandError(f"--subscribe: {error}") from error
+        except endpoints.QuotaExceededError as error:
+            raise CommandError(f"--subscribe: {name} has no free endpoint") from error
+        self._secrets = [created.secret]
+        self._options["quiet"] = True
+        try:
+            self._serve(receiver)
+        finally:
+            endpoints.delete(created.endpoint)
 
     def _serve(self, receiver: Receiver) -> None:
         # No exception: Python may ignore one that a signal handler raises.
@@ -92,12 +134,9 @@ class Command(BaseCommand):
         self._print(f"Listening on {receiver.url}, any path. Stop with Ctrl-C.")
         if not self._secrets:
             self._print("No --secret was given: signatures are not checked.")
-        try:
-            while not stop.is_set():
-                receiver.handle_request()
-            self._print("Stopped.")
-        finally:
-            receiver.server_close()
+        while not stop.is_set():
+            receiver.handle_request()
+        self._print("Stopped.")
 
     def _show(self, received: Received, status: int) -> None:
         verification = verify(
