@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import starmap
 from typing import Any
 
-from django.conf import settings
 from django.db.models import QuerySet
 
 from gateway.chat.budget_models import BudgetCounter
-from gateway.chat.metering import budget_stores
-from gateway.chat.metering.budget_counters import CounterKey
 from gateway.chat.models import LoggedRequest, UsageDay, UsageRecord
 from gateway.models import (
     Document,
@@ -21,21 +17,6 @@ from gateway.models import (
 )
 from gateway.webhooks import PROFILE
 from webhooks_core.upkeep.erasure import OwnerErasure
-
-
-class TenantErasure(OwnerErasure):
-    """Also erases what Redis has: budgets' counters."""
-
-    __slots__ = ()
-
-    def erase(self) -> None:
-        """As OwnerErasure.erase(). Raises RedisError, too."""
-        keys = BudgetCounter.objects.filter(tenant=self.owner).values_list(
-            "budget", "subject", "window", "tenant"
-        )
-        if settings.REDIS_URL:
-            budget_stores.forget(settings.REDIS_URL, starmap(CounterKey, keys))
-        super().erase()
 
 
 def tenant_erasure(tenant: str) -> OwnerErasure:
@@ -51,4 +32,4 @@ def tenant_erasure(tenant: str) -> OwnerErasure:
         "budget counters": BudgetCounter.objects.filter(tenant=tenant),
         "days of usage": UsageDay.objects.filter(tenant=tenant),
     }
-    return TenantErasure(profile=PROFILE, owner=tenant, rows=rows)
+    return OwnerErasure(profile=PROFILE, owner=tenant, rows=rows)

@@ -72,14 +72,16 @@ class ChatContext:
     def counted(self) -> tuple[Usage | None, bool]:
         """Return the tokens that the request used, and whether they are in part an estimate.
 
-        What the upstream did not report is estimated for streams, and for requests whose
-        client left; both used tokens. Of other answers only the completion is estimated.
+        What the upstream did not report, or reported as nothing, is estimated once it answered, and
+        for requests whose client left: both used tokens.
         """
         usage = self.usage
+        if usage and not (usage.prompt_tokens or usage.completion_tokens):
+            usage = None
         if usage is not None and usage.completion_tokens is not None:
             return usage, False
-        has_begun = self.first_chunk_s is not None or self.status == CLIENT_GONE
-        if self.target is None or not (has_begun or (usage and self.status == SUCCESS)):
+        has_answered = self.status in (SUCCESS, CLIENT_GONE)
+        if self.target is None or not (has_answered or self.first_chunk_s is not None):
             return usage, False
         if usage is None:
             length = self.prompt_characters or prompt_length(self.request.body)

@@ -19,6 +19,7 @@ from gateway.chat.context import ChatContext
 from gateway.chat.core import failures
 from gateway.chat.errors import (
     ChatError,
+    OverBudgetError,
     UnsupportedInferenceTypeError,
     UnsupportedRequestError,
     UpstreamServiceError,
@@ -35,8 +36,12 @@ T = TypeVar("T")
 Method = Callable[[Upstream, Job], Awaitable[T]]
 
 ANSWERED_BY = "X-Signpost-Model"
-# What a fallback raises that does not support the request.
-UNABLE = (UnsupportedRequestError, UnsupportedInferenceTypeError)
+# What a fallback raises that does not support the request, or whose budget is used up.
+UNABLE = (
+    UnsupportedRequestError,
+    UnsupportedInferenceTypeError,
+    OverBudgetError,
+)
 # The statuses besides 5xx after which a server may succeed; 0 is no answer.
 PASSING = frozenset({0, 408, 409, 425, 429})
 FIRST_PAUSE_S = 0.5
@@ -51,6 +56,8 @@ class FallbackCaller:
 
     upstreams: Mapping[str, Upstream]
     router: Router
+    # Holds what a request may use of a fallback. Raises OverBudgetError.
+    reserve: Callable[[ChatContext], Awaitable[None]]
 
     async def complete(self, context: ChatContext, operation: Operation) -> bytes:
         """Return the body for the client. Raises as Upstream's methods do."""
@@ -108,13 +115,15 @@ class FallbackCaller:
         while (fallback := _next(requested, left, failure)) is not None:
             try:
                 await operation.check(fallback, context.request)
+                context.endpoint = fallback
+                if operation.is_budgeted:
+                    await self.reserve(context)
                 log.warning(
                     "fallback called",
                     request_id=context.request_id,
                     model=requested.name,
                     fallback=fallback.name,
                 )
-                context.endpoint = fallback
                 return await self._call_endpoint(context, call)
             except UNABLE:
                 continue  # the failure before says more

@@ -38,8 +38,7 @@ HISTOGRAMS = {
 # Not in prometheus_client's own registry: /metrics has one of its own.
 budget_store_up = Gauge(
     "signpost_chat_budget_store_up",
-    "Whether a store of budgets' counters answered this process last.",
-    ["store"],
+    "Whether the rows of budgets' counters were read at the last attempt of this process.",
     registry=None,
 )
 

@@ -13,10 +13,9 @@ from django.conf import settings
 
 from gateway import configuration
 from gateway.chat.fallback import FallbackCaller
-from gateway.chat.metering.budget_definitions import Definitions
-from gateway.chat.metering.budget_stores import stores
 from gateway.chat.metering.budgets import Budgets
-from gateway.chat.metering.limits import Limits, counter
+from gateway.chat.metering.definitions import Definitions
+from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.policy_hook import configured
@@ -56,17 +55,14 @@ class Runtime:
                 endpoints=models.known,
                 budgets=configuration.current().budgets,
             ),
-            stores(in_writer, settings.REDIS_URL),
             default_tokens=settings.CHAT_RESERVED_TOKENS,
         )
         service = Service(
-            calls=FallbackCaller(registry.connect(client), Router()),
+            calls=FallbackCaller(registry.connect(client), Router(), budgets.reserve),
             registry=models,
             recorder=writer,
             limits=Limits(
-                per_minute=settings.CHAT_REQUESTS_PER_MINUTE,
                 at_once=settings.CHAT_REQUESTS_AT_ONCE,
-                count=counter(settings.REDIS_URL),
             ),
             budgets=budgets,
             in_thread=in_thread,

@@ -95,7 +95,6 @@ class Service:
                 route.check_method(request.method)
                 caller = await self._authenticate(request)
             require_scope(caller, CHAT_SCOPE)
-            await self.limits.admit(caller)
             if route.operation is None:
                 return await self._models(request, caller, api_format)
             return await self._call(request, caller, api_format, route.operation)

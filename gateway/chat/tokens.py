@@ -30,7 +30,9 @@ WRITTEN = (
 WRITES = ("cache_creation", "cache_creation_token_details")
 HOUR = ("ephemeral_1h_input_tokens",)
 # The limit of an estimate's work.
-MAX_PARTS = 100_000
+MAX_PARTS = 1_000_000
+# About what an image or the least of another medium is, and the characters of base64 per token.
+MEDIA_TOKENS, MEDIA_CHARACTERS = 1_500, 100
 # The fields with the text of a request, the last first; and fields without text.
 PROMPT = (
     *("functions", "tools", "system", "instructions", "input", "prompt", "messages"),
@@ -44,6 +46,10 @@ NOT_TEXT = frozenset(
         "thinking_blocks",  # their text is in reasoning_content, too
     }
 )
+# Parts that are media: images, sound, and documents; the members with their data.
+IMAGES = frozenset({"image_url", "image", "input_image"})
+MEDIA = IMAGES | {"input_audio", "audio", "file", "input_file", "document"}
+MEDIA_DATA = ("source", "input_audio", "file", "file_data", "data")
 # Data that is no text: Anthropic's of images, documents and hidden thinking, OpenRouter's of the
 # latter.
 NO_TEXT_TYPES = ("base64", "redacted_thinking", "reasoning.encrypted")
@@ -175,20 +181,40 @@ def estimate(characters: int) -> int:
 
 
 def prompt_length(body: Mapping[str, Any]) -> int:
-    """Return how many characters of text a request holds."""
+    """Return how many characters of text a request holds; a token that is no text counts 4."""
     return text_length([body.get(name) for name in PROMPT])
 
 
 def text_length(value: Any) -> int:
-    """Return how many characters of text the first MAX_PARTS parts of JSON hold."""
+    """Return how many characters of text JSON holds; a token that is no text counts 4.
+
+    Integers are tokens, as embeddings take them. Images, sound and documents count as an estimate.
+    Of more than MAX_PARTS parts, each further one counts as a token.
+    """
     total, looked_at, left = 0, 0, [value]
     while left and looked_at < MAX_PARTS:
         looked_at += 1
         item = left.pop()
         if isinstance(item, str):
             total += len(item)
+        elif isinstance(item, int) and not isinstance(item, bool):
+            total += CHARACTERS_PER_TOKEN
         elif isinstance(item, list):
             left += item
-        elif isinstance(item, dict) and item.get("type") not in NO_TEXT_TYPES:
-            left += [inner for name, inner in item.items() if name not in NOT_TEXT]
-    return total
+        elif isinstance(item, dict):
+            kind = item.get("type")
+            if isinstance(kind, str) and kind in MEDIA:
+                total += CHARACTERS_PER_TOKEN * _media_tokens(kind, item)
+            if kind not in NO_TEXT_TYPES:
+                left += [inner for name, inner in item.items() if name not in NOT_TEXT]
+    return total + CHARACTERS_PER_TOKEN * len(left)
+
+
+def _media_tokens(kind: str, part: Mapping[str, Any]) -> int:
+    """Return about how many tokens an image, a sound or a document is."""
+    if kind in IMAGES:
+        return MEDIA_TOKENS
+    values = [part.get(name) for name in MEDIA_DATA]
+    values += [mapping(value).get(name) for value in values for name in MEDIA_DATA]
+    length = sum(len(value) for value in values if isinstance(value, str))
+    return MEDIA_TOKENS + length // MEDIA_CHARACTERS

@@ -14,7 +14,7 @@ from django.db.models import CharField, Count, Q, QuerySet, Sum, Value
 from django.db.models.functions import Cast, Coalesce, TruncDate
 
 from gateway.chat.budget_models import BudgetCounter
-from gateway.chat.metering import budget_definitions
+from gateway.chat.metering import definitions
 from gateway.chat.metering.windows import next_start, start_of
 from gateway.chat.models import UsageDay, UsageRecord
 from gateway.configuration.shapes import COST, BudgetEntry
@@ -139,7 +139,7 @@ def budgets(tenant: str, now: datetime) -> list[BudgetUse]:
 
     A budget that several tenants share shows no amounts: they would be those of others.
     """
-    entries = budget_definitions.budgets()
+    entries = definitions.budgets()
     keys = GatewayKey.objects.live(now).filter(tenant=tenant, budget__isnull=False)
     entries += filter(None, (key.budget_entry for key in keys.order_by("pk")))
     rows = current_counters(entries, now).filter(tenant=tenant).order_by("subject")
@@ -174,7 +174,7 @@ def current_counters(
 
 def counters_by_share(now: datetime) -> dict[str, dict[int, int]]:
     """Return, by budget, how many counters have reached each share in their current windows."""
-    entries = budget_definitions.budgets()
+    entries = definitions.budgets()
     counts = {entry.name: dict.fromkeys(BUDGET_SHARES, 0) for entry in entries}
     reached = current_counters(entries, now).filter(reported__gt=0)
     for row in reached.values("budget", "reported").annotate(count=Count("pk")):

@@ -17,7 +17,7 @@ from django.utils import timezone
 from gateway import configuration
 from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.context import ChatContext
-from gateway.chat.metering.price_list import listed
+from gateway.chat.metering.prices import listed
 from gateway.chat.models import LoggedRequest, ModelPrice, UsageRecord
 from gateway.chat.tokens import Usage
 

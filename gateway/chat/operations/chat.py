@@ -84,10 +84,10 @@ def checked(context: ChatContext, body: bytes, list_key: str) -> dict[str, Any]:
 def _note_usage(context: ChatContext, value: Mapping[str, Any]) -> None:
     """Note what an answer used; embeddings have no completion."""
     context.usage = usage = chunks.usage_in(value)
-    if usage is not None and usage.completion_tokens is None:
+    if usage is None or not usage.completion_tokens:
         choices = value.get("choices")
         if isinstance(choices, list):
             messages = [choice.get("message") for choice in objects(choices)]
             context.completion_characters = text_length(messages)
-        else:
+        elif usage is not None:
             context.usage = replace(usage, completion_tokens=0)

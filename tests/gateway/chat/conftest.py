@@ -12,7 +12,7 @@ import pytest
 
 from gateway import keys
 from gateway.chat import loop_thread, model_registry, runtime, service
-from gateway.chat.metering import budget_definitions, budget_sharing, limits, writer
+from gateway.chat.metering import budgets, definitions, writer
 from gateway.chat.streaming import body
 from gateway.chat.upstreams import http
 from gateway.configuration.shapes import Target
@@ -26,10 +26,9 @@ from webhooks_core.models import bearer
 # What limits the time of a request or of its end, by module.
 TIME_LIMITS: dict[ModuleType, tuple[str, ...]] = {
     body: ("USAGE_WAIT_S", "CLOSING_S"),
-    budget_definitions: ("WAIT_S",),
-    budget_sharing: ("LOAD_S",),
+    budgets: ("WAIT_S",),
+    definitions: ("WAIT_S",),
     http: ("CLOSE_SEEN_S", "ERROR_BODY_S"),
-    limits: ("REDIS_TIMEOUT_S",),
     loop_thread: ("CLOSING_S",),
     model_registry: ("WAIT_S",),
     runtime: ("CLOSING_S",),

@@ -7,7 +7,8 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from socketserver import ThreadingMixIn
@@ -25,8 +26,9 @@ from gateway.chat import asgi, runtime
 from gateway.chat.context import ChatContext
 from gateway.chat.fallback import FallbackCaller
 from gateway.chat.loop_thread import LOOP_THREAD
-from gateway.chat.metering.budget_definitions import Definitions, Loaded
 from gateway.chat.metering.budgets import Budgets
+from gateway.chat.metering.counters import CounterKey, Stored
+from gateway.chat.metering.definitions import Definitions, Loaded
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.request_log.entry import EndedRequest
@@ -91,6 +93,14 @@ def defined(*entries: BudgetEntry) -> Definitions:
     return Definitions(asyncio.to_thread, load=lambda *_: Loaded(entries, {}))
 
 
+class Rows(Counter[CounterKey]):
+    """Counters of budgets that no other process uses, and whose shares are reported."""
+
+    def __call__(self, amounts: Mapping[CounterKey, int]) -> dict[CounterKey, Stored]:
+        self.update(amounts)
+        return {key: Stored(self[key], 100) for key in amounts}
+
+
 @dataclass
 class Gateway:
     """Chat on a socket, with endpoints that a test declares."""
@@ -100,7 +110,7 @@ class Gateway:
     known: Any = field(default_factory=Known)
     kept: Any = field(default_factory=Kept)
     limits: Limits = field(default_factory=Limits)
-    budgets: Budgets = field(default_factory=lambda: Budgets(defined()))
+    budgets: Budgets = field(default_factory=lambda: Budgets(defined(), add=Rows()))
     router: Router = field(default_factory=Router)
     request_log: RequestLogSettings = field(default_factory=RequestLogSettings)
     port: int = 0
@@ -296,7 +306,9 @@ def run_in(loop: asyncio.AbstractEventLoop, coroutine: Any) -> Any:
 async def _open(gateway: Gateway) -> None:
     gateway.client = http.session()
     gateway.service = Service(
-        calls=FallbackCaller(registry.connect(gateway.client), gateway.router),
+        calls=FallbackCaller(
+            registry.connect(gateway.client), gateway.router, gateway.budgets.reserve
+        ),
         registry=gateway.known,
         recorder=gateway.kept,
         limits=gateway.limits,

@@ -120,14 +120,6 @@ def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream)
 
 
 @through_django
-def test_the_limits_of_a_caller_hold(gateway, upstream):
-    upstream.script = answers(COMPLETION)
-    gateway.limits.per_minute = 1
-    codes = {gateway.post().status_code for _ in range(3)}
-    assert 429 in codes
-
-
-@through_django
 def test_failures_of_the_upstream_are_told_by_the_tables(gateway, upstream):
     upstream.script = answers({}, 503)
     assert status_and_detail(gateway.post(headers=REQUEST_ID)) == (500, UPSTREAM)

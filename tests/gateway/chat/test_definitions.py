@@ -9,7 +9,7 @@ from django.core import checks
 
 from gateway import configuration
 from gateway.chat.budget_models import Budget
-from gateway.chat.metering import budget_definitions
+from gateway.chat.metering import definitions
 from gateway.chat.model_registry import load
 from gateway.chat.models import ModelEndpoint
 from gateway.configuration.shapes import BudgetEntry, Configuration, Target
@@ -121,7 +121,7 @@ def test_what_a_counter_counts_cannot_change(admin_client):
         assert "cannot change: make another budget." in text
     larger = form("b", LIMIT.replace("5", "9"))
     assert admin_client.post(page, larger).status_code == 302
-    assert [each.limit for each in budget_definitions.budgets()] == [9]
+    assert [each.limit for each in definitions.budgets()] == [9]
 
 
 def test_a_budget_without_effect_is_left_out_and_a_check_says_so(monkeypatch):
@@ -130,7 +130,7 @@ def test_a_budget_without_effect_is_left_out_and_a_check_says_so(monkeypatch):
     declared = BudgetEntry("hidden", "requests", "hour", 7)
     current = Configuration(budgets=(declared,))
     monkeypatch.setattr(configuration, "current", lambda: current)
-    assert budget_definitions.budgets() == [declared]
+    assert definitions.budgets() == [declared]
     found = checks.run_checks(tags=["budgets"], databases=["default"])
     assert sorted(each.msg.split(":")[0] for each in found) == [
         "The budget 'bad' of the admin has no effect",

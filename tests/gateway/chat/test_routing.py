@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.chat import routing
-from gateway.chat.metering.limits import Limits, SharedCount, counter
+from gateway.chat.metering.limits import Limits
 from gateway.chat.routing import Router
 from gateway.configuration.shapes import ModelEntry, Target
 from gateway.identity import Caller
@@ -166,38 +166,6 @@ def test_any_exception_of_one_target_is_the_failure_of_that_target(
 # ── Limits ──────────────────────────────────────────────────────────────────────────
 
 
-def test_requests_per_minute_are_counted_for_each_key():
-    clock = Clock()
-    limits = Limits(per_minute=2, clock=clock)
-    other = Caller("acme", "bob")
-    keys = [Caller("acme", "ada", number) for number in (7, 8)]
-
-    async def run() -> str:
-        for caller in (ADA, ADA, other, *keys, *keys):
-            await limits.admit(caller)
-        with pytest.raises(TooManyRequestsError) as refused:
-            await limits.admit(ADA)
-        clock.now += 60
-        await limits.admit(ADA)
-        return refused.value.headers["Retry-After"]
-
-    assert asyncio.run(run()) == str(60 - 1000 % 60)
-
-
-def test_too_many_requests_say_when_to_come_back(gateway, upstream):
-    gateway.limits.per_minute, gateway.limits.clock = 1, Clock()
-    upstream.script = answers(COMPLETION)
-
-    assert gateway.post().status_code == 200
-    second, v1 = gateway.post(), gateway.post(path="/v1/chat/completions")
-
-    assert second.status_code == v1.status_code == 429
-    assert 1 <= int(second.headers["Retry-After"]) <= 60
-    assert second.json() == {"detail": "At most 1 requests per minute."}
-    assert v1.json()["error"]["type"] == "rate_limit_error"
-    assert len(upstream.requests) == 1
-
-
 def test_requests_at_once_are_limited_and_a_place_is_given_back(gateway, upstream):
     gateway.limits.at_once = 1
     is_refused = asyncio.Event()
@@ -222,45 +190,3 @@ def test_who_may_have_two_at_once_gets_a_third_when_one_ends():
     limits.leave(ADA)
     assert limits.running == 1
     limits.enter(ADA)
-
-
-class AwayRedis:
-    requests = 0
-
-    def pipeline(self, **_: object) -> object:
-        self.requests += 1
-        raise ConnectionError
-
-
-def test_without_redis_requests_are_counted_in_the_process_and_do_not_wait():
-    clock, away = Clock(), AwayRedis()
-    count = SharedCount(away, clock=clock)  # type: ignore[arg-type]
-
-    async def run() -> list[int]:
-        numbers = [await count("key", 1), await count("key", 1), await count("key", 2)]
-        assert away.requests == 1
-        clock.now += 5.1
-        return [*numbers, await count("key", 2)]
-
-    assert asyncio.run(run()) == [1, 2, 1, 2]
-    assert away.requests == 2
-
-
-@pytest.mark.services
-def test_all_processes_count_together_in_redis(settings):
-    if not settings.REDIS_URL:
-        pytest.skip("there is no Redis: REDIS_URL is empty")
-
-    async def run() -> list[int]:
-        counts = [counter(settings.REDIS_URL) for _ in range(2)]
-        window = 987_654
-        numbers = [
-            await count("test-key", window) for count in counts for _ in range(2)
-        ]
-        for count in counts:
-            assert isinstance(count, SharedCount)
-            await count.client.delete(f"signpost:chat:rate:{window}:test-key")
-            await count.client.aclose()
-        return numbers
-
-    assert asyncio.run(run()) == [1, 2, 3, 4]

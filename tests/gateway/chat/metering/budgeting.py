@@ -1,4 +1,4 @@
-"""Budgets of one process or several, with a store and a clock of the test."""
+"""Budgets of one process or several, with rows and a clock of the test."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 import orjson
 import pytest
+from django.db import OperationalError
 
 from gateway.chat.context import ChatContext
-from gateway.chat.metering.budget_counters import CounterKey
-from gateway.chat.metering.budget_definitions import Definitions, Loaded
-from gateway.chat.metering.budget_reports import Reached, highest_share
-from gateway.chat.metering.budget_stores import Stored, StoreUnavailableError, Use
 from gateway.chat.metering.budgets import BudgetExceededError, Budgets
+from gateway.chat.metering.counters import CounterKey, Stored
+from gateway.chat.metering.definitions import Definitions, Loaded
+from gateway.chat.metering.thresholds import Reached, highest_share
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.models import ModelPrice
 from gateway.chat.request import ModelRequest
@@ -32,9 +32,7 @@ PRICE = ModelPrice(model="small", prompt_price=Decimal(1), completion_price=Deci
 
 
 class Database:
-    """The counters that all processes share; the time passes only when somebody waits."""
-
-    name, every_s, version = "database", 1.0, "1"
+    """The rows that all processes share; the time passes only when somebody waits."""
 
     def __init__(self) -> None:
         self.amounts: Counter[CounterKey] = Counter()
@@ -44,13 +42,12 @@ class Database:
         self.calls = 0
         self.now = NOON
 
-    async def add(self, uses: Mapping[CounterKey, Use]) -> Mapping[CounterKey, Stored]:
+    def add(self, amounts: Mapping[CounterKey, int]) -> dict[CounterKey, Stored]:
         self.calls += 1
         if self.is_away:
-            raise StoreUnavailableError("OperationalError")
-        for key, use in uses.items():
-            self.amounts[key] += use.total - use.sent
-        return {key: Stored(self.amounts[key], self.reported[key]) for key in uses}
+            raise OperationalError
+        self.amounts.update(amounts)
+        return {key: Stored(self.amounts[key], self.reported[key]) for key in amounts}
 
     def report(self, counters: Iterable[Reached]) -> None:
         for key, entry, amount in counters:
@@ -58,10 +55,6 @@ class Database:
             self.reports.append((key.budget, self.reported[key]))
 
     async def sleep(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
-        await asyncio.sleep(0)
-
-    async def wait(self, seconds: float) -> None:
         """Wait until a test lets the time pass."""
         until = self.now + timedelta(seconds=seconds)
         while self.now < until:  # noqa: ASYNC110 - no event says that a time has come
@@ -72,40 +65,15 @@ async def in_thread(function: Callable[[], Any]) -> Any:
     return function()
 
 
-def finished(coroutine: Any) -> Any:
-    """Return the result of a coroutine that never waits; without a loop, Django allows queries."""
-    try:
-        coroutine.send(None)
-    except StopIteration as result:
-        return result.value
-    raise AssertionError("it waits")
-
-
-def ran(store: Any, coroutine: Any) -> Any:
-    """Return what a store answers; the client of one with Redis is closed."""
-
-    async def closing() -> Any:
-        try:
-            return await coroutine
-        finally:
-            await store.client.aclose()
-
-    return asyncio.run(closing()) if hasattr(store, "client") else finished(coroutine)
-
-
 def process(
-    database: Database,
-    *entries: BudgetEntry,
-    endpoints: Any = dict,
-    quick: Database | None = None,
-    **options: Any,
+    database: Database, *entries: BudgetEntry, endpoints: Any = dict, **options: Any
 ) -> Budgets:
     load = Definitions(
         in_thread, endpoints, load=lambda *_: Loaded(entries, {"small": PRICE})
     )
     return Budgets(
         load,
-        (quick, database) if quick else (database,),
+        add=database.add,
         report=database.report,
         now=lambda: database.now,
         clock=lambda: database.now.timestamp(),  # noqa: PLW0108 - `now` changes

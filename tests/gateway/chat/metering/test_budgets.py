@@ -17,8 +17,8 @@ from gateway.chat.context import ChatContext
 from gateway.chat.metering.budgets import BudgetExceededError, Budgets
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.tokens import Usage
-from gateway.configuration.shapes import BudgetEntry
-from gateway.identity import Rights
+from gateway.configuration.shapes import BudgetEntry, Target
+from gateway.identity import Caller, Rights
 from tests.gateway.chat.harness import IDENTITY, MESSAGES, V1, V2, defined
 from tests.gateway.chat.metering.budgeting import (
     ADA,
@@ -34,7 +34,7 @@ from tests.gateway.chat.metering.budgeting import (
     run,
     use,
 )
-from tests.gateway.chat.mock_upstream import COMPLETION, answers
+from tests.gateway.chat.mock_upstream import COMPLETION, answers, greeting
 
 
 def test_a_request_that_does_not_fit_is_refused_until_the_window_starts_again():
@@ -68,10 +68,21 @@ def test_requests_at_once_cannot_both_take_the_rest():
         ({}, 6 + 1024),
         ({"max_tokens": 10}, 16),
         ({"max_completion_tokens": 20, "max_tokens": 10}, 26),
-        ({"max_completion_tokens": 10, "max_tokens": 20}, 26),
         ({"max_tokens": 10, "n": 3}, 36),
         ({"max_tokens": "many"}, 6 + 1024),
-        ({"max_tokens": None}, 6 + 1024),
+        *(
+            ({"max_tokens": 10, "messages": [{"content": [part]}]}, 10 + media)
+            for part, media in (
+                (
+                    {"type": "image_url", "image_url": {"url": "data:" + "x" * 9999}},
+                    1500,
+                ),
+                ({"type": "input_audio", "input_audio": {"data": "x" * 8000}}, 1580),
+                ({"type": "file", "file": {"file_data": "x" * 8000}}, 1580),
+                ({"type": "document", "source": {"type": "base64", "data": "x"}}, 1500),
+            )
+        ),
+        ({"max_tokens": 10, "tools": [{"name": "x" * 36, "type": "function"}]}, 25),
     ],
 )
 def test_tokens_are_reserved_for_the_prompt_and_the_longest_completion(body, tokens):
@@ -80,10 +91,22 @@ def test_tokens_are_reserved_for_the_prompt_and_the_longest_completion(body, tok
     refusal(process(Database(), budget("tokens", limit=tokens - 1)), request(**body))
 
 
-def test_an_embedding_reserves_no_completion():
-    context = request()
-    context.endpoint = replace(context.endpoint, inference_type="embedding")
-    run(process(Database(), budget("tokens", limit=6)).reserve(context))
+@pytest.mark.parametrize(
+    ("given", "tokens"), [([[7] * 1000], 1000), ([7] * 1000, 1000), ("x" * 4000, 1000)]
+)
+def test_an_embedding_reserves_its_tokens_and_no_completion(given, tokens):
+    """Integers in `input` are tokens."""
+
+    async def admitted() -> int:
+        budgets = process(Database(), budget("tokens", limit=10_000))
+        contexts = [request(messages=None, input=given) for _ in range(60)]
+        for context in contexts:
+            context.endpoint = replace(context.endpoint, inference_type="embedding")
+        reserved = (budgets.reserve(context) for context in contexts)
+        results = await asyncio.gather(*reserved, return_exceptions=True)
+        return results.count(None)
+
+    assert asyncio.run(admitted()) == 10_000 // tokens
 
 
 def test_the_real_usage_replaces_what_was_reserved():
@@ -130,13 +153,40 @@ def test_costs_are_counted_at_the_price_of_the_model_that_answered():
     )
     context = request(model="other")
     run(cheap.reserve(context))
-    completed = replace(
-        CompletedRequest.of(context), status=200, model="small", usage=Usage(1000, 100)
-    )
-    cheap.settle(context.reservation, completed)
+    context.endpoint = replace(context.endpoint, name="small")
+    run(cheap.reserve(context))
+    assert {each.reserved for each in cheap._counters.values()} != {0}
+    end(cheap, context, usage=Usage(1000, 100))
+    assert {each.reserved for each in cheap._counters.values()} == {0}
     run(cheap.share())
     amounts = {key.subject: amount for key, amount in database.amounts.items()}
     assert amounts == {"model other": 0, "model small": (1000 + 1000) * 1000}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_fallback_is_charged_to_its_own_budget_and_passed_over_when_it_is_used_up(
+    gateway, upstream, stream
+):
+    """The model that was asked for counts in no budget."""
+    entry = budget("tokens", 2000, "month", models=frozenset({"paid"}))
+    gateway.budgets.definitions = defined(entry)
+    good = upstream.script = greeting(stream=stream)
+    bad = Target("http://127.0.0.1:1/v1", "bad")
+    spare = Target(upstream.url, "spare")
+    gateway.declare("free", targets=(bad,), fallbacks=("paid", "spare"))
+    gateway.declare("paid")
+    gateway.declare("spare", targets=(spare,))
+    models = []
+    for _ in range(4):
+        upstream.script = good
+        response = gateway.post(model="free", stream=stream, max_tokens=900)
+        assert response.status_code == 200
+        models.append(response.headers["X-Signpost-Model"])
+        assert gateway.settled(lambda: gateway.limits.running == 0)
+        (counter,) = gateway.budgets._counters.values()
+        counter.own = 700 * len([name for name in models if name == "paid"])
+    assert models == ["paid", "paid", "spare", "spare"]
+    assert counter.reserved == 0
 
 
 def test_a_model_without_a_price_costs_the_highest_of_its_kind():
@@ -348,8 +398,10 @@ def test_clients_of_anthropic_are_told_not_to_try_again(limited):
 
 
 def test_other_refusals_of_messages_may_be_tried_again(gateway):
-    gateway.limits.per_minute = -1
+    gateway.limits.at_once = 1
+    gateway.limits.enter(Caller("acme", "ada"))
     refused = call(gateway, MESSAGES_PATH)
+    gateway.limits.leave(Caller("acme", "ada"))
     assert refused.json()["error"]["type"] == "rate_limit_error"
     assert "x-should-retry" not in refused.headers
 

@@ -129,11 +129,13 @@ def test_a_large_prompt_is_forgotten_and_its_length_kept(gateway, upstream):
 # ── Usage that is incomplete, or in another place ───────────────────────────────────
 
 
-@pytest.mark.parametrize("usage", [None, 5, [], {"prompt_tokens": True}])
-def test_what_an_answer_does_not_tell_stays_unknown(gateway, upstream, usage):
-    upstream.script = answers({"choices": [], "usage": usage})
+@pytest.mark.parametrize(
+    "usage", [None, 5, [], {}, {"prompt_tokens": True}, dict.fromkeys(USAGE, 0)]
+)
+def test_what_an_answer_does_not_tell_is_estimated(gateway, upstream, usage):
+    upstream.script = answers({**WHOLE, "usage": usage})
     assert gateway.post().json()["usage"] == usage
-    assert counted(gateway) == (None, False)
+    assert counted(gateway) == (Usage(PROMPT, 6), True)
 
 
 @pytest.mark.parametrize("more", [{}, {"completion_tokens": None}])

@@ -9,8 +9,7 @@ import time_machine
 
 from gateway import configuration, keys
 from gateway.chat.metering import reports, usage
-from gateway.chat.metering.budget_counters import CounterKey
-from gateway.chat.metering.budget_stores import add_to_rows
+from gateway.chat.metering.counters import CounterKey, add_to_rows
 from gateway.chat.metering.windows import start_of
 from gateway.configuration.shapes import BudgetEntry
 from tests.gateway.chat.factories import ModelPriceFactory

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.chat.metering import budget_definitions
-from gateway.chat.metering.price_list import listed
+from gateway.chat.metering import definitions
+from gateway.chat.metering.prices import listed
 from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import ModelEntry, Target
 from tests.gateway.chat.factories import ModelPriceFactory
@@ -51,7 +51,7 @@ def test_an_own_price_wins():
         name: ModelEntry(name, "openai", (target,)) for name in ("own", "listed")
     }
     own = ModelPriceFactory.create(model="own")
-    prices = budget_definitions.prices(endpoints)
+    prices = definitions.prices(endpoints)
     assert prices["own"] == own
     assert prices["listed"] == listed(OPENAI, "gpt-4o-mini")
     request = ended(

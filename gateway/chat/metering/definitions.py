@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -13,16 +13,13 @@ from django.db import Error
 
 from gateway import configuration
 from gateway.chat.budget_models import Budget
-from gateway.chat.metering.budget_stores import version
-from gateway.chat.metering.price_list import listed
+from gateway.chat.metering.prices import listed
 from gateway.chat.models import ModelPrice
 from gateway.configuration import EntryError
 from gateway.configuration.shapes import COST, BudgetEntry, ModelEntry
 from webhooks_core.database.outages import reason
 from webhooks_core.web.thread_pool import InThread
 
-# How long a process may not know a change in the admin.
-RENEWED_S = 5.0
 # How long a request waits for the first load.
 WAIT_S = 5.0
 
@@ -30,11 +27,10 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 class Loaded(NamedTuple):
-    """The budgets, prices by model if a budget limits costs, and the version of both."""
+    """The budgets, and prices by model if a budget limits costs."""
 
     budgets: Sequence[BudgetEntry]
     prices: Mapping[str, ModelPrice]
-    version: str = ""
 
 
 def budgets() -> list[BudgetEntry]:
@@ -54,9 +50,9 @@ def budgets() -> list[BudgetEntry]:
 
 def load(endpoints: Mapping[str, ModelEntry], with_prices: bool = False) -> Loaded:
     """Return the budgets, and prices if asked or one of them needs any. Raises DatabaseError."""
-    before, current = version(), budgets()
+    current = budgets()
     costs = with_prices or any(budget.counts == COST for budget in current)
-    return Loaded(current, prices(endpoints) if costs else {}, before)
+    return Loaded(current, prices(endpoints) if costs else {})
 
 
 def prices(endpoints: Mapping[str, ModelEntry]) -> dict[str, ModelPrice]:
@@ -78,22 +74,16 @@ class Definitions:
     load: Callable[..., Loaded] = load
     budgets: Sequence[BudgetEntry] = ()
     prices: Mapping[str, ModelPrice] = field(default_factory=dict)
-    # The database's version, the endpoints, and whether prices are needed.
-    _loaded_for: tuple[str, Collection[str], bool] = ("", (), False)
     # The first load, and the first with prices: tasks, since a request that waits may be cancelled.
     _first: asyncio.Task[None] | None = None
     _priced: asyncio.Task[None] | None = None
-
-    @property
-    def is_ready(self) -> bool:
-        """False until the first load has ended, well or not."""
-        return self._first is not None and self._first.done()
 
     async def ready(self) -> None:
         """Wait for the first load, which begins when the endpoints are known."""
         if self._first is None:
             self._first = asyncio.create_task(self.renew())
-        await asyncio.wait({self._first}, timeout=WAIT_S)
+        if not self._first.done():
+            await asyncio.wait({self._first}, timeout=WAIT_S)
 
     async def need_prices(self) -> None:
         """Load prices now and from now on: the budget of a key needs them."""
@@ -102,18 +92,12 @@ class Definitions:
         if not self._priced.done():
             await asyncio.wait({self._priced}, timeout=WAIT_S)
 
-    async def renew(self, version: str = "") -> None:
-        """Load again, unless the version of the database is known and the same.
-
-        Without the database, what was loaded last serves.
-        """
+    async def renew(self) -> None:
+        """Load again. Without the database, what was loaded last serves."""
         endpoints, with_prices = self.endpoints(), self._priced is not None
-        if version and self._loaded_for == (version, endpoints.keys(), with_prices):
-            return
         try:
             loaded = await self.in_thread(partial(self.load, endpoints, with_prices))
         except (Error, TimeoutError, OSError) as error:
             log.warning("budgets not loaded", error=reason(error))
             return
-        self.budgets, self.prices, version = loaded
-        self._loaded_for = version, endpoints.keys(), with_prices
+        self.budgets, self.prices = loaded

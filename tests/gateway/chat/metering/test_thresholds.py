@@ -13,9 +13,8 @@ from structlog.testing import capture_logs
 
 from gateway import configuration
 from gateway.chat.budget_models import BudgetCounter
-from gateway.chat.metering.budget_counters import CounterKey
-from gateway.chat.metering.budget_reports import Reached, highest_share, report
-from gateway.chat.metering.budget_stores import add_to_rows
+from gateway.chat.metering.counters import CounterKey, add_to_rows
+from gateway.chat.metering.thresholds import Reached, highest_share, report
 from gateway.chat.metering.windows import start_of
 from gateway.chat.metrics import ChatCollector
 from gateway.configuration.shapes import BudgetEntry
@@ -36,8 +35,8 @@ KEY = CounterKey(
 
 def use(amount: int, key: CounterKey = KEY, entry: BudgetEntry = ENTRY) -> None:
     """Add to a counter as any process does, and report what it reached."""
-    stored = add_to_rows({key: amount})[0][key]
-    if highest_share(entry, stored.amount) > (stored.reported or 0):
+    stored = add_to_rows({key: amount})[key]
+    if highest_share(entry, stored.amount) > stored.reported:
         report([Reached(key, entry, stored.amount)])
 
 
