@@ -21,7 +21,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.text import smart_split
 
-from recording.accounts import second_factors
+from recording.accounts.adapters import has_second_factor
 
 # django-oauth-toolkit's app, and recording's app that extends it and names the group.
 TOOLKIT, OWN = "oauth2_provider", "recording_oauth"
@@ -62,12 +62,15 @@ class Site(AdminSite):
         return response
 
     def has_permission(self, request: HttpRequest) -> bool:
-        return super().has_permission(request) and second_factors.suffices(request)
+        is_enough = not settings.REQUIRE_STAFF_SECOND_FACTOR
+        return super().has_permission(request) and (
+            is_enough or has_second_factor(request)
+        )
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
-        return redirect("account-password")  # it is limited, and ends other sessions
+        return redirect("account_change_password")
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
         """Say of a list whose search or filters are too long that they are, and read nothing."""

@@ -142,13 +142,11 @@ OAUTH_CLIENTS_PER_ADDRESS = env.integer("OAUTH_CLIENTS_PER_ADDRESS", 500, least=
 OAUTH_UNUSED_CLIENT_DAYS = env.integer(
     "OAUTH_UNUSED_CLIENT_DAYS", 90, least=1, most=36_500
 )
-SECURITY_LOG_DAYS = env.integer("SECURITY_LOG_DAYS", 365, least=1, most=36_500)
 OAUTH_REFRESH_LEEWAY = env.integer("OAUTH_REFRESH_LEEWAY", 60, most=86_400)
 OAUTH_RATES = {
     "register": env.rate("OAUTH_REGISTER_RATE", "" if LOCAL else "300/hour"),
     "authorize": env.rate("OAUTH_AUTHORIZE_RATE", "" if LOCAL else "60/minute"),
     "token": env.rate("OAUTH_TOKEN_RATE", "" if LOCAL else "300/minute"),
-    "login": env.rate("OAUTH_LOGIN_RATE", "30/minute"),
 }
 
 REQUIRE_STAFF_SECOND_FACTOR = env.bool("REQUIRE_STAFF_SECOND_FACTOR", False)
@@ -179,6 +177,10 @@ if LOCAL:
 
 INSTALLED_APPS = [
     "config.apps.ConfigConfig",
+    # Before recording, whose admin replaces theirs.
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
     "catalog.apps.CatalogConfig",
     "recording.apps.RecordingConfig",
     "gateway.apps.GatewayConfig",
@@ -189,18 +191,15 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "django.contrib.humanize",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "corsheaders",
     "django_q",
     "rest_framework",
     "graphene_django",
-    "allauth",
-    "allauth.account",
-    "allauth.mfa",
     "recording.oauth.apps.OAuthConfig",
     "oauth2_provider",
-    "axes",
     "drf_spectacular",
     "drf_spectacular_sidecar",
 ]
@@ -214,14 +213,12 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "recording.accounts.web_sessions.SessionUseMiddleware",
     "config.middleware.PageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -264,13 +261,8 @@ STORAGES = {
 }
 MEDIA_ROOT = VAR_DIR / "media"
 
-AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",
-    "django.contrib.auth.backends.ModelBackend",
-]
-LOGIN_URL = "/accounts/login"
+LOGIN_URL = LOGOUT_REDIRECT_URL = "/accounts/login/"
 LOGIN_REDIRECT_URL = "/accounts"
-LOGOUT_REDIRECT_URL = "/accounts/login"
 
 # ── Database, cache, tasks ──────────────────────────────────────────────────────────
 
@@ -328,7 +320,6 @@ EMAIL_BACKEND = "django.core.mail.backends.{}.EmailBackend".format(
 # ── Security ────────────────────────────────────────────────────────────────────────
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
-SESSION_ENGINE = "recording.accounts.web_sessions"
 # A browser accepts this prefix only from this host, over https, for the whole site. So no sibling
 # domain can set such a cookie.
 COOKIE_PREFIX = "" if LOCAL else "__Host-"
@@ -353,6 +344,9 @@ PASSWORD_HASHERS = [
     *global_settings.PASSWORD_HASHERS,  # passwords of users
     "recording.accounts.hashers.RandomSecretHasher",  # client secrets
 ]
+
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = urlsplit(BASE_URL).scheme
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = LOCAL
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "recording_oauth.Application"
 OAUTH2_PROVIDER_GRANT_MODEL = "recording_oauth.Grant"

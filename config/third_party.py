@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from csp import constants
@@ -97,39 +96,25 @@ OAUTH2_PROVIDER: dict[str, Any] = {
 }
 
 ACCOUNT_ADAPTER = "recording.accounts.adapters.AccountAdapter"
-ACCOUNT_AUTHENTICATED_LOGIN_REDIRECTS = False  # another account may log in
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "Signpost: "
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_VERIFICATION = "none"
-ACCOUNT_FORMS = {"login": "recording.accounts.forms.LoginForm"}
+ACCOUNT_FORMS = {
+    "change_password": "recording.accounts.passwords.ChangeForm",
+    "reset_password_from_key": "recording.accounts.passwords.ResetForm",
+}
 ACCOUNT_LOGIN_METHODS = {"username"}
-ACCOUNT_LOGIN_TIMEOUT = 600
-# Ours are by address and by name, and work without the cache: recording/accounts/logins.py.
-ACCOUNT_RATE_LIMITS = False
+# Logins of an address; failures of a name and an address together (recording/accounts/adapters.py).
+ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/15m/key"}
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_SESSION_REMEMBER = True
 MFA_ADAPTER = "recording.accounts.adapters.MFAAdapter"
 MFA_ALLOW_UNVERIFIED_EMAIL = True
-MFA_FORMS = {
-    "authenticate": "recording.accounts.forms.CodeForm",
-    "authenticate_webauthn": "recording.accounts.forms.UsePasskeyForm",
-    "activate_totp": "recording.accounts.forms.ActivateForm",
-    "add_webauthn": "recording.accounts.forms.AddPasskeyForm",
-    "edit_webauthn": "recording.accounts.forms.RenamePasskeyForm",
-}
-# Without recovery codes: ours are stored as hashes, recording/accounts/second_factors.py.
-MFA_SUPPORTED_TYPES = ["totp", "webauthn"]
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = "Signpost"
 MFA_TOTP_TOLERANCE = 1
-
-# Ten wrong passwords lock one user name for one address, so that no client can lock out others.
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_FAILURE_LIMIT = 10
-AXES_COOLOFF_TIME = timedelta(minutes=15)
-AXES_RESET_ON_SUCCESS = True
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-AXES_DISABLE_ACCESS_LOG = True
-AXES_VERBOSE = False
-AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next", "csrfmiddlewaretoken"]
-AXES_CLIENT_IP_CALLABLE = "recording.throttles.client_address"
-AXES_LOCKOUT_CALLABLE = "recording.accounts.views.pages.locked_out"
 
 SILENCED_SYSTEM_CHECKS = [
     # http redirect addresses: recording's own policy allows them for loopback only.

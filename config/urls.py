@@ -8,7 +8,6 @@ from django.views.generic import RedirectView
 
 from catalog.views import graphql
 from config.operations import api_docs, health, home, metrics
-from recording.accounts.views import overview
 from recording.oauth.views import api, authorize
 
 handler400 = "config.errors.bad_request"
@@ -34,9 +33,9 @@ urlpatterns = [
     path("oauth/authorize", authorize.authorize, name="oauth-authorize"),
     path("oauth/token", api.token),
     path("oauth/revoke", api.revoke),
-    path("accounts", overview.overview, name="account-overview"),
-    path("accounts/", RedirectView.as_view(pattern_name="account-overview")),
-    path("accounts/", include("recording.accounts.urls")),
+    path("", include("recording.accounts.urls")),
+    path("accounts/", RedirectView.as_view(pattern_name="account")),
+    path("accounts/", include("allauth.urls")),
     path("graphql", graphql),
     path("docs", api_docs.page, name="docs"),
     path("openapi.json", api_docs.document, name="openapi"),

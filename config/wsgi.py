@@ -33,13 +33,11 @@ FOR_PAGES = frozenset(
     {
         "whitenoise.middleware.WhiteNoiseMiddleware",
         "django.contrib.sessions.middleware.SessionMiddleware",
-        "recording.accounts.web_sessions.SessionUseMiddleware",
         "config.middleware.PageMiddleware",
         "django.middleware.csrf.CsrfViewMiddleware",
         "django.contrib.auth.middleware.AuthenticationMiddleware",
         "django.contrib.messages.middleware.MessageMiddleware",
         "allauth.account.middleware.AccountMiddleware",
-        "axes.middleware.AxesMiddleware",
     }
 )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import orjson
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import AbstractUser
@@ -14,11 +16,11 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from recording.accounts import locks, personal_tokens
+from recording.accounts import locks
 from recording.library import files, importing
-from recording.models import PersonalToken, Recording, SecurityEvent
+from recording.models import PersonalToken, Recording
 from recording.models.tokens import PersonalTokenQuerySet
-from webhooks_core.admin.base import CappedAdmin, ReadOnlyAdmin
+from webhooks_core.admin.base import CappedAdmin
 
 # Enough to recognise a recording of several megabytes.
 DISPLAYED_CHARACTERS = 20_000
@@ -140,7 +142,7 @@ class PersonalTokenAdmin(CappedAdmin[PersonalToken]):
     search_fields = ("display_prefix", "user__username", "name")
     indexed = ("user__username",)
     search_help_text = "First characters of the token, user name or name"
-    empty_hint = "Users create them at /accounts/tokens."
+    empty_hint = "Users create them on their account page."
     ordering = ("-id",)
     fields = (*list_display, "revoked_at")
     readonly_fields = fields
@@ -163,22 +165,25 @@ class PersonalTokenAdmin(CappedAdmin[PersonalToken]):
 
     @admin.action(description="Revoke selected tokens", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: PersonalTokenQuerySet) -> None:
-        revoked = personal_tokens.revoke(queryset)
+        revoked = list(queryset.filter(revoked_at=None))
+        queryset.revoke(timezone.now())
         for token in revoked:
             self.log_change(request, token, "Revoked.")
         self.message_user(request, f"Revoked {len(revoked)}.")
 
 
-@admin.register(SecurityEvent)
-class SecurityEventAdmin(ReadOnlyAdmin[SecurityEvent]):
-    """The security log of all accounts."""
+class SecondFactorAdmin(admin.ModelAdmin[Authenticator]):
+    """Second factors, to remove those of an account that lost its device; no key is shown."""
 
-    list_display = ("at", "account", "kind", "subject", "address", "count")
-    list_select_related = ("account",)
-    list_filter = ("kind",)
-    list_per_page = 50
-    search_fields = ("account__username", "subject", "address")
-    indexed = ("account__username",)
-    ordering = ("-pk",)
-    fields = (*list_display, "user_agent", "since")
-    empty_hint = "Logins, connections and changes of accounts are recorded here."
+    fields = readonly_fields = ("user", "type", "created_at", "last_used_at")
+    list_display = ("user", "type", "created_at", "last_used_at")
+    list_select_related = ("user",)
+    search_fields = ("user__username",)
+    empty_hint = "Users add them on their account's page."
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+
+admin.site.unregister([Authenticator, EmailAddress])
+admin.site.register(Authenticator, SecondFactorAdmin)

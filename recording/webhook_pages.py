@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 
-from recording.accounts import recent_login
+from recording.accounts.adapters import is_recent_login
 from recording.accounts.locks import InactiveAccountError
 from recording.subscriptions import Subscriptions
 from recording.throttles import DESCRIPTIONS, AccountThrottle
@@ -41,7 +43,10 @@ class AccountDoor(Door):
         return Owner(PageSubscriptions(cast("AbstractUser", request.user)))
 
     def confirm(self, request: HttpRequest, address: str) -> HttpResponse | None:
-        return recent_login.ask(request, address)
+        if is_recent_login(request):
+            return None
+        query = urlencode({"next": address})
+        return redirect(f"{reverse('account_reauthenticate')}?{query}")
 
     def check_rate(self, request: HttpRequest, action: str) -> None:
         # It reads the account of the request, and raises an error that names the limit.

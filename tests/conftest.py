@@ -96,7 +96,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Each test client would list all static files: a third of the time of a test with one request.
     settings.WHITENOISE_AUTOREFRESH = True
     # All tests log in from one address.
-    settings.OAUTH_RATES = settings.OAUTH_RATES | {"login": ""}
+    settings.ACCOUNT_RATE_LIMITS = False
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

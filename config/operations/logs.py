@@ -77,7 +77,6 @@ def configure(options: Mapping[str, Any]) -> None:
                 # RequestLogMiddleware logs every status.
                 "django.request": {"level": "ERROR"},
                 "django-q": {"level": "WARNING"},
-                "axes": {"level": "WARNING"},  # it logs user names
                 # It logs every request, and texts of clients.
                 "mcp": {"level": "WARNING"},
                 **{name: {"level": "WARNING"} for name in NEVER_BELOW_WARNING},

@@ -1,85 +1,114 @@
-"""Where our rules differ from django-allauth's: what it stores, asks and says."""
+"""Where our rules differ from django-allauth's."""
 
 from __future__ import annotations
 
+import time
+from smtplib import SMTPException
+from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import urlsplit
 
+import structlog
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.authentication import get_authentication_records
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
-from django.contrib.auth.forms import AuthenticationForm
 from django.http import HttpRequest
-from django.utils.crypto import salted_hmac
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.http import MAX_URL_LENGTH
 
-from recording.accounts import devices, recent_login, security_log
+from recording.throttles import client_address
 from webhooks_core.secrets import EncryptedText
 
-FERNET = "gAAAA"  # how each text of Fernet begins; no digest does
+RECENT_S = 600
+# A hash takes a processor for a third of a second, on purpose, and a web process has few threads:
+# logins never occupy all of them.
+HASHES = BoundedSemaphore(2)
+
+log = structlog.stdlib.get_logger("signpost.accounts")
+
+
+def is_recent_login(request: HttpRequest) -> bool:
+    """Return True if this browser proved who it is within the last ten minutes."""
+    records = get_authentication_records(request, request.user)
+    return any(time.time() - record["at"] < RECENT_S for record in records)
+
+
+def has_second_factor(request: HttpRequest) -> bool:
+    """Return True if the login of this browser had a second step."""
+    records = get_authentication_records(request, request.user)
+    return any(record["method"] == "mfa" for record in records)
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Logins: django-axes counts the failures, and the security log records them."""
+    """Operators create accounts; links lead to BASE_URL; limits count `client_address`."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
-        "username_password_mismatch": AuthenticationForm.error_messages["invalid_login"]
-        % {"username": "username"}
+        "busy": "Too many people are logging in at this moment. Try again in a second."
     }
 
-    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
-        name = credentials["username"]
-        security_log.record_failure(security_log.Kind.LOGIN_FAILED, request, name)
-
-    def get_login_stages(self) -> list[str]:
-        return ["recording.accounts.second_factors.Stage"]
-
-    def is_safe_url(self, url: str) -> bool:
-        return url_has_allowed_host_and_scheme(url, allowed_hosts=None)
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return False
 
     def is_reauthentication_required(self, *, app: str, **_: Any) -> bool:
-        return not recent_login.is_recent(self.request)
+        return not is_recent_login(self.request)
 
-    def add_message(self, *_: Any, **__: Any) -> None:
-        """Say nothing: our views have their own messages."""
+    def is_safe_url(self, url: str) -> bool:
+        # The request of an application may be longer than Django reads: its beginning decides.
+        return bool(super().is_safe_url(url[:MAX_URL_LENGTH]))
 
-    def is_ajax(self, request: HttpRequest) -> bool:
-        return False  # these are pages
+    def get_client_ip(self, request: HttpRequest) -> str:
+        return client_address(request)
+
+    def _get_login_attempts_cache_key(
+        self, request: HttpRequest, **credentials: Any
+    ) -> str:
+        # By name and address together, so that no stranger can lock out an operator.
+        key = super()._get_login_attempts_cache_key(request, **credentials)
+        return f"{key}:{client_address(request)}"
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
+        if not HASHES.acquire(blocking=False):
+            raise self.validation_error("busy")
+        try:
+            return super().authenticate(request, **credentials)
+        finally:
+            HASHES.release()
+
+    def authentication_failed(self, request: HttpRequest, **_: Any) -> None:
+        log.info("login failed", address=client_address(request))
+
+    def get_reset_password_from_key_url(self, key: str) -> str:
+        return _at_base_url(super().get_reset_password_from_key_url(key))
+
+    def get_email_confirmation_url(
+        self, request: HttpRequest, emailconfirmation: Any
+    ) -> str:
+        url = super().get_email_confirmation_url(request, emailconfirmation)
+        return _at_base_url(url)
+
+    def send_mail(
+        self, template_prefix: str, email: str, context: dict[str, Any]
+    ) -> None:
+        """Log an e-mail that cannot be sent: what it tells about has happened."""
+        try:
+            super().send_mail(template_prefix, email, context)
+        except (OSError, SMTPException):
+            log.exception("e-mail not sent", template=template_prefix)
+
+
+def _at_base_url(url: str) -> str:
+    """Return an address of this site with the origin of BASE_URL in place of the Host header."""
+    return settings.BASE_URL + urlsplit(url)._replace(scheme="", netloc="").geturl()
 
 
 class MFAAdapter(DefaultMFAAdapter):
-    """Second factors: keys are encrypted, and `BASE_URL` names the site of passkeys."""
-
-    error_messages = DefaultMFAAdapter.error_messages | {
-        "incorrect_code": "This is not valid. Each code works once."
-    }
+    """Keys of authenticator apps and recovery codes are encrypted; BASE_URL names the site."""
 
     def encrypt(self, text: str) -> str:
         return EncryptedText.encrypt(text).ciphertext
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Return a key of an app; digests of recovery codes are stored as they are."""
-        if not encrypted_text.startswith(FERNET):
-            return encrypted_text
         return EncryptedText(encrypted_text).decrypt()
-
-    def is_mfa_enabled(self, user: Any, types: Any = None) -> bool:
-        # None: the account was deleted during its login.
-        return user is not None and bool(super().is_mfa_enabled(user, types))
-
-    def get_totp_label(self, user: Any) -> str:
-        return str(user.get_username())
-
-    def generate_authenticator_name(self, user: Any, *_: Any) -> str:
-        return devices.described(self.request.headers.get("User-Agent", ""))
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
         return {"id": urlsplit(settings.BASE_URL).hostname or "", "name": "Signpost"}
-
-    def get_public_key_credential_user_entity(self, user: Any) -> dict[str, Any]:
-        name = user.get_username()
-        # It stays on the device: not the account's id.
-        key = salted_hmac(
-            "recording.accounts.passkeys", str(user.pk), algorithm="sha256"
-        )
-        return {"id": key.digest(), "display_name": name, "name": name}

@@ -1,10 +1,9 @@
-"""Erase an account: its recordings, webhooks, tokens, applications and sessions, and itself."""
+"""Erase an account: its recordings, webhooks, tokens and applications, and itself."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from axes.models import AccessAttempt
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import AbstractUser
 from django.contrib.contenttypes.models import ContentType
@@ -12,8 +11,7 @@ from django.db.models import Q, QuerySet
 from oauth2_provider.models import get_access_token_model, get_refresh_token_model
 
 from recording.library.search import index
-from recording.models import EventSubscription, PersonalToken, Recording, SecurityEvent
-from recording.oauth.models import WebSession
+from recording.models import EventSubscription, PersonalToken, Recording
 from recording.subscriptions import owner_id
 from recording.webhooks import EVENTS_PROFILE, PROFILE
 from webhooks_core.upkeep.erasure import OwnerErasure
@@ -21,17 +19,14 @@ from webhooks_core.upkeep.erasure import OwnerErasure
 
 def account_erasure(account: AbstractUser) -> OwnerErasure:
     """Return what `manage.py erase --account` removes before the account itself."""
-    name, pk = account.get_username(), account.pk
+    pk = account.pk
     about = Q(content_type=ContentType.objects.get_for_model(account), object_id=pk)
     rows: dict[str, QuerySet[Any]] = {
         "recordings": Recording.objects.filter(account=pk),
         "personal tokens": PersonalToken.objects.filter(user=pk),
         "refresh tokens": get_refresh_token_model().objects.filter(user=pk),
         "access tokens": get_access_token_model().objects.filter(user=pk),
-        "security events": SecurityEvent.objects.filter(account=pk),
-        "sessions": WebSession.objects.filter(account=pk),
         "entries of the admin's log": LogEntry.objects.filter(Q(user=pk) | about),
-        "failed logins": AccessAttempt.objects.filter(username=name),
     }
     return OwnerErasure(profile=PROFILE, owner=owner_id(account), rows=rows)
 

@@ -18,7 +18,6 @@ from django.db.models.signals import (  # noqa: TID251 - see above
 )
 from django.utils import timezone
 
-from recording.accounts import web_sessions
 from recording.accounts.locks import locked_account
 from recording.models import PersonalToken
 from recording.oauth import grants
@@ -80,4 +79,3 @@ def sync_activity(account: AbstractUser) -> None:
         if not current.is_active:
             PersonalToken.objects.filter(user=current).revoke(timezone.now())
             grants.disconnect(current)
-            web_sessions.end_others(current)

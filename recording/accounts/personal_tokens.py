@@ -1,4 +1,4 @@
-"""Personal API tokens: create, authenticate, revoke, prune."""
+"""Personal API tokens: create, authenticate, prune."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth.models import AbstractUser
-from django.db import transaction
-from django.http import HttpRequest
 from django.utils import timezone
 
-from recording.accounts import locks, security_log
+from recording.accounts import locks
 from recording.accounts.token_lookup import TokenLookup
 from recording.models import PersonalToken
-from recording.models.tokens import PersonalTokenQuerySet
 from webhooks_core.models import bearer
 
 PREFIX = "rec_pat_"
@@ -79,24 +76,6 @@ def authenticate(token: str) -> AbstractUser | None:
         return None
     row.use(now)
     return user
-
-
-def revoke(
-    rows: PersonalTokenQuerySet, request: HttpRequest | None = None
-) -> list[PersonalToken]:
-    """Revoke tokens, and record it for their users; return those that were live.
-
-    `request` is that of the user; there is none if an operator revokes them.
-    """
-    with transaction.atomic():
-        live = rows.filter(revoked_at=None).select_related("user")
-        revoked = list(live.select_for_update(of=("self",)))
-        rows.revoke(timezone.now())
-        for token in revoked:
-            kind = security_log.Kind.TOKEN_REVOKED
-            prefix = token.display_prefix
-            security_log.record(kind, token.user, request=request, subject=prefix)
-    return revoked
 
 
 def prune() -> int:

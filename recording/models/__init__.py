@@ -1,10 +1,9 @@
-"""Recordings, what a search of them reads, personal tokens, and the security log of accounts."""
+"""Recordings, what a search of them reads, and personal tokens."""
 
 from __future__ import annotations
 
 from recording.models.events import EventSubscription
 from recording.models.recordings import Recording, SearchTerms
-from recording.models.security import SecurityEvent
 from recording.models.tokens import PersonalToken
 
 __all__ = [
@@ -12,5 +11,4 @@ __all__ = [
     "PersonalToken",
     "Recording",
     "SearchTerms",
-    "SecurityEvent",
 ]

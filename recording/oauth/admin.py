@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.apps import apps
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db.models import QuerySet
@@ -14,7 +13,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from recording.accounts import security_log
 from recording.oauth import grants
 from recording.oauth.models import AuthMethod
 from webhooks_core.admin.base import ReadOnlyAdmin
@@ -109,9 +107,7 @@ class TokenAdmin(ReadOnlyAdmin[Any]):
     def end_connections(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         rows = list(queryset)
         for row in rows:
-            if grants.end(row):
-                kind = security_log.Kind.DISCONNECTED
-                security_log.record(kind, row.user, subject=row.application.name)
+            grants.end(row)
         LogEntry.objects.log_actions(
             user_id=request.user.pk or 0,
             queryset=rows,
@@ -144,8 +140,3 @@ class GrantAdmin(ReadOnlyAdmin[Any]):
     empty_hint = "A code lives for a minute, from the consent to the token."
     list_select_related = ("application", "user")
     search_fields = ("application__name", "application__client_id", "user__username")
-
-
-# Addresses are not used, and operators must not add factors to accounts.
-for app, name in (("account", "EmailAddress"), ("mfa", "Authenticator")):
-    admin.site.unregister(apps.get_model(app, name))

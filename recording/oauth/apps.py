@@ -19,9 +19,7 @@ class OAuthConfig(AppConfig):
             redirects.listed(tuple(settings.OAUTH_ALLOWED_REDIRECTS))
         except ValueError as error:
             raise ImproperlyConfigured(f"OAUTH_ALLOWED_REDIRECTS: {error}") from error
-        from recording.accounts import second_factors
         from recording.mcp.events import profile
-        from webhooks_core.models import reencryption
         from webhooks_core.upkeep import bootstrap
 
         profile.register()
@@ -32,7 +30,6 @@ class OAuthConfig(AppConfig):
             schedule_type="I",
             minutes=1,
         )
-        reencryption.sources.append(second_factors.stored_keys)
 
         # The admin shows the toolkit's tables in the same group.
         apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name

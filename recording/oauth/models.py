@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings
-from django.contrib.sessions.base_session import AbstractBaseSession
 from django.core.exceptions import ValidationError
 from django.db import connection, models, transaction
 from django.db.models import Exists, F, OuterRef, Q
@@ -18,9 +17,6 @@ from django.utils import timezone
 from oauth2_provider.models import AbstractApplication, AbstractGrant, RefreshToken
 
 from recording.oauth import client_names, redirects
-
-if TYPE_CHECKING:
-    from recording.accounts.web_sessions import SessionStore
 
 USE_RESOLUTION = timedelta(hours=1)
 # How long a metadata document is used that has expired and cannot be fetched again.
@@ -236,20 +232,3 @@ class Rotation(models.Model):
         """Count one more pair; return False when there are as many as there may be."""
         below = Rotation.objects.filter(pk=self.pk, siblings__lt=at_most)
         return bool(below.update(siblings=F("siblings") + 1))
-
-
-class WebSession(AbstractBaseSession):
-    """A browser's session, with the account that is logged in there."""
-
-    account = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+"
-    )
-
-    def __str__(self) -> str:
-        return "web session"  # Django's text is the key, with which anyone is logged in
-
-    @classmethod
-    def get_session_store_class(cls) -> type[SessionStore]:
-        from recording.accounts.web_sessions import SessionStore
-
-        return SessionStore

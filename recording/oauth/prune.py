@@ -1,4 +1,4 @@
-"""Delete expired codes, tokens and web sessions, unused applications, old security events."""
+"""Delete expired codes and tokens, and unused applications."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from django.db.models import Q
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
-from recording.models import SecurityEvent
 from recording.oauth.clients import UNUSED_AFTER
 from recording.oauth.models import (
     REFRESH_LIFETIME,
     Application,
     Grant,
     Rotation,
-    WebSession,
 )
 
 BATCH = 1000
@@ -49,12 +47,6 @@ def prune() -> dict[str, int]:
         ),
         "applications": _delete(Application.objects.idle(since=idle_since))
         + _delete(Application.objects.unused_documents(expired=now - UNUSED_AFTER)),
-        "security events": _delete(
-            SecurityEvent.objects.filter(
-                at__lt=now - timedelta(days=settings.SECURITY_LOG_DAYS)
-            )
-        ),
-        "sessions": _delete(WebSession.objects.filter(expire_date__lt=now)),
     }
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from oauth2_provider.models import RefreshToken
 from oauthlib.oauth2 import UnsupportedGrantTypeError
 
-from recording.accounts import security_log
 from recording.oauth import grants
 from recording.oauth.clients import GRANT_TYPES
 from recording.oauth.models import Application
@@ -53,6 +52,5 @@ def revoke(application: Application, parameters: Parameters) -> None:
         refresh_tokens.filter(token_checksum=digest).first()
         or refresh_tokens.filter(access_token__token_checksum=digest).first()
     )
-    if token and grants.end(token):
-        kind = security_log.Kind.DISCONNECTED
-        security_log.record(kind, token.user, subject=application.name)
+    if token:
+        grants.end(token)

@@ -7,19 +7,20 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
+import structlog
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken, set_token_value
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.settings import oauth2_settings
 from oauthlib.oauth2 import InvalidGrantError
 
-from recording.accounts import security_log
 from recording.accounts.locks import locked_account
-from recording.accounts.security_log import Kind
 from recording.oauth import clients, grants, resources
 from recording.oauth.errors import InvalidRequestError, InvalidTargetError
 from recording.oauth.models import Grant
 from webhooks_core.models import bearer
+
+log = structlog.stdlib.get_logger("signpost.oauth")
 
 ACCESS_PREFIX = "rec_at_"
 REFRESH_PREFIX = "rec_rt_"
@@ -80,7 +81,7 @@ class Validator(OAuth2Validator):
         if grant.token_family:
             # RFC 6749 section 4.1.2: one of the two uses may be an attacker's.
             grants.revoke_family(grant.token_family, user_id=grant.user_id)
-            _record(Kind.CODE_REPLAYED, grant.user, client)
+            log.warning("a used code came again", account=grant.user_id)
             return False
         request.grant, request.user = grant, grant.user
         request.scopes = grant.scope.split()
@@ -120,7 +121,7 @@ class Validator(OAuth2Validator):
         if token.revoked:
             # RFC 9700 section 4.14.2: a retired token in use means that two parties have it.
             grants.end(token)
-            _record(Kind.TOKEN_REUSED, token.user, client)
+            log.warning("a retired refresh token came again", account=token.user_id)
         return False
 
     def get_original_scopes(self, refresh_token: str, request: Any) -> list[str]:
@@ -141,8 +142,6 @@ class Validator(OAuth2Validator):
             if family:
                 _store_pair(token, request, user=user, family=family)
                 request.client.note_use()
-                kind = Kind.CONNECTED if _is_code(request) else Kind.REFRESHED
-                _record(kind, user, request.client)
         if family is None:
             if _is_code(request):
                 # Validated again, the code is a used one, and its tokens are revoked.
@@ -151,10 +150,6 @@ class Validator(OAuth2Validator):
                 )
             raise InvalidGrantError(request=request)
         token["email"] = user.email
-
-
-def _record(kind: Kind, account: Any, application: Any) -> None:
-    security_log.record(kind, account, subject=application.name)
 
 
 def _is_code(request: Any) -> bool:

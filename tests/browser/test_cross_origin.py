@@ -125,7 +125,7 @@ def test_a_script_of_another_origin_reads_no_page_and_sends_no_cookie(
 ):
     settings.BASE_URL = live_server.url
     credentials = {"credentials": "include"}
-    closed = ["/oauth/authorize", "/accounts/login", "/accounts/tokens", "/admin/"]
+    closed = ["/oauth/authorize", "/accounts/login/", "/accounts/tokens", "/admin/"]
     addresses = [[live_server.url + path, {}] for path in closed]
     addresses.append([f"{live_server.url}/v1/webhooks", credentials])
     addresses.append(

@@ -5,14 +5,12 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from axes.models import AccessAttempt
 from django.contrib import admin
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 from django_q.models import Task
 
-from recording.models import SecurityEvent
 from recording.oauth.admin import HiddenAdmin
 from tests.webhooks_core.admin.looking import looker, page
 from webhooks_core.admin.base import CappedPaginator
@@ -20,7 +18,7 @@ from webhooks_core.admin.base import CappedPaginator
 pytestmark = pytest.mark.django_db
 
 OAUTH = ["Access tokens", "Applications", "Grants", "Refresh tokens"]
-THIRD_PARTIES = {"auth", "axes", "django_q"}
+THIRD_PARTIES = {"auth", "django_q"}
 
 
 def groups(client, address) -> dict[str, list[str]]:
@@ -62,7 +60,6 @@ def test_a_user_with_one_permission_sees_that_table_only(client):
 
 def test_an_empty_list_says_where_its_rows_come_from(admin_client):
     admin_client.get("/admin/")
-    SecurityEvent.objects.all().delete()  # the login of the client
     for address in ours():
         answer = admin_client.get(address)
         hint = answer.context["cl"].model_admin.empty_hint
@@ -185,7 +182,6 @@ def test_a_filter_with_a_nul_is_no_internal_error(admin_client):
 
 
 def test_no_action_of_a_list_is_an_internal_error(admin_client, rf, admin_user):
-    AccessAttempt.objects.create(username="ada", failures_since_start=1)
     request = rf.get("/admin/")
     request.user = admin_user
     for model, pages in admin.site._registry.items():

@@ -35,4 +35,4 @@ def test_no_cache_keeps_an_answer_of_an_owners_page(address, client):
 
 
 def test_the_addresses_are_found():
-    assert {"/accounts/login", "/accounts/webhooks", "/portal/open/1"} < {*ADDRESSES}
+    assert {"/accounts/login/", "/accounts/webhooks", "/portal/open/1"} < {*ADDRESSES}

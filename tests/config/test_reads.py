@@ -88,7 +88,7 @@ def clients(account) -> list[Client]:
     bearer = {"Authorization": f"Bearer {token}"}
     caller = Client(headers=bearer, raise_request_exception=False)
     # Their first use, which is stored.
-    browser.get("/accounts/sessions")
+    browser.get("/accounts")
     caller.get("/v1/webhooks")
     return [browser, caller, Tenant(tenant="acme", principal="ada").client]
 

@@ -38,10 +38,10 @@ def fresh(tmp_path_factory, migrated_file) -> Iterator[Instance]:
 def person(fresh) -> Iterator[Person]:
     """The demo user, logged in."""
     with requests.Session() as session:
-        address = f"{fresh.url}/accounts/login"
+        address = f"{fresh.url}/accounts/login/"
         token = CSRF.search(session.get(address, timeout=60).text)
         assert token
-        form = {"username": "demo", "password": fresh.password}
+        form = {"login": "demo", "password": fresh.password}
         form["csrfmiddlewaretoken"] = token[1]
         session.post(address, data=form, timeout=60)
         yield Person(fresh.url, session)

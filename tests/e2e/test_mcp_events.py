@@ -139,10 +139,10 @@ def kill_during_the_challenge(instance: Instance, server: Callback) -> None:
 
 
 def _logged_in(instance: Instance, session: requests.Session) -> Person:
-    address = f"{instance.url}/accounts/login"
+    address = f"{instance.url}/accounts/login/"
     token = CSRF.search(session.get(address, timeout=60).text)
     assert token
-    form = {"username": "demo", "password": instance.password}
+    form = {"login": "demo", "password": instance.password}
     form["csrfmiddlewaretoken"] = token[1]
     session.post(address, data=form, timeout=60)
     return Person(instance.url, session)

@@ -43,10 +43,10 @@ def copy_of_the_project(folder: Path) -> Path:
 
 
 def log_in(url: str, password: str) -> requests.Response:
-    session, login = requests.Session(), f"{url}/accounts/login"
+    session, login = requests.Session(), f"{url}/accounts/login/"
     session.get(login, timeout=60)
     form = {
-        "username": "demo",
+        "login": "demo",
         "password": password,
         "csrfmiddlewaretoken": session.cookies["csrftoken"],
         "next": "/admin/",

@@ -6,9 +6,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import transaction
 
-from recording.accounts import personal_tokens, security_log
+from recording.accounts import personal_tokens
 from recording.management.accounts import user_named
 
 
@@ -22,13 +21,10 @@ class Command(BaseCommand):
         )
         parser.add_argument("--name", default="", help="a name for lists")
 
-    @transaction.atomic
     def handle(self, *, user: str, days: int, name: str, **_: Any) -> None:
         account = user_named(user)
         try:
             created = personal_tokens.create(user=account, days=days, name=name)
         except personal_tokens.TokenInputError as error:
             raise CommandError(str(error)) from error
-        kind, prefix = security_log.Kind.TOKEN_CREATED, created.token.display_prefix
-        security_log.record(kind, account, subject=prefix)
         self.stdout.write(created.text)

@@ -9,7 +9,6 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from oauthlib.oauth2 import AccessDeniedError, OAuth2Error
 
-from recording.accounts import security_log
 from recording.oauth import client_documents, parameters, throttles
 from recording.oauth.authorization import Authorization
 from recording.oauth.errors import (
@@ -59,8 +58,6 @@ def _consent(request: HttpRequest, authorization: Authorization) -> HttpResponse
     decision = {"allow", "deny"} & request.POST.keys()
     if decision == {"allow"}:
         address = authorization.allow(request.user)
-        name = authorization.application.name
-        security_log.record_own(security_log.Kind.CONSENT, request, name)
         return _redirect(address)
     if decision == {"deny"}:
         denial = AccessDeniedError("The account did not allow it.")

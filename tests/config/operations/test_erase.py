@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from axes.models import AccessAttempt
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
@@ -116,7 +115,6 @@ def make_account(name: str) -> User:
     import_recording(account=account, raw=json.dumps(recording).encode())
     make_webhooks("recording", str(account.pk), "summary.completed", name)
     Client().force_login(account)
-    AccessAttempt.objects.create(username=name, failures_since_start=1)
     return account
 
 

@@ -221,7 +221,7 @@ def test_the_pages_are_framed_by_those_alone_that_the_setting_names(grace, setti
         assert "frame-ancestors https://app.example https://b.example;" in f"{policy};"
         assert "default-src 'none'" in policy
         assert "_blank" not in response.content.decode()
-    for path in ("/", "/accounts/login", "/docs", "/portal/nothing"):
+    for path in ("/", "/accounts/login/", "/docs", "/portal/nothing"):
         response = grace.browser.get(path)
         assert response["X-Frame-Options"] == "DENY"
         assert "frame-ancestors 'none'" in response["Content-Security-Policy"]

@@ -6,9 +6,8 @@ from typing import Any
 
 from django.test import Client
 
-LOGIN, PASSWORD = "/accounts/login", "correct horse"
+LOGIN, PASSWORD = "/accounts/login/", "correct horse"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
-FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 
 def log_in(
@@ -16,7 +15,7 @@ def log_in(
 ) -> Client:
     """Return a browser after the first page of a login, whatever came of it."""
     client = Client(**meta)
-    client.post(path, {"username": name, "password": password})
+    client.post(path, {"login": name, "password": password})
     return client
 
 
@@ -28,4 +27,4 @@ def logged_in(account: Any, **options: Any) -> Client:
 
 
 def is_logged_in(client: Client) -> bool:
-    return client.get("/accounts/clients").status_code == 200
+    return client.get("/accounts").status_code == 200

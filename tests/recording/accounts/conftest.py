@@ -20,12 +20,6 @@ from tests.recording.oauth.conftest import (  # noqa: F401 - fixtures
 
 
 @pytest.fixture
-def locks_at_three(settings) -> None:
-    """The third failure locks a name for an address, in place of the tenth."""
-    settings.AXES_FAILURE_LIMIT = 3
-
-
-@pytest.fixture
 def ada(db) -> User:
     """An operator, whose failed logins of other tests are forgotten."""
     cache.clear()

@@ -1,220 +1,232 @@
-"""What a login costs others: a rate per address, few hashes at once, nothing told by the time."""
+"""What is ours of logins: who is limited together, what a new password ends, what is encrypted."""
 
 from __future__ import annotations
 
-import secrets
-from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
+from smtplib import SMTPException
 from typing import Any
 
 import pytest
-import requests
-from django.db import connection
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from django.core.cache import cache
 from django.test import Client
-from redis.exceptions import ConnectionError as RedisConnectionError
 
-from config.wsgi import application
-from recording.accounts import logins, personal_tokens
-from recording.oauth import throttles
-from tests.config.serving.test_server import bridged
-from tests.factories import UserFactory
-from tests.recording.accounts.browsers import LOGIN, PASSWORD
-from tests.recording.accounts.hashing import Watch, WatchedHasher
-from tests.running import PATIENCE_S, until
+from config import third_party
+from recording.accounts import adapters, personal_tokens
+from tests.recording.accounts.browsers import LOGIN, PASSWORD, is_logged_in, log_in
+from webhooks_core.models import reencryption
+from webhooks_core.secrets import EncryptedText
 
-CSRF = "a" * 32
+NEW = "battery staple 7"
+HERE, ELSEWHERE = {"REMOTE_ADDR": "192.0.2.1"}, {"REMOTE_ADDR": "192.0.2.2"}
 
 
 @pytest.fixture
-def watch(settings, monkeypatch) -> Iterator[Watch]:
-    """Passwords are hashed by the watched hasher; whoever is stopped goes on at the end."""
-    settings.PASSWORD_HASHERS = ["tests.recording.accounts.hashing.WatchedHasher"]
-    watch = Watch()
-    monkeypatch.setattr(WatchedHasher, "watch", watch)
-    yield watch
-    watch.gate.set()
+def limits(settings) -> None:
+    """The limits of a running instance."""
+    cache.clear()
+    settings.ACCOUNT_RATE_LIMITS = third_party.ACCOUNT_RATE_LIMITS
 
 
-@pytest.fixture
-def slots(monkeypatch) -> logins.LoginSlots:
-    """Slots that no other test has used."""
-    slots = logins.LoginSlots(threads=8)
-    monkeypatch.setattr(logins, "login_slots", lambda: slots)
-    return slots
+def attempt(password: str, **meta: Any) -> Any:
+    return Client(**meta).post(LOGIN, {"login": "ada", "password": password})
 
 
-def with_own_connection(environ: Any, start_response: Any) -> Any:
-    """The whole application; its threads end with this test, and so do their connections."""
-    try:
-        return application(environ, start_response)
-    finally:
-        connection.close()
+# ── Who may log in, and how often ───────────────────────────────────────────────────
 
 
-def log_in(url: str, name: str) -> int:
-    response = requests.post(
-        url + LOGIN,
-        data={"csrfmiddlewaretoken": CSRF, "username": name, "password": "guess"},
-        cookies={"csrftoken": CSRF},
-        timeout=60,
-    )
-    if response.status_code == 503:
-        assert response.headers["Retry-After"] == "1"
-        assert "Too many people are logging in" in response.text
-    return response.status_code
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("slots")
-def test_the_api_responds_while_sixteen_logins_are_in_flight(monkeypatch, watch):
-    token = personal_tokens.create(user=UserFactory.create(username="ada"), days=1).text
-    watch.gate.clear()
-    with (
-        bridged(with_own_connection, threads=8) as url,
-        ThreadPoolExecutor(16) as pool,
+def test_nobody_signs_up(db):
+    form = {"username": "eve", "password1": NEW, "password2": NEW}
+    for response in (
+        Client().get("/accounts/signup/"),
+        Client().post("/accounts/signup/", form),
     ):
-        under_way: list[Future[int]] = [
-            pool.submit(log_in, url, f"nobody-{number}") for number in range(16)
-        ]
-        try:
-            refused = 16 - logins.HASHES_AT_ONCE - logins.WAITING
-            until(
-                lambda: sum(login.done() for login in under_way) >= refused,
-                "most logins are refused",
-            )
-            bearer = {"Authorization": f"Bearer {token}"}
-            responses = [
-                requests.get(f"{url}/v1/webhooks", headers=bearer, timeout=PATIENCE_S)
-                for _ in range(3)
-            ]
-            assert [response.status_code for response in responses] == [200] * 3
-            assert watch.running == logins.HASHES_AT_ONCE
-        finally:
-            watch.gate.set()
-        statuses = Counter(login.result() for login in under_way)
-    assert watch.most == logins.HASHES_AT_ONCE
-    assert set(statuses) == {200, 503}
-    assert statuses[503] >= refused
-    assert watch.hashes == statuses[200]
+        assert "closed" in response.content.decode()
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("slots")
-def test_a_few_logins_wait_for_a_slot(monkeypatch, watch):
-    monkeypatch.setattr(logins, "WAIT_S", 60)
-    watch.gate.clear()
-    with bridged(with_own_connection, threads=8) as url, ThreadPoolExecutor(4) as pool:
-        under_way = [
-            pool.submit(log_in, url, f"nobody-{number}")
-            for number in range(logins.HASHES_AT_ONCE + logins.WAITING)
-        ]
-        until(lambda: watch.running == logins.HASHES_AT_ONCE, "two hashes run")
-        watch.gate.set()
-        assert {login.result() for login in under_way} == {200}
-    assert watch.most == logins.HASHES_AT_ONCE
+def test_ten_failures_lock_a_name_for_one_address_alone(ada, limits):
+    for _ in range(10):
+        assert "not correct" in attempt("wrong", **HERE).content.decode()
+    assert "Too many failed" in attempt(PASSWORD, **HERE).content.decode()
+    assert attempt(PASSWORD, **ELSEWHERE).status_code == 302
 
 
-@pytest.mark.parametrize(
-    ("threads", "running"), [(1, 1), (2, 1), (4, 2), (8, 2), (1000, 2)]
-)
-def test_logins_take_at_most_half_of_the_threads(monkeypatch, threads, running):
-    monkeypatch.setattr(logins, "WAIT_S", 0.01)
-    slots = logins.LoginSlots(threads=threads)
-
-    def take() -> int:
-        """Return how many slots one thread takes before one is refused."""
-        try:
-            with slots.slot():
-                return 1 + take()
-        except logins.LoginBusyError:
-            return 0
-
-    assert [take(), take()] == [running, running]
+def test_strangers_behind_the_same_proxy_lock_nobody_out(ada, limits, settings):
+    settings.TRUSTED_PROXY_COUNT = 1
+    for port in range(11):
+        attempt("wrong", HTTP_X_FORWARDED_FOR=f"198.51.100.7:{5000 + port}")
+    locked = attempt(PASSWORD, HTTP_X_FORWARDED_FOR="198.51.100.7:1")
+    assert "Too many failed" in locked.content.decode()
+    assert attempt(PASSWORD, HTTP_X_FORWARDED_FOR="203.0.113.9:1").status_code == 302
 
 
-@pytest.mark.django_db
-def test_an_unknown_name_takes_as_long_as_a_known_one(watch):
-    UserFactory.create(staff=True, username="ada", password=PASSWORD)
-    UserFactory.create(username="gone", password=PASSWORD, is_active=False)
-    UserFactory.create(username="machine", password=None)
-    costs = {}
-    for name in ("ada", "gone", "machine", "nobody"):
-        before = watch.hashes
-        response = Client().post(LOGIN, {"username": name, "password": "guess"})
-        assert response.status_code == 200
-        costs[name] = watch.hashes - before
-    assert costs == dict.fromkeys(costs, 1)
+def test_the_addresses_of_one_ipv6_network_share_the_rate_of_logins(ada, limits):
+    peers = [{"REMOTE_ADDR": f"2001:db8:1:2::{number:x}"} for number in range(1, 32)]
+    codes = [
+        Client(**peer).post(LOGIN, {"login": f"name{n}", "password": "x"}).status_code
+        for n, peer in enumerate(peers)
+    ]
+    assert codes == [200] * 30 + [429]
+    assert attempt(PASSWORD, **HERE).status_code == 302
 
 
-@pytest.mark.django_db
-def test_an_address_logs_in_only_so_often(settings, watch):
-    settings.OAUTH_RATES = settings.OAUTH_RATES | {"login": "4/minute"}
-    UserFactory.create(staff=True, username="ada", password=PASSWORD)
-    peer = f"192.0.2.{secrets.randbelow(250)}"
-
-    def post(peer: str, name: str, password: str) -> Any:
-        form = {"username": name, "password": password}
-        return Client().post(f"{LOGIN}?next=/docs", form, REMOTE_ADDR=peer)
-
-    for number in range(4):
-        response = post(peer, f"nobody-{number}", "guess")
-        assert response.status_code == 200
-    before = watch.hashes
-    response = post(peer, "ada", PASSWORD)
-    assert response.status_code == 429
-    assert 1 <= int(response["Retry-After"]) <= 60
-    assert f'href="{LOGIN}?next=/docs"' in response.content.decode()
-    assert watch.hashes == before
-    assert post("198.51.100.1", "ada", PASSWORD).status_code == 302
-    assert Client().get(LOGIN, REMOTE_ADDR=peer).status_code == 200
+def test_a_flood_of_logins_leaves_threads_to_others(ada, monkeypatch):
+    monkeypatch.setattr(adapters, "HASHES", threading.BoundedSemaphore(1))
+    with adapters.HASHES:
+        assert "Try again in a second." in attempt(PASSWORD).content.decode()
+    assert attempt(PASSWORD).status_code == 302
 
 
-@pytest.mark.django_db
-def test_the_lock_holds_for_one_name_and_one_address():
-    UserFactory.create(superuser=True, username="ada", password=PASSWORD)
-
-    def post(peer: str, name: str, password: str) -> Any:
-        form = {"username": name, "password": password}
-        return Client().post(LOGIN, form, REMOTE_ADDR=peer)
-
-    assert post("192.0.2.3", "ada", "guess").status_code == 200
-    for _ in range(9):
-        post("192.0.2.3", "ada", "guess")
-    locked = post("192.0.2.3", "ada", PASSWORD)
-    assert (locked.status_code, locked["Retry-After"]) == (429, "900")
-    assert post("192.0.2.3", "eve", "guess").status_code == 200
-    assert post("192.0.2.4", "ada", PASSWORD).status_code == 302
+def test_an_inactive_account_is_logged_out_and_not_in(ada):
+    client = log_in()
+    assert is_logged_in(client)
+    ada.is_active = False
+    ada.save()
+    assert not is_logged_in(client)
+    assert not is_logged_in(log_in())
 
 
-@pytest.mark.django_db
-def test_the_admin_has_no_login_of_its_own():
-    UserFactory.create(username="ada", password=PASSWORD)
-    form, page = {"username": "ada", "password": PASSWORD}, "/admin/login/"
-    client = Client()
-    response = client.post(f"{page}?next=/admin/auth/", form)
-    assert response["Location"] == f"{LOGIN}?next=%2Fadmin%2Fauth%2F"
-    client.post(LOGIN, form)
-    assert client.get(page)["Location"] == "/accounts"  # is no staff
+# ── The admin ───────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.django_db
-def test_without_redis_a_login_goes_on_and_is_not_counted(monkeypatch, caplog):
-    def fail(*_: object) -> None:
-        raise RedisConnectionError("redis://secret@host")
-
-    monkeypatch.setattr(throttles, "check", fail)
-    UserFactory.create(superuser=True, username="ada", password=PASSWORD)
-    form = {"username": "ada", "password": PASSWORD}
-    assert Client().post(LOGIN, form).status_code == 302
-    assert "login throttle unavailable" in caplog.text
+def test_the_admin_s_login_is_the_same_page(ada):
+    response = Client().get("/admin/", follow=True)
+    assert response.redirect_chain[-1][0] == f"{LOGIN}?next=%2Fadmin%2F"
 
 
-@pytest.mark.django_db
-def test_a_name_that_no_account_can_have_is_refused_as_any_other(watch):
-    client = Client(raise_request_exception=False)
-    watch.gate.set()
-    for name in ("nobody", "n" * 151, "n" * 300):
-        response = client.post(LOGIN, {"username": name, "password": "guess"})
-        assert response.status_code == 200
-        assert 'role="alert"' in response.content.decode()
+def test_a_setting_requires_a_second_factor_of_staff(ada, settings):
+    settings.REQUIRE_STAFF_SECOND_FACTOR = True
+    client = log_in()
+    page = client.get("/admin/", follow=True)
+    assert page.redirect_chain[-1][0] == "/accounts/2fa/"
+    assert "needs a two-step login" in page.content.decode()
+    secret = add_app(ada)
+    client = log_in()
+    assert not is_logged_in(client)
+    client.post("/accounts/2fa/authenticate/", {"code": code_of(secret)})
+    assert client.get("/admin/").status_code == 200
+
+
+# ── A new password ──────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_change_ends_sessions_and_what_its_form_says(app, account, ends):
+    mine, other = log_in(), log_in()
+    token = personal_tokens.create(user=account, days=1).text
+    refresh = app.tokens()["refresh_token"]
+    form = {"oldpassword": PASSWORD, "password1": NEW, "password2": NEW}
+    page = mine.get("/accounts/password/change/").content.decode()
+    assert 'name="end_access" id="id_end_access" checked' in page
+    mine.post(
+        "/accounts/password/change/", form | ({"end_access": "on"} if ends else {})
+    )
+    assert (is_logged_in(mine), is_logged_in(other)) == (True, False)
+    assert (personal_tokens.authenticate(token) is None) is ends
+    assert (app.refresh(refresh).status_code == 400) is ends
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_reset_does_the_same_and_its_link_leads_to_the_site(
+    account, settings, mailoutbox, ends
+):
+    settings.BASE_URL = "https://signpost.example"
+    settings.ALLOWED_HOSTS = ["other.example", "testserver"]
+    session, token = log_in(), personal_tokens.create(user=account, days=1).text
+    Client().post(
+        "/accounts/password/reset/",
+        {"email": account.email},
+        headers={"Host": "other.example"},
+    )
+    [message] = mailoutbox
+    assert message.subject.startswith("Signpost: ")
+    [address] = [
+        word for word in message.body.split() if "/password/reset/key/" in word
+    ]
+    assert address.startswith("https://signpost.example/accounts/")
+    person = Client()
+    page = person.get(address.removeprefix("https://signpost.example"), follow=True)
+    form = {"password1": NEW, "password2": NEW} | ({"end_access": "on"} if ends else {})
+    person.post(page.wsgi_request.path, form)
+    assert is_logged_in(log_in(password=NEW))
+    assert not is_logged_in(session)
+    assert (personal_tokens.authenticate(token) is None) is ends
+
+
+def test_a_reset_tells_nothing_about_addresses(ada, mailoutbox):
+    known, unknown = (
+        Client().post("/accounts/password/reset/", {"email": email}, follow=True)
+        for email in (ada.email, "nobody@example.org")
+    )
+    assert known.redirect_chain == unknown.redirect_chain
+    assert len(mailoutbox) == 1
+
+
+def test_the_account_is_told_of_a_change_also_where_no_e_mail_can_be_sent(
+    ada, mailoutbox, monkeypatch
+):
+    form = {"oldpassword": PASSWORD, "password1": NEW, "password2": NEW}
+    log_in().post("/accounts/password/change/", form)
+    assert [message.to for message in mailoutbox] == [[ada.email]]
+
+    def fail(*_: Any) -> None:
+        raise SMTPException
+
+    monkeypatch.setattr(
+        "django.core.mail.backends.locmem.EmailBackend.send_messages", fail
+    )
+    form = {"oldpassword": NEW, "password1": PASSWORD, "password2": PASSWORD}
+    assert (
+        log_in(password=NEW).post("/accounts/password/change/", form).status_code == 302
+    )
+    assert is_logged_in(log_in())
+
+
+# ── Second factors ──────────────────────────────────────────────────────────────────
+
+
+def add_app(account: Any) -> str:
+    secret = generate_totp_secret()
+    TOTP.activate(account, secret)
+    return secret
+
+
+def code_of(secret: str) -> str:
+    from allauth.mfa.totp.internal import auth
+
+    [*_, counter] = [*auth.yield_hotp_counters_from_time()][:2]
+    return auth.format_hotp_value(auth.hotp_value(secret, counter))
+
+
+def test_keys_are_encrypted_and_take_part_in_a_change_of_the_key(ada, settings):
+    secret = add_app(ada)
+    codes = RecoveryCodes.activate(ada).generate_codes()
+    rows = {row.type: row.data for row in Authenticator.objects.all()}
+    stored = [rows["totp"]["secret"], rows["recovery_codes"]["seed"]]
+    assert EncryptedText(stored[0]).decrypt() == secret
+    assert secret not in str(rows)
+    assert not any(code in str(rows) for code in codes)
+    assert reencryption.reencrypt().reencrypted == 2
+    rows = {row.type: row.data for row in Authenticator.objects.all()}
+    assert rows["totp"]["secret"] not in stored
+    assert EncryptedText(rows["totp"]["secret"]).decrypt() == secret
+
+
+def test_passkeys_belong_to_the_site_of_the_setting(settings):
+    settings.BASE_URL = "https://signpost.example:8443"
+    entity = get_adapter().get_public_key_credential_rp_entity()
+    assert entity == {"id": "signpost.example", "name": "Signpost"}
+
+
+def test_operators_see_no_key_and_remove_a_lost_factor(ada, admin_client):
+    add_app(ada)
+    row = Authenticator.objects.get()
+    address = f"/admin/mfa/authenticator/{row.pk}/"
+    page = admin_client.get(f"{address}change/").content.decode()
+    assert row.data["secret"] not in page
+    assert admin_client.get("/admin/mfa/authenticator/add/").status_code == 403
+    admin_client.post(f"{address}delete/", {"post": "yes"})
+    assert is_logged_in(log_in())

@@ -24,10 +24,9 @@ OPEN = {
 CLOSED = [
     "/",
     "/oauth/authorize",
-    "/accounts/login",
-    "/accounts/clients",
+    "/accounts/login/",
+    "/accounts",
     "/accounts/tokens",
-    "/accounts/tokens/revoke",
     "/admin/",
     "/v1/webhooks/subscriptions",
     "/v2/chat/completions",

@@ -23,50 +23,8 @@ def asker(visitor) -> App:
 
 def log_in(browser: Client, page: Any, name: str, password: str) -> Any:
     """Fill in the login page that a browser was sent to."""
-    form = {"username": name, "password": password, "next": page.context["next"]}
+    form = {"login": name, "password": password}
     return browser.post(page.wsgi_request.get_full_path(), form)
-
-
-# ── Who asks ────────────────────────────────────────────────────────────────────────
-
-
-def test_the_login_page_names_the_application_and_its_address(asker):
-    page = Client().get(asker.address(), follow=True)
-    assert page.wsgi_request.path == LOGIN
-    text = page.content.decode()
-    before, _, rest = text.partition('<blockquote class="quote">')
-    claim, _, after = rest.partition("</blockquote>")
-    assert escape(NAME) in claim
-    assert NAME not in text
-    assert "An application asks for access to your account." in before
-    assert "Nobody has checked this name." in after
-    assert "<code>http://127.0.0.1:4567</code>, a program on this computer" in after
-    assert 'aria-describedby="request"' in after
-
-
-def test_the_login_page_also_shows_an_application_without_a_name(visitor):
-    nameless = App.registered(visitor, client_name="")
-    text = Client().get(nameless.address(), follow=True).content.decode()
-    assert "An application asks for access to your account." in text
-    assert "It gives no name." in text
-
-
-def test_the_login_page_still_names_it_after_a_wrong_password(asker, account):
-    browser = Client()
-    page = browser.get(asker.address(), follow=True)
-    response = log_in(browser, page, "ada", "wrong")
-    assert escape(NAME) in response.content.decode()
-    assert response.context["next"] == asker.address()
-
-
-@pytest.mark.parametrize(
-    "next_address",
-    ["", "/docs", "/oauth/authorize", "/oauth/authorize?client_id=nobody"],
-)
-@pytest.mark.django_db
-def test_without_an_application_the_login_page_names_none(next_address):
-    page = Client().get(f"{LOGIN}?next={quote(next_address)}").content.decode()
-    assert "An application" not in page
 
 
 @pytest.mark.parametrize("name", ["Notebook", ""])
@@ -87,9 +45,8 @@ def test_another_account_takes_over_the_same_request(asker):
     consent = browser.get(address).content.decode()
     assert "Use another account" in consent
     assert f'name="next" value="{escape(address)}"' in consent
-    page = browser.post("/accounts/logout", {"next": address}, follow=True)
+    page = browser.post("/accounts/logout/", {"next": address}, follow=True)
     assert page.wsgi_request.path == LOGIN
-    assert escape(NAME) in page.content.decode()
     response = log_in(browser, page, "eve", PASSWORD)
     assert response["Location"] == address
     assert "<bdi>eve</bdi>" in browser.get(address).content.decode()
@@ -98,7 +55,7 @@ def test_another_account_takes_over_the_same_request(asker):
 
 
 def test_a_logout_leads_to_no_other_site(visitor):
-    response = visitor.post("/accounts/logout", {"next": "https://evil.example/"})
+    response = visitor.post("/accounts/logout/", {"next": "https://evil.example/"})
     assert response["Location"] == LOGIN
 
 
@@ -109,7 +66,7 @@ def test_a_logout_leads_to_no_other_site(visitor):
 def test_a_logged_in_user_goes_on_from_the_login_page(app, method):
     for next_address in (
         "/docs",
-        "/accounts/tokens?a=b",
+        "/accounts?a=b",
         app.address(state="s" * 3000),
     ):
         response = app.visitor.generic(method, f"{LOGIN}?next={quote(next_address)}")
@@ -128,29 +85,12 @@ def test_a_logged_in_user_goes_on_from_the_login_page(app, method):
         "javascript:alert(1)",
         "https://evil.example/oauth/authorize?x=1",
         "//evil.example/oauth/authorize?x=1",
-        LOGIN,
-        f"{LOGIN}?next=/docs",
-        f"{LOGIN}?next={quote(LOGIN)}",
-        f"http://testserver{LOGIN}",
-        "/accounts/logout",
-        # Browsers add these to the address of the login: "#" leads to itself.
-        "#",
-        "nothing",
-        "account-tokens",
     ],
 )
-def test_the_login_page_redirects_neither_elsewhere_nor_to_itself(
-    visitor, next_address
-):
+def test_the_login_page_redirects_to_no_other_site(visitor, next_address):
     query = "" if next_address is None else f"?next={quote(next_address)}"
     response = visitor.get(LOGIN + query)
     assert (response.status_code, response["Location"]) == (302, "/accounts")
-
-
-def test_a_login_of_somebody_else_still_counts_beside_a_session(visitor):
-    UserFactory.create(username="eve", password=PASSWORD)
-    visitor.post(LOGIN, {"username": "eve", "password": PASSWORD})
-    assert "<bdi>eve</bdi>" in visitor.get("/accounts/clients").content.decode()
 
 
 def test_a_person_without_rights_in_the_admin_is_not_sent_in_circles(visitor):

@@ -100,11 +100,5 @@ def test_a_wrong_method_at_the_consent_page_gets_the_right_ones(visitor):
     assert response["Allow"] == "GET, HEAD, POST"
 
 
-def test_the_login_page_of_an_invalid_request_names_no_application(db):
-    response = Client().get("/accounts/login?next=/oauth/authorize%3Fclient_id%3Dx")
-    assert response.status_code == 200
-    assert "form-action 'self';" in response["Content-Security-Policy"] + ";"
-
-
 def test_a_request_without_state_gets_none_back(app):
     assert "state" not in app.decide("deny", state=None)

@@ -82,7 +82,7 @@ class Person:
 def person_named(name: str) -> Person:
     account = UserFactory.create(username=name, password="a-long-password")
     browser = Client()
-    browser.post("/accounts/login", {"username": name, "password": "a-long-password"})
+    browser.post("/accounts/login/", {"login": name, "password": "a-long-password"})
     return Person(account, browser)
 
 

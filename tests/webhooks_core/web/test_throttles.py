@@ -77,14 +77,14 @@ def test_simultaneous_creations_all_count(rf, settings):
 
 
 def test_many_names_in_the_cache_reset_no_rate(rf, settings):
-    settings.OAUTH_RATES = {"login": f"{LIMIT}/minute"}
-    request = rf.post("/accounts/login")
+    settings.OAUTH_RATES = {"token": f"{LIMIT}/minute"}
+    request = rf.post("/oauth/token")
     for _ in range(LIMIT):
-        check(request, "login")
+        check(request, "token")
     for name in range(1000):
         cache.set(f"other:{name}", 1, 60)
     with pytest.raises(TooManyRequestsError):
-        check(request, "login")
+        check(request, "token")
 
 
 def test_a_lock_whose_holder_died_stops_nobody_for_long(rf, settings, monkeypatch):
