@@ -23,7 +23,7 @@ from recording.oauth.models import Application
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE
 from webhooks_core.models import Endpoint
-from webhooks_core.owners.endpoint_state import Health
+from webhooks_core.owners.state import Health
 
 # Of each kind; the admin lists more.
 LISTED = 100

@@ -20,10 +20,12 @@ def pages(patterns, before="/"):
             yield "/".join("1" if "<" in part else part for part in route.split("/"))
 
 
-ADDRESSES = [
-    *pages(get_resolver().url_patterns),
-    *(f"{prefix}/nothing" for prefix in PRIVATE),
-]
+ADDRESSES = sorted(
+    {
+        *pages(get_resolver().url_patterns),
+        *(f"{prefix}/nothing" for prefix in PRIVATE),
+    }
+)
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

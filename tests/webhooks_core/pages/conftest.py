@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from allauth.account.authentication import AUTHENTICATION_METHODS_SESSION_KEY
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -64,7 +65,8 @@ class Person:
     def make_old(self) -> None:
         """Let the login of the browser be older than ten minutes."""
         session = self.browser.session
-        session["device"] |= {"created_at": "2026-01-01T00:00:00+00:00"}
+        for record in session[AUTHENTICATION_METHODS_SESSION_KEY]:
+            record["at"] = 0
         session.save()
 
     def page(self, path: str = "", status: int = 200) -> str:

@@ -79,8 +79,8 @@ def test_without_a_login_or_the_token_of_a_form_nothing_is_done(ada):
             assert strict.post(address).status_code == 403, address
             seen, done = anyone.get(address), anyone.post(address)
             if seen.status_code != 405:
-                assert seen["Location"] == f"/accounts/login?next={address}"
-            assert done["Location"] == f"/accounts/login?next={BASE}"
+                assert seen["Location"] == f"/accounts/login/?next={address}"
+            assert done["Location"] == f"/accounts/login/?next={BASE}"
         for method in ("put", "delete", "patch"):
             response = getattr(ada.browser, method)(addresses(ids)[0])
             assert response.status_code == 405
