@@ -26,8 +26,7 @@ from gateway.chat.http_messages import (
     join_headers,
 )
 from gateway.chat.service import Service
-from gateway.chat.streaming.keep_alive import KeepAlive
-from gateway.chat.streaming.timeouts import StreamTimeout
+from gateway.chat.timing import KeepAlive, StreamTimeout
 from webhooks_core.network.deadlines import within
 from webhooks_core.web.errors import BadRequestError, PayloadTooLargeError
 

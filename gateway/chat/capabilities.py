@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gateway.chat.errors import (
     UnsupportedInferenceTypeError,
@@ -13,22 +13,20 @@ from gateway.chat.request import ModelRequest
 from gateway.configuration.shapes import ModelEntry
 from gateway.json import member, parts_in
 
+if TYPE_CHECKING:
+    from gateway.chat.apis.base import Operation
+
 # Whether a body needs a capability.
 Need = Callable[[Mapping[str, Any]], bool]
 
 
-def require(
-    endpoint: ModelEntry,
-    inference_type: str,
-    request: ModelRequest,
-    needs: Mapping[str, Need],
-) -> None:
+def require(endpoint: ModelEntry, operation: Operation, request: ModelRequest) -> None:
     """Raise UnsupportedInferenceTypeError, or UnsupportedRequestError for a lacking capability."""
-    if endpoint.inference_type != inference_type:
+    if endpoint.inference_type != operation.inference_type:
         raise UnsupportedInferenceTypeError(endpoint.inference_type)
     if endpoint.supports is None:
         return
-    for name, is_needed in needs.items():
+    for name, is_needed in operation.capabilities.items():
         if name not in endpoint.supports and is_needed(request.body):
             raise UnsupportedRequestError(name)
 

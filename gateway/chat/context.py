@@ -1,13 +1,15 @@
-"""The context of one request: its caller, its endpoint and its result."""
+"""The facts of one request, and its outcome."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.chat.core.formats import CONTRACT, ApiFormat
+from gateway.chat.apis.base import ErrorFormat
+from gateway.chat.apis.deltas import Delta, Tokens, length_of
+from gateway.chat.apis.openai.format import CONTRACT
 from gateway.chat.request import ModelRequest
 from gateway.chat.tokens import Usage, estimate, prompt_length
 from gateway.configuration.shapes import ModelEntry, Target
@@ -29,9 +31,10 @@ class ChatContext:
     endpoint: ModelEntry
     request: ModelRequest
     request_id: str
-    api_format: ApiFormat = CONTRACT
+    api_format: ErrorFormat = CONTRACT
     started: float = field(default_factory=time.perf_counter)
     target: Target | None = None
+    is_free: bool = False  # it costs nothing, and counts no tokens
     status: int = 0
     error_status: int = 0
     ending: str = ""
@@ -45,10 +48,9 @@ class ChatContext:
     passed_headers: Mapping[str, str] = field(default_factory=dict)
     passed_query: str = ""
     response_headers: Mapping[str, str] = field(default_factory=dict)
-    # The other endpoints that may answer in place of the requested one, by name; and when the
-    # calls of `endpoint` began.
-    fallbacks: Mapping[str, ModelEntry] = field(default_factory=dict)
-    called_at_s: float = 0.0
+    # The other endpoints that may answer in place of the requested one, in their order.
+    fallbacks: tuple[ModelEntry, ...] = ()
+    called_at_s: float = 0.0  # when the calls of `endpoint` began
     # What its budgets hold for it until it ends.
     reservation: Any = None
     # What its client got of a failure, and what the request log keeps of it if it is stored.
@@ -60,9 +62,34 @@ class ChatContext:
     agent: str = ""
     parent_agent: str = ""
 
-    def report(self, value: Mapping[str, Any]) -> None:
-        """Record the usage that an upstream reports before the stream ends."""
-        self.usage = Usage.reported(value)
+    @property
+    def is_contract(self) -> bool:
+        """True if the client gets the chunks and errors of the contract."""
+        return self.api_format is CONTRACT
+
+    @property
+    def log_delta(self) -> Callable[[Delta], None] | None:
+        """What takes each delta of the answer, if it is logged."""
+        return None if self.log is None else self.log.answer.add
+
+    def note(self, delta: Delta) -> None:
+        """Count a delta of a whole answer."""
+        if isinstance(delta, Tokens):
+            self.usage = delta.usage
+        self.completion_characters += length_of(delta)
+        if self.log is not None:
+            self.log.answer.add(delta)
+
+    def estimated_prompt(self) -> int:
+        """Return about how many tokens the prompt has."""
+        return estimate(self.prompt_characters or prompt_length(self.request.body))
+
+    def begin_call(self, target: Target) -> None:
+        """Call a target; what an earlier one reported counts for nothing."""
+        self.target, self.usage = target, None
+        self.completion_characters = 0
+        if self.log is not None:
+            self.log.begin_answer()
 
     def forget_body(self) -> None:
         """Release the request's body, which may be large; the length of its text stays."""
@@ -76,6 +103,8 @@ class ChatContext:
         for requests whose client left: both used tokens.
         """
         usage = self.usage
+        if self.is_free:
+            return usage, False
         if usage and not (usage.prompt_tokens or usage.completion_tokens):
             usage = None
         if usage is not None and usage.completion_tokens is not None:
@@ -84,8 +113,7 @@ class ChatContext:
         if self.target is None or not (has_answered or self.first_chunk_s is not None):
             return usage, False
         if usage is None:
-            length = self.prompt_characters or prompt_length(self.request.body)
-            usage = Usage(estimate(length), None)
+            usage = Usage(self.estimated_prompt(), None)
         return usage.with_completion(estimate(self.completion_characters)), True
 
     def elapsed(self) -> float:

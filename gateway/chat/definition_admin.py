@@ -146,7 +146,7 @@ class ModelForm(DefinedForm):
     def check(self, entry: ModelEntry) -> None:
         known = {each.name for each in self.entries_of_file()}
         known |= {*ModelEndpoint.objects.values_list("name", flat=True)}
-        others = {*entry.fallbacks, *entry.context_fallbacks}
+        others = {*entry.fallbacks}
         if unknown := others - (known - {entry.name}):
             raise ValidationError(f"fallbacks: {min(unknown)!r} is no other model.")
 

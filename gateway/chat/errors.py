@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import UnionType
@@ -21,12 +21,16 @@ UPSTREAM = "Upstream service error for request_id {request_id}"
 class UpstreamError:
     """The parts of an upstream's error that OpenAI's shape passes on, validated.
 
-    `response` is all of it, its status, body and headers, where a client gets it as it is.
+    `retry_after` is the pause as the upstream gave it, `retry_after_s` in whole seconds. `reason`
+    is its text, for clients of whom the operator wants it to be read. `response` is all of it, its
+    status, body and headers, where a client gets it as it is.
     """
 
     status: int = 0
     fields: Mapping[str, str] = field(default_factory=dict)
     retry_after: str = ""
+    retry_after_s: str = ""
+    reason: str = ""
     response: tuple[int, bytes, dict[str, str]] | None = None
 
 
@@ -52,14 +56,10 @@ class InvalidRequestError(ChatError):
 
 
 class UnsupportedRequestError(ChatError):
-    """The endpoint does not support the request; the message says what, which a client may have sent.
+    """The endpoint does not support the request; the message says what, which a client may have sent."""
 
-    `fields` are those of the request that can be left out instead.
-    """
-
-    def __init__(self, what: str, *, fields: Iterable[str] = ()) -> None:
+    def __init__(self, what: str) -> None:
         super().__init__(what[:MAX_TEXT])
-        self.fields = frozenset(fields)
 
 
 class UnsupportedInferenceTypeError(ChatError):

@@ -23,7 +23,7 @@ def renamed(raw: bytes, value: Mapping[str, Any], name: str) -> bytes:
     """Return JSON with another name in its only member `model`; `value` is what it holds.
 
     JSON with several such members, or with very many inner ones, is written again. Raises
-    TypeError: it is nested too deeply for that.
+    ValueError: it is nested too deeply for that.
     """
     if value.get("model") == name and _is_only(raw):
         return raw
@@ -51,9 +51,9 @@ def _member(raw: bytes) -> re.Match[bytes] | None:
         start = match.start()
         marked = raw[:start] + MARK + raw[start + len(KEY) :]
         try:
-            keys = orjson.loads(marked).keys()
-        except orjson.JSONDecodeError:
-            continue  # a text that looks like a member, or a number that is too large
+            keys = json.loads(marked).keys()
+        except ValueError:
+            continue  # a text that looks like a member
         if "\xb6model" in keys and "model" not in keys:
             return match
     return None

@@ -22,11 +22,10 @@ class ModelRequest:
     model: str
     stream: bool
     body: Mapping[str, Any]
-    size: int = 0  # of the body as it was sent, in bytes
-    raw: bytes = b""  # the body as it was sent, for upstreams that get it so
+    raw: bytes = b""  # the body as it was sent
 
     @classmethod
-    def parse(cls, raw: bytes, *, keeps_raw: bool = False) -> Self:
+    def parse(cls, raw: bytes) -> Self:
         """Return the request. Raises InvalidRequestError with an argument per fault.
 
         Of a request for a stream: InvalidValueError.
@@ -37,8 +36,7 @@ class ModelRequest:
         if faults:
             kind: type[ChatError] = InvalidValueError if stream else InvalidRequestError
             raise kind(*faults)
-        kept = raw if keeps_raw else b""
-        return cls(body["model"], stream, body, len(raw), kept)
+        return cls(body["model"], stream, body, raw)
 
     @property
     def wants_usage(self) -> bool:
@@ -52,19 +50,7 @@ class ModelRequest:
         return number if isinstance(number, int) and number > 1 else 1
 
     def without_body(self) -> Self:
-        return replace(self, body={}, size=0, raw=b"")
-
-    def for_upstream(self, model: str, *, ask_usage: bool) -> bytes:
-        """Return the body with the upstream's own name of the model, the rest unchanged.
-
-        Raises InvalidValueError for a body that is nested too deeply to be written again.
-        """
-        body = {**self.body, "model": model}
-        if ask_usage and self.stream:
-            options = body.get("stream_options")
-            if options is None or isinstance(options, dict):
-                body["stream_options"] = {**(options or {}), "include_usage": True}
-        return dump(body)
+        return replace(self, body={}, raw=b"")
 
 
 def dump(body: Mapping[str, Any]) -> bytes:

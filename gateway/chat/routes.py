@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.chat.core.formats import CONTRACT, OPENAI, ApiFormat
-from gateway.chat.core.messages_format import MESSAGES
-from gateway.chat.model_lists import VERSION_HEADER
-from gateway.chat.operations.base import Operation
-from gateway.chat.operations.chat import CHAT, EMBEDDINGS
-from gateway.chat.operations.messages.operation import COUNT_TOKENS
-from gateway.chat.operations.messages.operation import MESSAGES as CREATE_MESSAGE
-from gateway.chat.operations.responses.format import RESPONSES
-from gateway.chat.operations.responses.operation import RESPOND
+from gateway.chat.apis.base import ErrorFormat, Operation
+from gateway.chat.apis.messages.format import MESSAGES
+from gateway.chat.apis.messages.operation import COUNT_TOKENS
+from gateway.chat.apis.messages.operation import MESSAGES as CREATE_MESSAGE
+from gateway.chat.apis.models import VERSION_HEADER
+from gateway.chat.apis.openai.chat import CHAT, EMBEDDINGS
+from gateway.chat.apis.openai.format import CONTRACT, OPENAI
+from gateway.chat.apis.responses.format import RESPONSES
+from gateway.chat.apis.responses.operation import RESPOND
 from webhooks_core.web.errors import MethodNotAllowedError
 
 
@@ -22,10 +22,10 @@ class Route:
     """What is served at a path; without an operation, descriptions of models."""
 
     method: str
-    api_format: ApiFormat
+    api_format: ErrorFormat
     operation: Operation | None = None
 
-    def format_for(self, headers: Mapping[str, str]) -> ApiFormat:
+    def format_for(self, headers: Mapping[str, str]) -> ErrorFormat:
         """Return the format of responses; models are described in the client's own."""
         is_models = self.operation is None and VERSION_HEADER in headers
         return MESSAGES if is_models else self.api_format

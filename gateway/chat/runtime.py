@@ -12,15 +12,14 @@ import aiohttp
 from django.conf import settings
 
 from gateway import configuration
-from gateway.chat.fallback import FallbackCaller
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.definitions import Definitions
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.policy_hook import configured
-from gateway.chat.routing import Router
 from gateway.chat.service import Service
+from gateway.chat.targets import Router, Targets
 from gateway.chat.upstreams import http, registry
 from webhooks_core.web.thread_pool import InThread, ThreadPool, with_connection
 
@@ -58,7 +57,7 @@ class Runtime:
             default_tokens=settings.CHAT_RESERVED_TOKENS,
         )
         service = Service(
-            calls=FallbackCaller(registry.connect(client), Router(), budgets.reserve),
+            targets=Targets(registry.connect(client), Router(), budgets.reserve),
             registry=models,
             recorder=writer,
             limits=Limits(

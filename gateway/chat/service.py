@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from time import monotonic
 
 import structlog
 
 from gateway.authentication import authenticate, authenticate_cached, require_scope
+from gateway.chat.apis.base import ErrorFormat, Operation
+from gateway.chat.apis.messages.format import MESSAGES
+from gateway.chat.apis.models import (
+    anthropic_list,
+    anthropic_model,
+    openai_list,
+    openai_model,
+)
+from gateway.chat.capabilities import require
 from gateway.chat.context import CLIENT_GONE, SUCCESS, ChatContext
-from gateway.chat.core.formats import ApiFormat
-from gateway.chat.core.messages_format import MESSAGES
 from gateway.chat.errors import (
+    AFTER_FIRST_CHUNK,
     BEFORE_FIRST_CHUNK,
+    INTERNAL,
     SYNCHRONOUS,
     ChatError,
     EndpointNotFoundError,
+    UpstreamServiceError,
     look_up,
 )
-from gateway.chat.fallback import FallbackCaller
 from gateway.chat.http_messages import (
     EVENT_STREAM,
     ChatRequest,
@@ -29,50 +41,46 @@ from gateway.chat.http_messages import (
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.writer import UsageWriter
-from gateway.chat.model_lists import (
-    anthropic_list,
-    anthropic_model,
-    openai_list,
-    openai_model,
-)
 from gateway.chat.model_registry import ModelRegistry
-from gateway.chat.operations.base import Operation
 from gateway.chat.policy_hook import Policy, PolicyDenied
-from gateway.chat.refusals import failure_response
 from gateway.chat.request import ModelRequest
 from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.routes import MODEL_PREFIX, route_of
-from gateway.chat.streaming.body import events
+from gateway.chat.streams import OpenedStream, Stream
+from gateway.chat.targets import Targets
+from gateway.chat.timing import StreamTimeout
 from gateway.configuration.shapes import Allow, ModelEntry, RequestLogSettings
-from gateway.errors import UnsupportedMediaTypeError
+from gateway.errors import HANDLER, UnsupportedMediaTypeError
 from gateway.identity import CHAT as CHAT_SCOPE
 from gateway.identity import Caller
 from gateway.keys import MISS
 from gateway.names import is_name
+from webhooks_core.web.errors import ApiError, InternalError, UnavailableError
 from webhooks_core.web.parsers import EncodedBodyError, is_encoded
 from webhooks_core.web.thread_pool import InThread
 
 # How long a key is looked up before the database counts as unavailable.
 LOOK_UP_S = 10.0
-# What becomes of the headers by which Claude Code tells its requests apart.
-DIMENSIONS = {
-    "x-claude-code-session-id": "session",
-    "x-claude-code-agent-id": "agent",
-    "x-claude-code-parent-agent-id": "parent_agent",
-}
+# The wait for the usage after the finish reason, which already completes the stream.
+USAGE_WAIT_S = 2.0
+# The wait for the end of a stream that has ended, so that its connection can be used again.
+CLOSING_S = 0.5
+NO_FINISH_REASON = "no finish reason"
+# The header by which Claude Code tells its sessions apart.
+SESSION = "x-claude-code-session-id"
 
 log = structlog.stdlib.get_logger(__name__)
 
 
 # In place of an endpoint that does not exist: it admits no caller.
-ABSENT = ModelEntry("", "", (), allow=Allow(everyone=False))
+ABSENT = ModelEntry("", "openai", (), allow=Allow(everyone=False))
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
     """Answers requests. `in_thread` runs what may use the database."""
 
-    calls: FallbackCaller
+    targets: Targets
     registry: ModelRegistry
     recorder: UsageWriter
     limits: Limits
@@ -113,7 +121,7 @@ class Service:
         return known
 
     async def _models(
-        self, request: ChatRequest, caller: Caller, api_format: ApiFormat
+        self, request: ChatRequest, caller: Caller, api_format: ErrorFormat
     ) -> ChatResponse:
         """Describe the endpoints that the caller may use, or one.
 
@@ -144,55 +152,48 @@ class Service:
 
     async def _fallbacks(
         self, endpoint: ModelEntry, caller: Caller
-    ) -> dict[str, ModelEntry]:
-        """Return the fallbacks of an endpoint that the caller may use, by name."""
+    ) -> tuple[ModelEntry, ...]:
+        """Return the fallbacks of an endpoint that the caller may use."""
+        if not endpoint.fallbacks:
+            return ()
         known = await self.registry.endpoints()
-        names = (*endpoint.fallbacks, *endpoint.context_fallbacks)
-        return {
-            name: known[name]
-            for name in names
-            if name in known and _is_allowed(known[name], caller)
-        }
+        entries = (known[name] for name in endpoint.fallbacks if name in known)
+        return tuple(entry for entry in entries if _is_allowed(entry, caller))
 
-    async def _context(
+    async def _call(
         self,
         request: ChatRequest,
         caller: Caller,
-        api_format: ApiFormat,
+        api_format: ErrorFormat,
         operation: Operation,
-    ) -> ChatContext:
-        """Read the body and find the endpoint.
+    ) -> ChatResponse:
+        """Read the body, find the endpoint and call it; a failure becomes what its table says.
 
         Raises UnsupportedMediaTypeError, EncodedBodyError, what `request.read` raises,
-        EndpointNotFoundError, InvalidRequestError, InvalidValueError.
+        EndpointNotFoundError, InvalidRequestError, InvalidValueError, TooManyRequestsError.
         """
         if not request.is_json:
             raise UnsupportedMediaTypeError
         if is_encoded(request.headers.get("content-encoding")):
             raise EncodedBodyError
-        raw = await request.read()
-        model_request = ModelRequest.parse(raw, keeps_raw=operation.keeps_raw)
+        wanted = ModelRequest.parse(await request.read())
+        traceparent = request.headers.get("traceparent")
         try:
-            endpoint = await self._endpoint(model_request.model, caller)
+            endpoint = await self._endpoint(wanted.model, caller)
         except EndpointNotFoundError:
             self.recorder.deny(
                 caller=caller,
                 action=operation.action,
-                model=model_request.model,
+                model=wanted.model,
                 request_id=request.request_id,
-                traceparent=request.headers.get("traceparent"),
+                traceparent=traceparent,
             )
             raise
-        context = ChatContext(
-            caller, endpoint, model_request, request.request_id, api_format
-        )
-        context.traceparent = request.headers.get("traceparent")
-        for header, name in DIMENSIONS.items():
-            value = request.headers.get(header)
-            if value is not None and is_name(value):
-                setattr(context, name, value)
-        if endpoint.falls_back:
-            context.fallbacks = await self._fallbacks(endpoint, caller)
+        context = ChatContext(caller, endpoint, wanted, request.request_id, api_format)
+        context.traceparent, context.is_free = traceparent, not operation.is_budgeted
+        session = request.headers.get(SESSION, "")
+        context.session = session if is_name(session) else ""
+        context.fallbacks = await self._fallbacks(endpoint, caller)
         if prefix := operation.passed_headers:
             context.passed_query = request.query
             context.passed_headers = {
@@ -200,24 +201,14 @@ class Service:
                 for name, value in request.headers.items()
                 if name.startswith(prefix)
             }
-        return context
-
-    async def _call(
-        self,
-        request: ChatRequest,
-        caller: Caller,
-        api_format: ApiFormat,
-        operation: Operation,
-    ) -> ChatResponse:
-        """Call the endpoint; a failure becomes what its table says. Raises as _context()."""
-        context = await self._context(request, caller, api_format, operation)
-        await self._begin_log(context, operation)
+        del request, wanted
+        self._begin_log(context, operation)
         return await self._answer(context, operation)
 
-    async def _begin_log(self, context: ChatContext, operation: Operation) -> None:
+    def _begin_log(self, context: ChatContext, operation: Operation) -> None:
         model, tenant = context.endpoint.name, context.caller.tenant
         if self.request_log.wants(model=model, tenant=tenant):
-            context.log = await LogEntry.begin(
+            context.log = LogEntry.begin(
                 context,
                 operation.action,
                 max_characters=self.request_log.max_characters,
@@ -233,15 +224,12 @@ class Service:
             self.limits.leave(context.caller)
             raise
         try:
-            wanted = context.request
-            await operation.check(context.endpoint, wanted)
+            require(context.endpoint, operation, context.request)
             if self.policy is not None:
-                context.request = await self.policy(context.caller, wanted)
+                context.request = await self.policy(context.caller, context.request)
             if is_stream:
                 return await self._stream(context, operation)
-            completion = await self.calls.complete(context, operation)
-            if context.log is not None:
-                context.log.answer.read(completion)
+            completion = await self.targets.complete(context, operation)
             self._end(context, SUCCESS)
             return ChatResponse.json(SUCCESS, completion, context.response_headers)
         except asyncio.CancelledError:
@@ -253,18 +241,16 @@ class Service:
             elif not isinstance(error, ChatError):
                 log.exception("chat failed", request_id=context.request_id)
             table = BEFORE_FIRST_CHUNK if is_stream else SYNCHRONOUS
-            api_format, request_id = context.api_format, context.request_id
-            status, body, headers = api_format.failure(table, error, request_id)
+            request_id = context.request_id
+            status, body, headers = operation.failure(context, table, error)
             context.failure = str(look_up(table, error, request_id)[1])
             self._end(context, status)
             return ChatResponse.json(status, body, headers)
 
     async def _stream(self, context: ChatContext, operation: Operation) -> ChatResponse:
-        opened = await self.calls.open_stream(context, operation)
-        parts = events(context, opened, self._end)
+        opened = await self.targets.open_stream(context, operation)
+        parts = self._events(context, opened)
         context.forget_body()
-        if context.log is not None:
-            parts = context.log.watch(parts)
         # The generator has begun, so that closing it ends the request.
         return ChatResponse(
             SUCCESS,
@@ -273,6 +259,32 @@ class Service:
             parts,
             context.api_format.keep_alive,
         )
+
+    async def _events(
+        self, context: ChatContext, opened: OpenedStream
+    ) -> AsyncGenerator[bytes]:
+        """Yield the framed events of a stream; those that arrive together stay together.
+
+        In every case this closes the upstream's call, and ends the request, first with the
+        status that counts.
+        """
+        stream = opened.stream
+        try:
+            async with aclosing(opened.events):
+                try:
+                    async for data in _transformed(context, opened):
+                        yield data
+                    yield stream.end()
+                except Exception as error:  # noqa: BLE001 - the client gets a last event
+                    yield _failed(context, stream, error)
+                _note_tokens(context, stream)
+                # The client has everything, and may leave now.
+                self._end(context, SUCCESS)
+                if stream.reader.is_done:
+                    await _read_to_end(opened)
+        finally:
+            _note_tokens(context, stream)
+            self._end(context, CLIENT_GONE)
 
     def _end(self, context: ChatContext, status: int) -> None:
         """Record how a request ended; only the first end counts."""
@@ -297,6 +309,31 @@ class Service:
         )
 
 
+def failure_response(
+    error: Exception, request_id: str, api_format: ErrorFormat
+) -> ChatResponse:
+    """Return the response to a request that failed before a call of its endpoint."""
+    headers = api_format.headers(request_id)
+    if isinstance(error, ChatError):
+        status, detail = look_up(SYNCHRONOUS, error, request_id)
+        return ChatResponse.json(status, api_format.error(status, detail), headers)
+    failure = _as_gateway_error(error, request_id)
+    body, more = api_format.refusal(failure)
+    headers.update(more)
+    return ChatResponse.json(failure.status_code, body, headers)
+
+
+def _as_gateway_error(error: Exception, request_id: str) -> ApiError:
+    if isinstance(error, TimeoutError):
+        log.error("database unavailable", request_id=request_id)
+        return UnavailableError()
+    known = HANDLER.translate(error)
+    if known is None:
+        log.error("chat failed", request_id=request_id, exc_info=error)
+        return InternalError(INTERNAL)
+    return known
+
+
 def _is_allowed(endpoint: ModelEntry, caller: Caller) -> bool:
     """Return True if a caller may call an endpoint, and the one who created its key may, too."""
     rights, tenant, allow = caller.rights, caller.tenant, endpoint.allow
@@ -306,3 +343,80 @@ def _is_allowed(endpoint: ModelEntry, caller: Caller) -> bool:
         return False
     creator = rights.created_by or caller.principal
     return allow.admits(tenant=tenant, principal=creator)
+
+
+# ── Streams ─────────────────────────────────────────────────────────────────────────
+
+
+def _note_tokens(context: ChatContext, stream: Stream) -> None:
+    context.usage = stream.usage or context.usage
+    context.completion_characters = stream.characters
+
+
+async def _transformed(
+    context: ChatContext, opened: OpenedStream
+) -> AsyncGenerator[bytes]:
+    """Yield what is ready, then read more. Raises TimeoutError, ChatError."""
+    stream, timeouts = opened.stream, context.endpoint.timeouts
+    try:
+        yield stream.flush()
+        if opened.fault is not None:
+            raise opened.fault
+        elapsed_s = context.elapsed() - context.called_at_s
+        with StreamTimeout(timeouts.total_s, elapsed_s=elapsed_s) as timeout:
+            received_at = monotonic()
+            while not stream.reader.is_done:
+                timeout.start(_idle_s(stream, timeouts.idle_s, received_at))
+                payloads = await anext(opened.events, None)
+                timeout.stop()
+                if payloads is None:
+                    break
+                stream.feed(payloads)
+                if data := stream.flush():
+                    yield data
+                if payloads:
+                    received_at = monotonic()
+    except (TimeoutError, ChatError) as error:
+        # After the finish reason at most the usage is missing.
+        if not stream.has_finished:
+            raise
+        request_id, reason = context.request_id, str(error)[:200]
+        log.info("finished stream not ended", request_id=request_id, reason=reason)
+    if not stream.is_complete:
+        raise UpstreamServiceError("the stream ended in the middle")
+    if not stream.has_finished:
+        context.ending = NO_FINISH_REASON
+        log.info(NO_FINISH_REASON, request_id=context.request_id)
+
+
+def _idle_s(stream: Stream, idle_s: float, received_at: float) -> float:
+    if not stream.has_finished:
+        return idle_s
+    return min(idle_s, received_at + USAGE_WAIT_S - monotonic())
+
+
+async def _read_to_end(opened: OpenedStream) -> None:
+    """Read until the upstream ends the stream, so that its connection can be used again."""
+    with suppress(TimeoutError, UpstreamServiceError):
+        async with asyncio.timeout(CLOSING_S):
+            while await anext(opened.events, None) is not None:
+                pass
+
+
+def _failed(context: ChatContext, stream: Stream, error: Exception) -> bytes:
+    if isinstance(error, TimeoutError):
+        error = UpstreamServiceError("the upstream sent nothing in time")
+    request_id = context.request_id
+    context.error_status, context.failure = look_up(
+        AFTER_FIRST_CHUNK, error, request_id
+    )
+    if isinstance(error, ChatError):
+        log.warning(
+            "stream failed",
+            request_id=request_id,
+            model=context.endpoint.name,
+            reason=str(error)[:200],
+        )
+    else:
+        log.error("stream failed", request_id=request_id, exc_info=error)
+    return stream.failed(error, request_id, context.api_format)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from gateway import json
-from gateway.chat.core.failures import is_failure, replaces_answer
 from gateway.chat.errors import UpstreamServiceError
+from gateway.chat.failures import is_failure, replaces_answer
+from gateway.json import mapping
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 MAX_ERROR_BYTES = 256 * 1024
@@ -16,10 +16,9 @@ DONE = b"[DONE]"
 # Clients skip a comment (WHATWG HTML, section 9.2.6). It stands between events only.
 COMMENT = b": keep-alive\n\n"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# llama.cpp reports its failures in a field named `error`.
-EVENT, DATA, ERROR = (
+EVENT, DATA = (
     re.compile(b"^" + name + rb"(?:: ?(.*))?$", re.MULTILINE)
-    for name in (b"event", b"data", b"error")
+    for name in (b"event", b"data")
 )
 
 
@@ -73,7 +72,7 @@ class EventReader:
     def end(self) -> list[bytes]:
         """Return the failure that ends the stream in the middle of an event, if there is one."""
         payload = data_of(bytes(self._rest))
-        is_error = payload is not None and replaces_answer(_parsed(payload))
+        is_error = payload is not None and _is_failure(payload)
         return [self.ERROR + payload] if payload is not None and is_error else []
 
     def _with_line_feeds(self, data: bytes) -> bytes:
@@ -104,35 +103,31 @@ def data_of(block: bytes) -> bytes | None:
         return data if data.startswith(b"{") else _trimmed(data)
     if not block or (block.startswith(b":") and b"\n" not in block):
         return None  # nothing, or a comment
-    data, error = (b"\n".join(field.findall(block)) for field in (DATA, ERROR))
-    if error.strip():
-        return _as_error(error)
+    data = b"\n".join(DATA.findall(block))
     if data.strip() and b"error" in EVENT.findall(block):
         return _as_error(data)
     if not data and block.lstrip().startswith((b"{", b"[")):
         # Some servers write an error in place of an event, or of all events.
-        return block if replaces_answer(_parsed(block)) else None
+        return block if _is_failure(block) else None
     return _trimmed(data)
 
 
 def _as_error(data: bytes) -> bytes:
-    value = _parsed(data)
-    if is_failure(value):
+    if _is_failure(data):
         return data
-    if value:
-        return b'{"error":' + data + b"}"
     text = data.decode(errors="replace").strip()
     return json.dumps({"error": text})
 
 
-def _parsed(data: bytes) -> Any:
-    """Return JSON, or None for other text, and for one that is too long to be an error."""
-    if len(data) > MAX_ERROR_BYTES:
-        return None
+def _is_failure(data: bytes) -> bool:
+    """Return True if text is JSON that reports an error; one that is too long does not."""
     try:
-        return json.loads(data)
+        value = json.loads(data) if len(data) <= MAX_ERROR_BYTES else None
     except ValueError:
-        return None
+        return False
+    return isinstance(value, list | dict) and (
+        is_failure(value) or replaces_answer(mapping(value))
+    )
 
 
 def _trimmed(data: bytes) -> bytes | None:

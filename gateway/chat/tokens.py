@@ -70,34 +70,31 @@ class Usage:
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     hour_write_tokens: int = 0
-    is_sum: bool = False  # `prompt_tokens` are those of both: no more is known
 
     @classmethod
     def read(cls, value: Any) -> Usage | None:
         """Return an upstream's `usage`, or None if its numbers are not valid.
 
-        The details are OpenAI's, or under the names of Anthropic, DeepSeek, Kimi, Qwen and
-        LiteLLM. Gemini and xAI count reasoning in the total alone.
+        Its names are those of Chat Completions or of the Responses API; for the cache also those
+        of Anthropic, DeepSeek and LiteLLM. Gemini and xAI count reasoning in the total alone.
         """
         if not isinstance(value, dict):
             return None
         value = _renamed(value)
         prompt, completion = (count(value.get(name)) for name in SUMS)
+        if value.keys().isdisjoint(SUMS) or prompt is None or completion is None:
+            return None
         total = count(value.get("total_tokens")) or 0
-        is_sum = total > 0 and all(value.get(name) is None for name in SUMS)
-        if not is_sum and value.keys().isdisjoint(SUMS):
-            return None
-        if prompt is None or completion is None:
-            return None
         if value.get("prompt_tokens") is None:
             prompt = max(0, total - completion)
         completion = max(completion, total - prompt)
         is_reported = completion > 0 or value.get("completion_tokens") is not None
         inputs, outputs = (mapping(value.get(name)) for name in DETAILS)
         cached = min(_first(CACHED, inputs, value), prompt)
-        hour = _first(
-            HOUR, *(mapping(i.get(n)) for i in (inputs, value) for n in WRITES)
-        )
+        writes = [
+            mapping(place.get(name)) for place in (inputs, value) for name in WRITES
+        ]
+        hour = _first(HOUR, *writes)
         written = min(max(_first(WRITTEN, inputs, value), hour), prompt - cached)
         reasoning = _first(("reasoning_tokens",), outputs)
         return cls(
@@ -107,33 +104,34 @@ class Usage:
             written,
             min(reasoning, completion) if is_reported else reasoning,
             min(hour, written),
-            is_sum,
         )
 
-    @classmethod
-    def reported(cls, value: Mapping[str, Any]) -> Usage | None:
-        """Return usage that is reported before the end: without a completion it is not known."""
-        usage = cls.read(value)
-        if usage is not None and "completion_tokens" not in value:
-            return replace(usage, completion_tokens=None)
-        return usage
+    def as_openai(self) -> dict[str, Any]:
+        """Return the usage as Chat Completions have it."""
+        completion = self.completion_tokens or 0
+        reasoning = {"reasoning_tokens": self.reasoning_tokens}
+        written = {"cache_creation_input_tokens": self.cache_write_tokens}
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": completion,
+            "total_tokens": self.prompt_tokens + completion,
+            "prompt_tokens_details": {"cached_tokens": self.cached_tokens},
+            **(
+                {"completion_tokens_details": reasoning}
+                if self.reasoning_tokens
+                else {}
+            ),
+            **(written if self.cache_write_tokens else {}),
+        }
 
     def with_completion(self, tokens: int) -> Usage:
-        """Return the usage with an estimate of the completion, which is a part of a sum."""
-        prompt, tokens = self.prompt_tokens, max(tokens, self.reasoning_tokens)
-        if self.is_sum:
-            tokens = min(tokens, prompt - self.cached_tokens - self.cache_write_tokens)
-            prompt -= tokens
-        return replace(
-            self, prompt_tokens=prompt, completion_tokens=tokens, is_sum=False
-        )
+        """Return the usage with an estimate of the completion."""
+        return replace(self, completion_tokens=max(tokens, self.reasoning_tokens))
 
     def at_least(self, earlier: Usage | None) -> Usage:
         """Return the larger numbers of a stream: they are cumulative, and some end with zeros."""
         if earlier is None:
             return self
-        if earlier.is_sum != self.is_sum:
-            return earlier if self.is_sum else self
         pairs = zip(_numbers(earlier), _numbers(self), strict=True)
         return Usage(
             *(b if a is None else a if b is None else max(a, b) for a, b in pairs)

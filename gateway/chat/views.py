@@ -20,10 +20,10 @@ from gateway.chat.http_messages import (
 )
 from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.metering import reports
-from gateway.chat.refusals import failure_response
 from gateway.chat.routes import MODELS, Route, route_of
 from gateway.chat.serializers import UsageQuery
-from gateway.chat.streaming.keep_alive import with_comments
+from gateway.chat.service import failure_response
+from gateway.chat.timing import with_comments
 from gateway.errors import HANDLER
 from gateway.identity import CHAT, USAGE, Caller
 from gateway.viewsets import GatewayView

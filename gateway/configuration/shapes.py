@@ -64,8 +64,6 @@ APIS: dict[str, frozenset[Api]] = {
     "echo": frozenset(get_args(Api)),
 }
 NANO = 10**9  # of a cost's unit
-# How the first target of a call is chosen.
-WEIGHT, LATENCY = "weight", "latency"
 
 Pause = Annotated[Float, Field(ge=0, le=3600)]
 Seconds = Annotated[Float, Field(ge=0.01, le=86_400)]
@@ -200,9 +198,8 @@ class ModelEntry(FromFile):
 
     `base_url`, `model` and `api_key` are those of the only target, in place of `targets`; an
     empty `model` means the name. `supports` None means everything. `speaks` are the APIs that
-    the server has: a request in one of them passes through. `drop_params` names fields that the
-    upstream does not get; True means those that it does not have. `fallbacks` are other entries,
-    called when this one fails. `server` names what differs from OpenAI, and `api_version` is
+    the server has: a request in one of them passes through, others are translated. `drop_params` names fields that
+    the upstream does not get. `fallbacks` are other entries, called when this one fails. `server` names what differs from OpenAI, and `api_version` is
     Azure's.
     """
 
@@ -215,16 +212,12 @@ class ModelEntry(FromFile):
     allow: Annotated[Allow, BeforeValidator(_allow)] = Allow()
     timeouts: Timeouts = Timeouts()
     thinking: Thinking = ADAPTIVE
-    strict_end: StrictBool = False
-    drop_params: StrictBool | Names = False
+    drop_params: Names = ()
     extra_headers: rules.ExtraHeaders = field(default_factory=dict, repr=False)
     extra_body: rules.ExtraBody = field(default_factory=dict, repr=False)
-    retries: Annotated[Int, Field(ge=0, le=10)] = 0
     fallbacks: Names = ()
-    context_fallbacks: Names = ()
     server: Server = "openai"
     api_version: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]{0,32}$")] = ""
-    balance: Literal["weight", "latency"] = "weight"
     proxy: Address = field(default="", repr=False)
     speaks: frozenset[Api] = frozenset()
     base_url: Address = field(default="", repr=False, compare=False)
@@ -241,11 +234,6 @@ class ModelEntry(FromFile):
     @property
     def _only_target(self) -> Target:
         return Target(self.base_url, self.model or self.name, self.api_key)
-
-    @property
-    def falls_back(self) -> bool:
-        """True if other endpoints may answer in place of this one."""
-        return bool(self.fallbacks or self.context_fallbacks)
 
     def check(self) -> None:
         """Raise ValueError for keys that do not agree."""
@@ -341,7 +329,7 @@ def _check_fallbacks(entries: tuple[ModelEntry, ...]) -> None:
     """Refuse a fallback that is no other entry of the file."""
     names = {entry.name for entry in entries}
     for entry in entries:
-        others = {*entry.fallbacks, *entry.context_fallbacks}
+        others = {*entry.fallbacks}
         if unknown := others - (names - {entry.name}):
             text = f"of {entry.name!r}: {min(unknown)!r} is no other entry"
             raise ValueError(f"fallbacks {text}")

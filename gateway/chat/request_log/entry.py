@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gateway.chat.context import ChatContext
-from gateway.chat.core.tool_names import TOOLS, tool_names
 from gateway.chat.metering.usage import CompletedRequest
-from gateway.chat.request_log.answers import ANSWERS, Answer
+from gateway.chat.request_log.answers import Answer
 from gateway.chat.request_log.shortened import Room, shortened
+from gateway.json import member, objects
 
 # The conversation comes first: of what is too long, its last messages are kept.
 CONVERSATION = ("messages", "input", "prompt")
 MAX_TOOLS = 1000
+MAX_NAME = 128
+TOOLS = ("tools", "functions")
+# Operations whose answers are text.
+LOGGED = ("chat.completions", "messages", "responses")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class LogEntry:
     is_cut: bool = False
 
     @classmethod
-    async def begin(
+    def begin(
         cls,
         context: ChatContext,
         operation: str,
@@ -53,7 +56,7 @@ class LogEntry:
         max_characters: int,
     ) -> LogEntry | None:
         """Return the entry of a request; None for one whose answer is no text."""
-        if operation not in ANSWERS:
+        if operation not in LOGGED:
             return None
         body, room = context.request.body, Room(max_characters)
         prompt = shortened(_without_tools(body), room)
@@ -62,17 +65,14 @@ class LogEntry:
             context.request.model,
             prompt,
             [*tool_names(body)][:MAX_TOOLS],
-            ANSWERS[operation](max_characters),
+            Answer(max_characters),
             max_characters,
             is_cut=room.is_cut,
         )
 
-    async def watch(self, parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-        """Yield the parts of a stream, and add them to the answer."""
-        async with aclosing(parts):
-            async for part in parts:
-                self.answer.feed(part)
-                yield part
+    def begin_answer(self) -> None:
+        """Forget what a target said that failed."""
+        self.answer = Answer(self.max_characters)
 
     def ended(self, completed: CompletedRequest, error: str) -> EndedRequest:
         """Return what is stored of the request."""
@@ -113,3 +113,16 @@ def _text(value: Any) -> str:
 def _without_tools(body: Mapping[str, Any]) -> dict[str, Any]:
     first = {name: body[name] for name in CONVERSATION if name in body}
     return first | {name: item for name, item in body.items() if name not in TOOLS}
+
+
+def tool_names(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the tools that a request offers.
+
+    A tool that the upstream has itself is named by its type.
+    """
+    for key in TOOLS:
+        for tool in objects(body.get(key)):
+            inner = member(tool, "function", "name")
+            name = inner or tool.get("name") or tool.get("type")
+            if isinstance(name, str):
+                yield name[:MAX_NAME]

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from gateway.chat.request_log.answers import ANSWERS
+from gateway.chat.request_log.entry import LOGGED
 from gateway.chat.request_log.store import LogFilter
 from webhooks_core.web.examples import TIME, response_example
 from webhooks_core.web.fields import (
@@ -141,7 +141,7 @@ class LoggedRequestSerializer(serializers.Serializer[Any]):
     request_id = serializers.CharField(help_text="As in `X-Request-Id`.")
     created_at = TimeField(help_text="UTC: when the request ended.")
     operation = serializers.ChoiceField(
-        [(name, name) for name in ANSWERS], help_text="What was requested."
+        [(name, name) for name in LOGGED], help_text="What was requested."
     )
     model = serializers.CharField(help_text="The model that the request names.")
     answered_by = serializers.CharField(help_text="The model that answered.")

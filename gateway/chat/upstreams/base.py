@@ -1,46 +1,57 @@
-"""The protocol of upstreams, without a vendor."""
+"""One call of one target, and what every kind of upstream can do."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Protocol
 
+from gateway.chat.context import ChatContext
 from gateway.chat.request import ModelRequest
 from gateway.configuration.shapes import ModelEntry, Target
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One request to one target."""
+class Call:
+    """A request to a target of an endpoint."""
 
-    request: ModelRequest
+    context: ChatContext
+    entry: ModelEntry
     target: Target
-    entry: ModelEntry  # the endpoint of the target
-    request_id: str
-    # Takes a usage of OpenAI's shape that the server reports before its stream ends.
-    report: Callable[[Mapping[str, Any]], None] = lambda _: None
-    # Those of the client that an upstream of the request's own shape gets.
-    headers: Mapping[str, str] = field(default_factory=dict)
-    query: str = ""
+
+    @property
+    def request(self) -> ModelRequest:
+        return self.context.request
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What is posted: JSON for an API, at its path below a base URL.
+
+    `is_native`: the client speaks this API, too.
+    """
+
+    api: str
+    path: str
+    body: bytes
+    is_native: bool
 
 
 class Upstream(Protocol):
-    """A kind of model server. Requests and responses have OpenAI's shapes.
+    """A kind of model server.
 
-    Every method raises UpstreamServiceError if the server failed, InvalidValueError if it
-    refused the request, and UnsupportedRequestError for what it cannot do. Closing the
-    generator ends the call at once.
+    Both methods raise UpstreamServiceError if the server failed, InvalidValueError if it
+    refused the request, UnsupportedRequestError for what it cannot do.
     """
 
-    async def complete(self, job: Job) -> bytes:
-        """Return the completion as JSON."""
+    def apis(self, entry: ModelEntry) -> frozenset[str]:
+        """Return the names of the APIs that the servers of an entry speak."""
 
-    def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
-        """Yield the chunks as they come, with `[DONE]` if the server sends it.
+    async def post(self, call: Call, sent: Sent) -> bytes:
+        """Return the body of an answer."""
+
+    def stream(self, call: Call, sent: Sent) -> AsyncGenerator[list[bytes]]:
+        """Yield the events as they come; closing the generator ends the call at once.
 
         A list holds what arrived together; an empty list means a part of an event.
         """
-
-    async def embed(self, job: Job) -> bytes:
-        """Return embeddings as JSON."""

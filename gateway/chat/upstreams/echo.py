@@ -8,13 +8,13 @@ import zlib
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
-import aiohttp
 import orjson
 
-from gateway.chat.core.answers import texts_of
+from gateway.chat.apis.openai.dialects import texts_of
 from gateway.chat.errors import UnsupportedRequestError
 from gateway.chat.sse import DONE
-from gateway.chat.upstreams.base import Job
+from gateway.chat.upstreams.base import Call, Sent
+from gateway.configuration.shapes import ModelEntry
 from gateway.json import objects
 
 # The pace is part of the upstream's model name: `echo-200ms` waits 200 ms before each word.
@@ -24,35 +24,37 @@ WORD = re.compile(r"\S+\s*|\s+")
 
 
 class Echo:
-    """Deterministic: the same request has the same response, whose tokens are its words."""
+    """Deterministic: the same request has the same response, whose tokens are its words.
 
-    def __init__(self, client: aiohttp.ClientSession | None = None) -> None:
-        """Ignore the client: there is no server."""
+    It answers in the shape of chat completions, which is translated for other clients.
+    """
 
-    async def complete(self, job: Job) -> bytes:
-        text = _last_text(job.request.body)
+    def apis(self, entry: ModelEntry) -> frozenset[str]:
+        return frozenset({"chat"})
+
+    async def post(self, call: Call, sent: Sent) -> bytes:
+        body = _body(sent)
+        text = _last_text(body)
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        return orjson.dumps(
-            {
-                **_head(job, "chat.completion"),
-                "choices": [choice],
-                "usage": _usage(job, text),
-            }
-        )
+        head = _head(call, sent, "chat.completion")
+        return orjson.dumps({**head, "choices": [choice], "usage": _usage(body, text)})
 
-    async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
-        text, pace = _last_text(job.request.body), _pace(job.target.model)
-        head = _head(job, "chat.completion.chunk")
+    async def stream(self, call: Call, sent: Sent) -> AsyncGenerator[list[bytes]]:
+        body, pace = _body(sent), _pace(call.target.model)
+        text, head = _last_text(body), _head(call, sent, "chat.completion.chunk")
         for delta in _deltas(text):
             await asyncio.sleep(pace)
             yield [_chunk(head, delta, None)]
         yield [_chunk(head, {}, "stop")]
-        usage = {**head, "choices": [], "usage": _usage(job, text)}
-        yield [orjson.dumps(usage), DONE] if job.entry.stream_usage else [DONE]
+        usage = {**head, "choices": [], "usage": _usage(body, text)}
+        yield [orjson.dumps(usage), DONE] if call.entry.stream_usage else [DONE]
 
-    async def embed(self, job: Job) -> bytes:
+
+def _body(sent: Sent) -> Any:
+    if sent.path == "embeddings":
         raise UnsupportedRequestError("embeddings")
+    return orjson.loads(sent.body)
 
 
 def _chunk(head: dict[str, Any], delta: dict[str, str], reason: str | None) -> bytes:
@@ -66,18 +68,17 @@ def _deltas(text: str) -> Iterator[dict[str, str]]:
         yield {"content": word}
 
 
-def _head(job: Job, kind: str) -> dict[str, Any]:
-    digest = zlib.crc32(job.request.for_upstream(job.target.model, ask_usage=False))
+def _head(call: Call, sent: Sent, kind: str) -> dict[str, Any]:
     return {
-        "id": f"chatcmpl-echo-{digest:08x}",
+        "id": f"chatcmpl-echo-{zlib.crc32(sent.body):08x}",
         "object": kind,
         "created": 0,
-        "model": job.target.model,
+        "model": call.target.model,
     }
 
 
-def _usage(job: Job, text: str) -> dict[str, int]:
-    prompt = sum(len(words.split()) for words in _texts(job.request.body))
+def _usage(body: Any, text: str) -> dict[str, int]:
+    prompt = sum(len(words.split()) for words in _texts(body))
     completion = len(text.split())
     return {
         "prompt_tokens": prompt,

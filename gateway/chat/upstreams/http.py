@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+import math
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,10 +19,10 @@ from aiohttp.connector import Connection
 from multidict import CIMultiDict
 
 from gateway import json
-from gateway.chat.core.failures import MAX_CHARACTERS, failure_in
 from gateway.chat.errors import ChatError, UpstreamServiceError
+from gateway.chat.failures import MAX_CHARACTERS, failure_in
 from gateway.chat.sse import BYTE_ORDER_MARK, EventReader
-from gateway.chat.upstreams.base import Job
+from gateway.chat.upstreams.base import Call
 from webhooks_core.network.certificates import client_context
 from webhooks_core.network.deadlines import within
 from webhooks_core.network.errors import tls_reason
@@ -38,6 +40,8 @@ PASSED_ON = frozenset({"request-id", "x-should-retry"})
 # A close that is seen so soon after sending happened before it: the server did no work.
 CLOSE_SEEN_S = 0.1
 USER_AGENT = "Signpost"
+MILLISECONDS = re.compile(r"[0-9]{1,10}(\.[0-9]+)?")
+FRACTION = re.compile(r"[0-9]{1,7}\.[0-9]+")
 
 
 def session() -> aiohttp.ClientSession:
@@ -125,7 +129,7 @@ used: ContextVar[UpstreamConnection | None] = ContextVar("used", default=None)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Prepared:
     """What is posted: JSON, and headers besides the usual ones."""
 
     url: str
@@ -133,27 +137,27 @@ class Call:
     body: bytes
 
 
+Posting = AbstractAsyncContextManager[aiohttp.ClientResponse]
+
+
 @asynccontextmanager
 async def post(
-    client: aiohttp.ClientSession,
-    job: Job,
-    prepare: Callable[[Job], Call],
-    *,
-    keeps_errors: bool = False,
+    client: aiohttp.ClientSession, call: Call, prepared: Prepared, *, keeps_errors: bool
 ) -> AsyncGenerator[aiohttp.ClientResponse]:
     """POST JSON and yield the response if it is a success. Raises as Upstream's methods do.
 
-    `prepare` runs in a thread for a large request. `keeps_errors` keeps a response with an error
-    for the client. Leaving the block before the end of the
-    response closes the connection, so that the server can stop immediately.
+    `keeps_errors`: the client speaks the server's API. It gets the server's errors as they are,
+    and some of its headers. Leaving the block before the end of the response closes the
+    connection, so that the server can stop immediately.
     """
     response = None
     try:
-        call = prepare(job)
-        response = await _send(client, job, call)
-        del job, call, prepare  # a stream may last, and a prompt be long
+        response = await _send(client, call, prepared)
         if response.status != 200:
             raise await _failure(response, is_kept=keeps_errors)
+        if keeps_errors:
+            call.context.response_headers = passed_on(response.headers)
+        del call, prepared  # a stream may last, and a prompt be long
         yield response
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise UpstreamServiceError(describe(error)) from error
@@ -163,25 +167,27 @@ async def post(
 
 
 async def _send(
-    client: aiohttp.ClientSession, job: Job, call: Call
+    client: aiohttp.ClientSession, call: Call, prepared: Prepared
 ) -> aiohttp.ClientResponse:
     """POST; if a kept connection was closed while idle, POST again on another one."""
     headers: Mapping[str, str] = {
         "Content-Type": "application/json",
-        "X-Request-Id": job.request_id,
-        **call.headers,
+        "X-Request-Id": call.context.request_id,
+        **prepared.headers,
     }
-    if job.entry.extra_headers:
+    if call.entry.extra_headers:
         headers = CIMultiDict(headers)  # so that they replace ours of another case
-        headers.update(job.entry.extra_headers)
-    proxy = job.entry.proxy or None
-    timeout = aiohttp.ClientTimeout(total=None, connect=job.entry.timeouts.connect_s)
+        headers.update(call.entry.extra_headers)
+    proxy = call.entry.proxy or None
+    timeout = aiohttp.ClientTimeout(total=None, connect=call.entry.timeouts.connect_s)
     while True:
         used.set(None)
         try:
             return await client.post(
-                call.url,
-                data=call.body if len(call.body) < LARGE_BYTES else BytesIO(call.body),
+                prepared.url,
+                data=prepared.body
+                if len(prepared.body) < LARGE_BYTES
+                else BytesIO(prepared.body),
                 headers=headers,
                 allow_redirects=False,
                 proxy=proxy,
@@ -210,8 +216,8 @@ async def _failure(response: aiohttp.ClientResponse, *, is_kept: bool) -> ChatEr
     except ValueError:
         value = body[:MAX_CHARACTERS].decode(errors="replace")
     failure = failure_in(value, status=response.status)
-    seconds, pause = retry_after(response.headers.get("Retry-After", ""))
-    failure.upstream = replace(failure.upstream, retry_after=pause)
+    seconds, pause, whole = pause_of(response.headers)
+    failure.upstream = replace(failure.upstream, retry_after=pause, retry_after_s=whole)
     if is_kept and isinstance(value, dict):  # else it is a page of a proxy, perhaps
         kept = response.status, body, passed_on(response.headers)
         failure.upstream = replace(failure.upstream, response=kept)
@@ -232,9 +238,29 @@ def passed_on(headers: Mapping[str, str]) -> dict[str, str]:
         if name in PASSED_ON
         or (name.startswith("anthropic-") and not name.endswith("-id"))
     }
-    if pause := whole_seconds(headers.get("Retry-After", "")):
+    if pause := pause_of(headers)[2]:
         passed["Retry-After"] = pause
     return passed
+
+
+def pause_of(headers: Mapping[str, str]) -> tuple[float, str, str]:
+    """Return the pause that a server asks for: in seconds, as it gave it, and in whole seconds.
+
+    Vendors use seconds, with a fraction too, dates, and milliseconds.
+    """
+    milliseconds, text = (
+        headers.get("retry-after-ms", ""),
+        headers.get("Retry-After", ""),
+    )
+    if MILLISECONDS.fullmatch(milliseconds):
+        seconds = float(milliseconds) / 1000
+    elif FRACTION.fullmatch(text):
+        seconds = float(text)
+    else:
+        seconds, pause = retry_after(text)
+        return seconds, pause, whole_seconds(text)
+    whole = str(math.ceil(seconds))
+    return seconds, whole, whole
 
 
 async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:

@@ -13,6 +13,11 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
+from tests.gateway.chat.apis.responses.test_passing import (
+    DELTA,
+    RESPONSE,
+    part,
+)
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
@@ -23,11 +28,6 @@ from tests.gateway.chat.mock_upstream import (
     answers,
     event,
     sends,
-)
-from tests.gateway.chat.operations.responses.test_passing import (
-    DELTA,
-    RESPONSE,
-    part,
 )
 from tests.gateway.chat.upstreams.anthropic_events import (
     CALL,

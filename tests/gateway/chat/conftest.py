@@ -13,7 +13,6 @@ import pytest
 from gateway import keys
 from gateway.chat import loop_thread, model_registry, runtime, service
 from gateway.chat.metering import budgets, definitions, writer
-from gateway.chat.streaming import body
 from gateway.chat.upstreams import http
 from gateway.configuration.shapes import Target
 from gateway.identity import Caller, Rights
@@ -25,14 +24,13 @@ from webhooks_core.models import bearer
 
 # What limits the time of a request or of its end, by module.
 TIME_LIMITS: dict[ModuleType, tuple[str, ...]] = {
-    body: ("USAGE_WAIT_S", "CLOSING_S"),
     budgets: ("WAIT_S",),
     definitions: ("WAIT_S",),
     http: ("CLOSE_SEEN_S", "ERROR_BODY_S"),
     loop_thread: ("CLOSING_S",),
     model_registry: ("WAIT_S",),
     runtime: ("CLOSING_S",),
-    service: ("LOOK_UP_S",),
+    service: ("LOOK_UP_S", "USAGE_WAIT_S", "CLOSING_S"),
     writer: ("CLOSING_S",),
 }
 

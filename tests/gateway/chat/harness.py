@@ -24,7 +24,6 @@ from uvicorn.server import ServerState
 from config.serving.uvicorn_protocol import HttpProtocol
 from gateway.chat import asgi, runtime
 from gateway.chat.context import ChatContext
-from gateway.chat.fallback import FallbackCaller
 from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.counters import CounterKey, Stored
@@ -32,8 +31,8 @@ from gateway.chat.metering.definitions import Definitions, Loaded
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.request_log.entry import EndedRequest
-from gateway.chat.routing import Router
 from gateway.chat.service import Service
+from gateway.chat.targets import Router, Targets
 from gateway.chat.upstreams import http, registry
 from gateway.configuration.shapes import (
     BudgetEntry,
@@ -306,7 +305,7 @@ def run_in(loop: asyncio.AbstractEventLoop, coroutine: Any) -> Any:
 async def _open(gateway: Gateway) -> None:
     gateway.client = http.session()
     gateway.service = Service(
-        calls=FallbackCaller(
+        targets=Targets(
             registry.connect(gateway.client), gateway.router, gateway.budgets.reserve
         ),
         registry=gateway.known,

@@ -8,9 +8,9 @@ import pytest
 
 from gateway.chat.capabilities import CAPABILITIES
 from gateway.configuration.shapes import SUPPORTS
+from tests.gateway.chat.apis.responses.harness import TIDE
 from tests.gateway.chat.harness import V2
 from tests.gateway.chat.mock_upstream import COMPLETION, answers
-from tests.gateway.chat.operations.responses.harness import TIDE
 
 V1_MESSAGES, V1_RESPONSES = "/v1/messages", "/v1/responses"
 IMAGE = {"type": "input_image", "image_url": "http://x/a.png"}

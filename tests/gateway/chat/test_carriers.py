@@ -20,10 +20,11 @@ from django.test import Client
 from gateway.chat import loop_thread, runtime
 from gateway.chat.loop_thread import LOOP_THREAD, LoopThread
 from gateway.chat.models import UsageRecord
-from gateway.chat.routing import Router
+from gateway.chat.targets import Router
 from gateway.chat.upstreams import echo
 from gateway.configuration.shapes import Target
 from gateway.models import PolicyDecision
+from tests.gateway.chat.apis.messages.conftest import V1_MESSAGES
 from tests.gateway.chat.harness import (
     IDENTITY,
     INTERNAL,
@@ -50,7 +51,6 @@ from tests.gateway.chat.mock_upstream import (
     answers,
     sends,
 )
-from tests.gateway.chat.operations.messages.conftest import V1_MESSAGES
 from tests.gateway.chat.test_models import ask_models
 from tests.gateway.chat.upstreams.anthropic_events import (
     MESSAGE,

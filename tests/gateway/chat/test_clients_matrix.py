@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 # What the configuration says of the upstream of each kind.
 KINDS: dict[str, dict[str, Any]] = {
     "openai": {},
-    "openai, speaks: [responses]": {"speaks": frozenset({"responses"})},
+    "openai, speaks all": {"speaks": frozenset({"chat", "responses", "messages"})},
     "anthropic": {"upstream": "anthropic"},
     "echo": {"upstream": "echo"},
 }

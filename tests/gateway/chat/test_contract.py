@@ -14,7 +14,7 @@ import requests
 
 from gateway import keys
 from gateway.chat import asgi, service
-from gateway.chat.routing import Router
+from gateway.chat.targets import Router
 from gateway.configuration.shapes import Allow, Target
 from tests.gateway.chat.harness import (
     IDENTITY,

@@ -41,8 +41,8 @@ def test_a_number_keeps_its_text_on_the_way_to_the_upstream(
     body = f'{{"model": "small", "stream": {flag}, "a": [{NUMBERS}] }}'
     assert gateway.post(body.encode(), path=path).status_code == 200
     sent = upstream.requests[0].body
-    assert f'"a":[{NUMBERS}]'.encode() in sent
-    assert b'"model":"upstream-model"' in sent
+    assert f'"a": [{NUMBERS}]'.encode() in sent
+    assert b'"model": "upstream-model"' in sent
 
 
 @PATHS

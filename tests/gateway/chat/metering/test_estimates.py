@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
+from gateway.chat import service as body
 from gateway.chat.context import ChatContext
-from gateway.chat.streaming import body
 from gateway.chat.tokens import Usage
 from tests.gateway.chat.harness import MESSAGES, PATHS, STREAM_OR_NOT, raw_request
 from tests.gateway.chat.mock_upstream import (
-    COMPLETION,
     DONE,
     HEAD,
     NEVER,
@@ -175,25 +174,6 @@ def test_usage_is_found_where_servers_put_it(gateway, upstream, path, parts):
     upstream.script = sends(*SAID, *parts, DONE)
     gateway.stream(path=path)
     assert counted(gateway) == (Usage(9, 2), False)
-
-
-@pytest.mark.parametrize(
-    ("usage", "expected"),
-    [
-        ({"total_tokens": 11}, Usage(5, 6)),
-        ({"total_tokens": 4}, Usage(0, 4)),
-        ({"total_tokens": 11, "prompt_tokens_details": {"cached_tokens": 8}}, Usage(8, 3, 8)),
-    ],
-)  # fmt: skip
-@STREAM_OR_NOT
-def test_a_total_alone_is_divided_as_the_text_is_long(
-    gateway, upstream, stream, usage, expected
-):
-    end = event(chunk(finish="stop", usage=usage))
-    whole = answers({**COMPLETION, **WHOLE, "usage": usage})
-    upstream.script = sends(*SAID, end, DONE) if stream else whole
-    gateway.post(stream=stream)
-    assert counted(gateway) == (expected, True)
 
 
 # ── Anthropic ───────────────────────────────────────────────────────────────────────

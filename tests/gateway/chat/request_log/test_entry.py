@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.core.tool_names import tool_names
-from gateway.chat.request_log.entry import EndedRequest, last_text
+from gateway.chat.request_log.entry import EndedRequest, last_text, tool_names
 from gateway.configuration.shapes import RequestLogSettings
 from tests.gateway.chat.harness import (
     MESSAGES,

@@ -11,8 +11,8 @@ from unittest.mock import AsyncMock
 import pytest
 
 from gateway.chat import asgi
+from gateway.chat import service as body
 from gateway.chat.http_messages import ChatResponse
-from gateway.chat.streaming import body
 from gateway.chat.upstreams import http
 from tests.gateway.chat.harness import (
     V2,

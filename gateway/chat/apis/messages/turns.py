@@ -1,0 +1,217 @@
+"""The turns of Anthropic's Messages API as messages of a chat request. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gateway import json
+from gateway.chat.apis import carried
+from gateway.chat.apis.messages.writer import OWN_SIGNATURES
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.json import text_of
+
+Part = dict[str, Any]
+OWN_PREFIX = "signpost:"
+# Blocks of an assistant's turn that are another server's own tools, and what these returned.
+HOSTED = ("_tool_use", "_tool_result", "container_upload", "compaction")
+
+
+def messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages of a chat request.
+
+    Raises InvalidValueError for what is not of the API's shape, UnsupportedRequestError for
+    content that has no counterpart.
+    """
+    turns = body.get("messages")
+    if not isinstance(turns, list):
+        raise InvalidValueError("messages: must be a list.")
+    translated = _system(body.get("system"))
+    for turn in turns:
+        translated += _messages(turn)
+    return translated
+
+
+def _system(content: Any) -> list[dict[str, Any]]:
+    """Return the text of a system prompt; blocks that change the tools have none."""
+    blocks = _blocks(content, "system")
+    text = _joined(_text(block) for block in blocks if block["type"] == "text")
+    return [{"role": "system", "content": text}] if text else []
+
+
+def _messages(turn: Any) -> Iterator[dict[str, Any]]:
+    match turn:
+        case {"role": "user", "content": content}:
+            yield from _user(_blocks(content, "messages"))
+        case {"role": "assistant", "content": content}:
+            yield from _assistant(_blocks(content, "messages"))
+        case {"role": "system", "content": content}:
+            yield from _system(content)
+        case {"role": str(role), "content": _}:
+            raise InvalidValueError(f"messages: no role {role!r:.100}.")
+        case _:
+            raise InvalidValueError("messages: each must have a role and content.")
+
+
+def _blocks(content: Any, where: str) -> Sequence[Mapping[str, Any]]:
+    if content is None:
+        return ()
+    if isinstance(content, str):
+        return ({"type": "text", "text": content},)
+    if not isinstance(content, list):
+        raise InvalidValueError(f"{where}: content must be a string or a list.")
+    for block in content:
+        if not isinstance(block, dict) or not isinstance(block.get("type"), str):
+            raise InvalidValueError(f"{where}: a block of the content has no type.")
+    return content
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "\n".join(filter(None, texts))
+
+
+def _text(block: Mapping[str, Any]) -> str:
+    if block["type"] != "text":
+        raise UnsupportedRequestError(f"blocks of the type {block['type']}")
+    return _string(block, "text")
+
+
+def _string(block: Mapping[str, Any], name: str) -> str:
+    value = block.get(name)
+    if not isinstance(value, str):
+        raise InvalidValueError(f"messages: {block['type']}.{name} must be a string.")
+    return value
+
+
+# ── Turns of the user ───────────────────────────────────────────────────────────────
+
+
+def _user(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the results of tools first, which must follow their calls, then all the rest."""
+    rest: list[Part] = []
+    for block in blocks:
+        if block["type"] == "tool_result":
+            message, others = _result(block)
+            yield message
+            rest += others
+        else:
+            rest += _parts(block)
+    if rest:
+        yield {"role": "user", "content": _content(rest)}
+
+
+def _content(parts: Sequence[Part]) -> Any:
+    """Return text alone as a string, which every server takes."""
+    if all(part["type"] == "text" for part in parts):
+        return _joined(part["text"] for part in parts)
+    return [part for part in parts if part["type"] != "text" or part["text"]]
+
+
+def _result(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[Part]]:
+    """Return the result of a tool, and what of it is no text: that goes to the user's message."""
+    inner = _blocks(block.get("content"), "tool_result")
+    parts = [part for each in inner for part in _parts(each)]
+    text = _joined(part["text"] for part in parts if part["type"] == "text")
+    if block.get("is_error"):
+        text = f"Error: {text}"
+    others = [part for part in parts if part["type"] != "text"]
+    key, _ = carried.split(_string(block, "tool_use_id"))
+    return {"role": "tool", "tool_call_id": key, "content": text}, others
+
+
+def _parts(block: Mapping[str, Any]) -> list[Part]:
+    match block["type"]:
+        case "text":
+            return [{"type": "text", "text": _text(block)}]
+        case "image":
+            return [{"type": "image_url", "image_url": {"url": _image_url(block)}}]
+        case "document":
+            return _document(block)
+        case "tool_reference":  # a tool that a search of the client found
+            name = _string(block, "tool_name")
+            return [{"type": "text", "text": f"The tool {name} is available."}]
+        case kind:
+            raise UnsupportedRequestError(f"blocks of the type {kind}")
+
+
+def _image_url(block: Mapping[str, Any]) -> str:
+    match block.get("source"):
+        case {"type": "base64", "media_type": str(kind), "data": str(data)}:
+            return f"data:{kind};base64,{data}"
+        case {"type": "url", "url": str(url)}:
+            return url
+        case source:
+            raise _unknown_source("image", source)
+
+
+def _unknown_source(where: str, source: Any) -> Exception:
+    if isinstance(source, dict) and isinstance(source.get("type"), str):
+        kind = f"{where} with a source of the type {source['type']}"
+        return UnsupportedRequestError(kind)
+    return InvalidValueError(f"messages: {where} needs its source.")
+
+
+def _document(block: Mapping[str, Any]) -> list[Part]:
+    title = text_of(block.get("title"))
+    match block.get("source"):
+        case {"type": "base64", "media_type": "application/pdf", "data": str(data)}:
+            url = f"data:application/pdf;base64,{data}"
+            file = {"filename": title or "document.pdf", "file_data": url}
+            return [{"type": "file", "file": file}]
+        case {"type": "text", "data": str(text)}:
+            return [{"type": "text", "text": _joined((title, text))}]
+        case source:
+            raise _unknown_source("document", source)
+
+
+# ── Turns of the assistant ──────────────────────────────────────────────────────────
+
+
+def _assistant(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    texts: list[str] = []
+    calls: list[dict[str, Any]] = []
+    thinking: dict[str, Any] = {}
+    for place, block in enumerate(blocks):
+        kind = block["type"]
+        if kind == "tool_use":
+            calls.append(_call(block))
+        elif kind in ("thinking", "redacted_thinking"):
+            _think(thinking, block, place)
+        elif not kind.endswith(HOSTED):
+            texts.append(_text(block))
+    content = "".join(texts)
+    if content or calls:
+        yield {
+            "role": "assistant",
+            "content": content or None,
+            **thinking,
+            **({"tool_calls": calls} if calls else {}),
+        }
+
+
+def _think(message: dict[str, Any], block: Mapping[str, Any], place: int) -> None:
+    """Add what the upstream wants back of its thinking.
+
+    What a model of Anthropic's own API thought is signed for that alone, and left out.
+    """
+    proof = block.get("signature") or block.get("data")
+    name, text = OWN_SIGNATURES.get(str(proof)), text_of(block.get("thinking"))
+    if name is not None:
+        message[name] = message.get(name, "") + text
+    elif fields := carried.unpack(proof):
+        given = {"thinking": text} if block["type"] == "thinking" else {}
+        signed = {"index": place, "type": block["type"], **given, **fields}
+        message.setdefault("thinking_blocks", []).append(signed)
+
+
+def _call(block: Mapping[str, Any]) -> dict[str, Any]:
+    given = block.get("input")
+    if not isinstance(given, dict):
+        raise InvalidValueError("messages: tool_use.input must be an object.")
+    try:
+        arguments = json.dumps(given).decode()
+    except ValueError as error:
+        raise InvalidValueError("The body is nested too deeply.") from error
+    key, extra = carried.split(_string(block, "id"))
+    function = {"name": _string(block, "name"), "arguments": arguments}
+    return {"id": key, "type": "function", "function": function, **extra}

@@ -1,0 +1,131 @@
+"""The raw path of chunks: renamed, without empty fields, parsed only if necessary. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway import json
+from gateway.chat import model_name
+from gateway.chat.errors import UpstreamServiceError
+from gateway.chat.failures import is_failure
+
+
+def parse(payload: bytes, most: int = json.MAX_VALUES) -> dict[str, Any]:
+    """Return a JSON object that an upstream sent. Raises UpstreamServiceError."""
+    try:
+        value = json.loads(payload, most)
+    except ValueError as error:
+        raise UpstreamServiceError(f"malformed JSON: {error}") from error
+    if isinstance(value, list) and is_failure(value):
+        value = value[0]
+    if not isinstance(value, dict):
+        raise UpstreamServiceError("the upstream's JSON is not an object")
+    return value
+
+
+def dump(value: Any) -> bytes:
+    """Return a chunk or response as JSON. Raises UpstreamServiceError: nested too deeply."""
+    try:
+        return json.dumps(value)
+    except ValueError as error:
+        raise UpstreamServiceError(f"the upstream's JSON: {error}") from error
+
+
+def renamed(payload: bytes, value: dict[str, Any], model: str) -> bytes:
+    """Return JSON with the requested name of the model, if it names one.
+
+    `value` is what the payload holds. Raises UpstreamServiceError.
+    """
+    if "model" not in value:
+        return payload
+    try:
+        return model_name.renamed(payload, value, model)
+    except ValueError as error:
+        raise UpstreamServiceError(f"the upstream's JSON: {error}") from error
+
+
+def without_nulls(value: Any) -> Any:
+    """Return JSON without null members at every depth; arrays keep their nulls.
+
+    Raises UpstreamServiceError: it is nested too deeply.
+    """
+    try:
+        return _without_nulls(value)
+    except RecursionError as error:
+        text = "the upstream's JSON is nested too deeply"
+        raise UpstreamServiceError(text) from error
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: _without_nulls(item)
+            for name, item in value.items()
+            if item is not None
+        }
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+class Template:
+    """Rewrites chunks that differ from an earlier one only in their text, without parsing them.
+
+    Most chunks of a stream are the same around `"content"`, whose text must need no escape:
+    no quote, backslash or control character.
+    """
+
+    __slots__ = ("_after", "_before", "_new_after", "_new_before")
+
+    MARK = b'"content":"'
+
+    def __init__(self, before: bytes, after: bytes, new: tuple[bytes, bytes]) -> None:
+        self._before, self._after = before, after
+        self._new_before, self._new_after = new
+
+    @classmethod
+    def learn(
+        cls, old: bytes, new: bytes, mark: bytes = MARK, new_mark: bytes = b""
+    ) -> Template | None:
+        """Return the template of a chunk and its rewritten form, if they have the form.
+
+        `mark` is what stands before the text, `new_mark` what does so in the rewritten form
+        if it differs.
+        """
+        old_parts, new_parts = _split(old, mark), _split(new, new_mark or mark)
+        if old_parts is None or new_parts is None or old_parts[1] != new_parts[1]:
+            return None
+        return cls(old_parts[0], old_parts[2], (new_parts[0], new_parts[2]))
+
+    def apply(self, payload: bytes) -> tuple[bytes, int] | None:
+        """Return the rewritten chunk and its text's length; None for one of another form."""
+        before, after = self._before, self._after
+        if not (payload.startswith(before) and payload.endswith(after)):
+            return None
+        if len(payload) < len(before) + len(after):  # they overlap
+            return None
+        text = payload[len(before) : len(payload) - len(after)]
+        length = _plain_length(text)
+        if length is None:
+            return None
+        return self._new_before + text + self._new_after, length
+
+
+def _split(payload: bytes, mark: bytes) -> tuple[bytes, bytes, bytes] | None:
+    """Return the parts before, in and after the only marked text."""
+    before, separator, rest = payload.partition(mark)
+    text, quote, after = rest.partition(b'"')
+    if not separator or not quote or mark in after or _plain_length(text) is None:
+        return None
+    return before + mark, text, quote + after
+
+
+def _plain_length(text: bytes) -> int | None:
+    """Return how many characters a JSON text has that needs no escape; None for another."""
+    if b'"' in text or b"\\" in text:
+        return None
+    try:
+        decoded = text.decode()
+    except UnicodeDecodeError:
+        return None
+    return len(decoded) if decoded.isprintable() else None

@@ -1,0 +1,192 @@
+"""Responses of a server that speaks this API: as they come, but for the name of the model. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from gateway.chat.apis.base import ErrorFormat
+from gateway.chat.apis.carried import MARK, PREFIX
+from gateway.chat.apis.deltas import (
+    CallArguments,
+    CallStart,
+    Delta,
+    Finish,
+    Text,
+    Thinking,
+    Tokens,
+)
+from gateway.chat.apis.messages.format import frame_raw
+from gateway.chat.apis.openai import chunks
+from gateway.chat.apis.responses.format import error_of
+from gateway.chat.errors import (
+    ChatError,
+    InvalidRequestError,
+    InvalidValueError,
+    UpstreamError,
+    UpstreamServiceError,
+)
+from gateway.chat.failures import CONTEXT_CODES, failure_in, is_failure
+from gateway.chat.streams import EVENT_END, Stream
+from gateway.chat.tokens import Usage
+from gateway.json import member, objects, text_of
+
+# Events before any part of the answer: until it comes, another target can answer.
+OPENING = frozenset({"response.created", "response.queued", "response.in_progress"})
+FINAL = frozenset({"response.completed", "response.incomplete"})
+FAILED = frozenset({"response.failed", "error"})
+# Codes of failures that another target would have, too; others are the upstream's.
+REFUSALS = CONTEXT_CODES | {"invalid_prompt", "invalid_image", "cyber_policy"}
+LIMIT = "rate_limit_exceeded"
+TOO_MANY_REQUESTS = 429
+
+
+def own_items(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield the input without what this gateway put into it for upstreams of another kind.
+
+    The API refuses their reasoning, and ids of calls with more than 64 characters. A client
+    that changes the model sends them, and so does a fallback.
+    """
+    for item in items:
+        match item:
+            case {"type": "reasoning", "encrypted_content": str(text)} if (
+                text.startswith(PREFIX)
+            ):
+                continue
+            case {"call_id": str(key)} if MARK in key:
+                yield {**item, "call_id": key.partition(MARK)[0]}
+            case _:
+                yield item
+
+
+class ResponsesReader:
+    """A Reader, for what is counted and logged."""
+
+    text_mark = b""
+
+    def __init__(self) -> None:
+        self.has_begun = self.is_done = False
+
+    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
+        kind, text = event.get("type"), text_of(event.get("delta"))
+        if kind in FAILED or is_failure(event):
+            raise failure_of(event, InvalidRequestError)
+        self.has_begun |= isinstance(kind, str) and kind not in OPENING
+        place = event.get("output_index")
+        number = place if isinstance(place, int) else 0
+        match kind:
+            case "response.output_text.delta" if text:
+                yield Text(text)
+            case "response.refusal.delta" if text:
+                yield Text(text, is_refusal=True)
+            case (
+                "response.reasoning_summary_text.delta"
+                | "response.reasoning_text.delta"
+            ) if text:
+                yield Thinking(text)
+            case (
+                "response.function_call_arguments.delta"
+                | "response.custom_tool_call_input.delta"
+            ) if text:
+                yield CallArguments(number, text)
+            case "response.output_item.added":
+                yield from _call(number, event.get("item"))
+        response = event.get("response")
+        if isinstance(response, dict):
+            yield from self._ended(response, is_final=kind in FINAL)
+
+    def _ended(self, response: Mapping[str, Any], *, is_final: bool) -> Iterator[Delta]:
+        if usage := Usage.read(response.get("usage")):
+            yield Tokens(usage)
+        if is_final:
+            self.is_done = True
+            yield Finish(text_of(response.get("status")))
+
+    def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
+        if is_failure(answer) or answer.get("status") == "failed":
+            raise failure_of({"response": answer}, InvalidValueError)
+        if not isinstance(answer.get("output"), list):
+            raise UpstreamServiceError("the answer has no output")
+        for number, item in enumerate(objects(answer["output"])):
+            for part in objects(item.get("content")):
+                if text := text_of(part.get("text") or part.get("refusal")):
+                    yield Text(text, is_refusal="refusal" in part)
+            for part in objects(item.get("summary")):
+                yield Thinking(text_of(part.get("text")))
+            yield from _call(number, item)
+            if text := text_of(item.get("arguments") or item.get("input")):
+                yield CallArguments(number, text)
+        yield from self._ended(answer, is_final=True)
+
+
+def _call(number: int, item: Any) -> Iterator[Delta]:
+    if isinstance(item, dict) and "call_id" in item:
+        key, name = text_of(item.get("call_id")), text_of(item.get("name"))
+        yield CallStart(number, key, name)
+
+
+class PassedResponses(Stream):
+    """A stream of the events of a response."""
+
+    DONE_COMPLETES = False
+
+    def __init__(self, model: str, log: Callable[[Delta], None] | None = None) -> None:
+        super().__init__(ResponsesReader(), log)
+        self._model = model
+        self._number = -1
+        self._response: Mapping[str, Any] = {}
+
+    def _take(self, payload: bytes) -> None:
+        event = chunks.parse(payload)
+        for delta in self.reader.read(event):
+            self.note(delta)
+        kind, response = event.get("type"), event.get("response")
+        if not isinstance(kind, str) or not kind.isprintable():
+            return  # no event of this API
+        number = event.get("sequence_number")
+        self._number = number if isinstance(number, int) else self._number + 1
+        if isinstance(response, dict):
+            self._response = response
+            payload = self._renamed(payload, event, response)
+        self._add(kind, payload)
+
+    def _renamed(
+        self, payload: bytes, event: Mapping[str, Any], response: dict[str, Any]
+    ) -> bytes:
+        if response.get("model", self._model) == self._model:
+            return payload
+        response["model"] = self._model
+        return chunks.dump(event)
+
+    def _add(self, kind: str, payload: bytes) -> None:
+        # An event is one line; JSON has line breaks only between its parts.
+        data = payload.replace(b"\n", b" ")
+        self._ready.append(frame_raw(kind.encode(), data).removesuffix(EVENT_END))
+
+    def failed(
+        self, error: BaseException, request_id: str, api_format: ErrorFormat
+    ) -> bytes:
+        fault = error_of(error, request_id)
+        response = {**self._response, "status": "failed", "error": fault}
+        if "model" in response:
+            response["model"] = self._model
+        kind = "response.failed"
+        number = self._number + 1
+        event = {"type": kind, "response": response, "sequence_number": number}
+        self._add(kind, chunks.dump(event))
+        return self.flush()
+
+
+def failure_of(event: Mapping[str, Any], refusal: type[ChatError]) -> ChatError:
+    """Return the failure that an event or a response reports."""
+    error = member(event, "response", "error") or event.get("error") or event
+    known = failure_in({"error": error}, refusal=refusal)
+    code = known.upstream.fields.get("code")
+    if code in REFUSALS and isinstance(known, UpstreamServiceError):
+        reason = known.upstream.reason
+        known = refusal(reason or "The upstream refused the request.")
+        known.upstream = UpstreamError(fields={"code": str(code)})
+    elif code == LIMIT:
+        fields = known.upstream.fields
+        known.upstream = UpstreamError(TOO_MANY_REQUESTS, fields)
+    return known

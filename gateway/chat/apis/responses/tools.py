@@ -1,0 +1,145 @@
+"""The tools of a Responses request as functions, which every upstream has. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway import json
+from gateway.chat.apis.base import leave_out
+from gateway.chat.errors import InvalidValueError
+from gateway.json import mapping
+
+# A custom tool takes a text, which becomes the only parameter of a function.
+INPUT = "input"
+INPUT_SCHEMA = {
+    "type": "object",
+    "properties": {INPUT: {"type": "string"}},
+    "required": [INPUT],
+    "additionalProperties": False,
+}
+CHOICES = ("auto", "none", "required")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that the client declared, whose calls it gets back as such."""
+
+    name: str
+    namespace: str = ""
+    is_custom: bool = False
+
+
+@dataclass(slots=True)
+class Tools:
+    """The functions of a chat request, and the tools that they stand for, by their name."""
+
+    model: str
+    functions: list[dict[str, Any]] = field(default_factory=list)
+    by_name: dict[str, Tool] = field(default_factory=dict)
+
+    def tool(self, name: str) -> Tool:
+        """Return the tool of a call; a model may call one that does not exist."""
+        return self.by_name.get(name) or Tool(name)
+
+    def add(self, tool: Any, namespace: str = "") -> None:
+        """Add a tool; one that a server of the API has itself is left out.
+
+        Raises InvalidValueError.
+        """
+        match tool:
+            case {"type": "function", "name": str(name)}:
+                self._add(_function(tool, namespace), Tool(name, namespace))
+            case {"type": "custom", "name": str(name)}:
+                known = Tool(name, namespace, is_custom=True)
+                self._add(_custom(tool, namespace), known)
+            case {"type": "namespace", "name": str(name), "tools": list(inner)}:
+                for item in inner:
+                    self.add(item, name)
+            case {"type": str(kind)} if kind not in {"function", "custom", "namespace"}:
+                leave_out(self.model, (f"tools.{kind}",))
+            case _:
+                raise InvalidValueError("tools: each must be a function with a name.")
+
+    def _add(self, function: dict[str, Any], tool: Tool) -> None:
+        if function["name"] in self.by_name:
+            raise InvalidValueError(f"tools: {function['name']} is given twice."[:500])
+        self.functions.append({"type": "function", "function": function})
+        self.by_name[function["name"]] = tool
+
+
+def read(tools: Any, model: str = "") -> Tools:
+    """Return the tools of a request. Raises InvalidValueError."""
+    if tools is not None and not isinstance(tools, list):
+        raise InvalidValueError("tools: must be a list.")
+    known = Tools(model)
+    for tool in tools or ():
+        known.add(tool)
+    return known
+
+
+def flat_name(name: str, namespace: Any) -> str:
+    """Return the name of a function that stands for a tool of a namespace, if it has one."""
+    is_given = isinstance(namespace, str) and namespace
+    return f"{namespace}__{name}" if is_given else name
+
+
+def _function(tool: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    same = ("description", "parameters", "strict")
+    return {
+        "name": flat_name(tool["name"], namespace),
+        **{key: tool[key] for key in same if tool.get(key) is not None},
+    }
+
+
+def _custom(tool: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    """Return a function for a tool that takes a text; its description says the grammar."""
+    texts = [tool.get("description"), _grammar(tool.get("format"))]
+    return {
+        "name": flat_name(tool["name"], namespace),
+        "description": "\n\n".join(text for text in texts if isinstance(text, str)),
+        "parameters": INPUT_SCHEMA,
+    }
+
+
+def _grammar(text_format: Any) -> str | None:
+    match text_format:
+        case {"type": "grammar", "definition": str(definition)}:
+            syntax = text_format.get("syntax") or "lark"
+            return f"`{INPUT}` must follow this grammar ({syntax}):\n{definition}"
+    return None
+
+
+def input_of(arguments: str) -> str:
+    """Return the text that a model gave to a custom tool.
+
+    A model may write it without the object that it should stand in.
+    """
+    try:
+        value = json.loads(arguments.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return arguments
+    text = mapping(value).get(INPUT)
+    return text if isinstance(text, str) else arguments
+
+
+def arguments_of(text: str) -> str:
+    """Return the arguments of the function that stands for a custom tool."""
+    return json.dumps({INPUT: text}).decode()
+
+
+def choice(value: Any, tools: Tools) -> Any:
+    """Return the `tool_choice` of a chat request; None for none. Raises InvalidValueError."""
+    match value:
+        case None:
+            return None
+        case str() if value in CHOICES:
+            return value
+        case {"type": "function" | "custom", "name": str(name)}:
+            flat = flat_name(name, value.get("namespace"))
+            return {"type": "function", "function": {"name": flat}}
+        case {"type": str(kind)}:
+            leave_out(tools.model, (f"tool_choice.{kind}",))
+            return None
+    raise InvalidValueError("tool_choice: not one of OpenAI's forms.")

@@ -1,0 +1,149 @@
+"""The failures that upstreams report as JSON. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gateway import json
+from gateway.chat.errors import (
+    ChatError,
+    InvalidRequestError,
+    InvalidValueError,
+    UpstreamError,
+    UpstreamServiceError,
+)
+from gateway.json import mapping, objects
+
+REFUSAL_STATUSES = frozenset({400, 413, 422})
+REFUSAL_TYPES = frozenset(
+    {"invalid_request_error", "request_too_large", "BadRequestError"}
+)
+REFUSED = "The upstream refused the request."
+PASSED_ON = ("type", "param", "code")
+STATUSES = ("code", "status", "status_code")
+REASONS = ("message", "detail", "error")
+# Codes for an account that is used up, until its operator pays.
+NO_CREDIT = frozenset({"insufficient_quota", "billing_error"})
+# How OpenAI and llama.cpp call a request that is too long, and how it reads elsewhere:
+# Anthropic, vLLM and Mistral, Gemini.
+CONTEXT_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
+CONTEXT_TEXT = re.compile(
+    r"prompt is too long|maximum context length|max_model_len|context (length|window)"
+    r"|exceeds? the (available context|maximum number of tokens)"
+    r"|too large for model with \d+ maximum context",
+    re.IGNORECASE,
+)
+MAX_FAULTS = 10
+MAX_CHARACTERS = 1000  # of a body whose shape is not known
+
+
+def is_failure(value: Any) -> bool:
+    """Return True if JSON that came with a success says that it is an error."""
+    if isinstance(value, list):  # Gemini's errors are in a list
+        return bool(value) and is_failure(value[0])
+    return isinstance(value, dict) and (
+        bool(value.get("error"))
+        or "error" in (value.get("object"), value.get("type"))
+        or value.get("success") is False
+    )
+
+
+def replaces_answer(value: Mapping[str, Any], list_key: str = "choices") -> bool:
+    """Return True if a response or chunk reports a failure in place of its list."""
+    answer = value.get(list_key)
+    if is_failure(value) or any(map(_has_failed, objects(answer))):
+        return True
+    has_answer = answer or isinstance(value.get("usage"), dict)
+    return not has_answer and bool(value.get("message") or value.get("detail"))
+
+
+def _has_failed(choice: Mapping[str, Any]) -> bool:
+    return bool(choice.get("error")) or choice.get("finish_reason") == "error"
+
+
+def failure_in(
+    value: Any, *, refusal: type[ChatError] = InvalidValueError, status: int = 0
+) -> ChatError:
+    """Return the failure that an upstream's JSON, or its text, stands for.
+
+    400, 413 and 422 refuse the request, and the caller gets the upstream's reason; every
+    other status is a failure of the upstream. `status` is the response's; 0 for a success.
+    """
+    if is_failure(value) and isinstance(value, list):
+        value = value[0]
+    fields = _error(value)
+    statuses = {status} if status else _statuses(fields) or _statuses(mapping(value))
+    kind, failure = fields.get("type"), ChatError()
+    reason = _reason(fields) or _reason(value) or _text(value)[:MAX_CHARACTERS]
+    if statuses & REFUSAL_STATUSES or (not statuses and str(kind) in REFUSAL_TYPES):
+        failure = refusal(reason or REFUSED)
+        failure.upstream = UpstreamError(fields=_passed_on(fields))
+        return failure
+    source = f"HTTP {status}" if status else "an error in the answer"
+    kind = kind or fields.get("code") or ""
+    failure = UpstreamServiceError(f"{source} {kind}".strip()[:200])
+    passed, worst = _passed_on(fields), max(statuses, default=0)
+    failure.upstream = UpstreamError(worst, passed, reason=reason[:MAX_CHARACTERS])
+    return failure
+
+
+def is_too_long(error: BaseException) -> bool:
+    """Return True if an upstream refused a request because it exceeds the model's context."""
+    if not isinstance(error, InvalidValueError | InvalidRequestError):
+        return False
+    fields = error.upstream.fields
+    if CONTEXT_CODES & {fields.get("code"), fields.get("type")}:
+        return True
+    return CONTEXT_TEXT.search(str(error)[:MAX_CHARACTERS]) is not None
+
+
+def _error(value: Any) -> Mapping[str, Any]:
+    """Return the object that describes the error: within the JSON, or all of it."""
+    fields = mapping(value)
+    inner = [item.get("error") for item in (fields, *objects(fields.get("choices")))]
+    return next((item for item in inner if item and isinstance(item, dict)), fields)
+
+
+def _statuses(error: Mapping[str, Any]) -> set[int]:
+    """Return the HTTP statuses that an error object names."""
+    texts = (str(error.get(name)) for name in STATUSES)
+    return {int(text) for text in texts if re.fullmatch("[1-9][0-9]{2}", text)}
+
+
+def _passed_on(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields of an error that OpenAI's clients read."""
+    return {name: fields[name] for name in PASSED_ON if _is_name(fields.get(name))}
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable()
+
+
+def _reason(value: Any, depth: int = 3) -> str:
+    """Return the text of an error; FastAPI has a list of faults, each with its place."""
+    if isinstance(value, str):
+        return value if value.strip() else ""
+    if isinstance(value, list):
+        return "; ".join(filter(None, map(_fault, objects(value[:MAX_FAULTS]))))
+    if not isinstance(value, dict) or not depth:
+        return ""
+    reasons = (_reason(value.get(name), depth - 1) for name in REASONS)
+    return next(filter(None, reasons), "")
+
+
+def _fault(fault: Mapping[str, Any]) -> str:
+    place, text = fault.get("loc"), fault.get("msg")
+    path = ".".join(map(str, place)) if isinstance(place, list) else ""
+    return ": ".join(part for part in (path, text) if part and isinstance(part, str))
+
+
+def _text(value: Any) -> str:
+    """Return what the upstream sent, as text; nothing for what is empty or nested too deeply."""
+    if isinstance(value, str) or not value:
+        return value or ""
+    try:
+        return json.dumps(value).decode()
+    except ValueError:
+        return ""

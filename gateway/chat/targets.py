@@ -1,0 +1,258 @@
+"""Calls of an endpoint: its targets in turn until one succeeds, none after the first chunk.
+
+Then the endpoints of `fallbacks`. A target that fails again and again is called last for a while.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+from urllib.parse import quote
+
+import structlog
+
+from gateway.chat import calls
+from gateway.chat.apis.base import Operation
+from gateway.chat.capabilities import require
+from gateway.chat.context import ChatContext
+from gateway.chat.errors import (
+    ChatError,
+    UnsupportedInferenceTypeError,
+    UnsupportedRequestError,
+    UpstreamServiceError,
+)
+from gateway.chat.streams import OpenedStream
+from gateway.chat.upstreams.base import Call, Upstream
+from gateway.configuration.shapes import ModelEntry, Target
+from webhooks_core.network.deadlines import within
+from webhooks_core.web.errors import TooManyRequestsError
+
+T = TypeVar("T")
+# Makes a call to an upstream.
+Method = Callable[[Upstream, Call], Awaitable[T]]
+
+ANSWERED_BY = "X-Signpost-Model"
+# What a fallback raises that cannot take the request: it is passed over.
+UNABLE = (
+    UnsupportedRequestError,
+    UnsupportedInferenceTypeError,
+    TooManyRequestsError,
+)
+FAILURES_UNTIL_EJECTED = 3
+FIRST_EJECTION_S = 5.0
+LONGEST_EJECTION_S = 60.0
+MAX_KNOWN = 10_000
+NOT_FOUND = 404
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Health:
+    """The recent failures of a target; times are of a monotonic clock."""
+
+    failures: int = 0
+    ejected_until: float = 0.0
+
+
+@dataclass(slots=True)
+class Router:
+    """Orders targets: by weight among the healthy, then those that were ejected.
+
+    After FAILURES_UNTIL_EJECTED failures in a row a target is ejected for a time that
+    doubles with each further failure; one success makes it healthy again. The only target
+    of an endpoint is always called.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    chance: Callable[[], float] = random.random
+    _health: dict[tuple[str, str, str], Health] = field(default_factory=dict)
+
+    def order(self, endpoint: ModelEntry) -> list[Target]:
+        """Return the targets in the order in which they are tried."""
+        if len(endpoint.targets) == 1:
+            return list(endpoint.targets)
+        # Efraimidis and Spirakis: sorting by random ** (1 / weight) draws by weight.
+        drawn = sorted(
+            endpoint.targets,
+            key=lambda target: self.chance() ** (1 / target.weight),
+            reverse=True,
+        )
+        return sorted(drawn, key=lambda target: self.is_ejected(endpoint, target))
+
+    def is_ejected(self, endpoint: ModelEntry, target: Target) -> bool:
+        health = self._health.get(_key(endpoint, target))
+        return health is not None and health.ejected_until > self.clock()
+
+    def succeeded(self, endpoint: ModelEntry, target: Target) -> None:
+        if self._health:
+            self._health.pop(_key(endpoint, target), None)
+
+    def failed(
+        self, endpoint: ModelEntry, target: Target, *, retry_after: float = 0.0
+    ) -> None:
+        """Note a failure; `retry_after` ejects the target at once for so many seconds."""
+        if len(self._health) >= MAX_KNOWN:
+            self._health.clear()
+        health = self._health.setdefault(_key(endpoint, target), Health())
+        health.failures += 1
+        pause = retry_after
+        doublings = health.failures - FAILURES_UNTIL_EJECTED
+        if doublings >= 0:
+            ejection_s = FIRST_EJECTION_S * 2 ** min(doublings, 8)
+            pause = max(pause, min(ejection_s, LONGEST_EJECTION_S))
+        health.ejected_until = max(health.ejected_until, self.clock() + pause)
+
+
+def _key(endpoint: ModelEntry, target: Target) -> tuple[str, str, str]:
+    return endpoint.name, target.base_url, target.model
+
+
+async def _nothing(context: ChatContext) -> None:
+    """Reserve nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Calls the upstream of an endpoint.
+
+    `reserve` reserves anew for a fallback, which is the context's endpoint then. Raises
+    TooManyRequestsError.
+    """
+
+    upstreams: Mapping[str, Upstream]
+    router: Router
+    reserve: Callable[[ChatContext], Awaitable[None]] = _nothing
+
+    async def complete(self, context: ChatContext, operation: Operation) -> bytes:
+        """Return the body for the client. Raises as Upstream's methods do."""
+
+        async def call(upstream: Upstream, call: Call) -> bytes:
+            return await calls.complete(operation, upstream, call)
+
+        return await self._first_success(context, operation, call)
+
+    async def open_stream(
+        self, context: ChatContext, operation: Operation
+    ) -> OpenedStream:
+        """Return a stream once its first chunk has come. Raises as Upstream's methods do."""
+
+        async def call(upstream: Upstream, call: Call) -> OpenedStream:
+            opened = calls.open_stream(operation, upstream, call)
+            try:
+                with within(call.entry.timeouts.first_byte_s):
+                    await opened.read_first_chunk()
+            except BaseException:
+                await opened.events.aclose()
+                raise
+            context.first_chunk_s = context.elapsed()
+            return opened
+
+        return await self._first_success(context, operation, call)
+
+    async def _first_success(
+        self, context: ChatContext, operation: Operation, call: Method[T]
+    ) -> T:
+        """Return the result of the first endpoint that succeeds, which then is the context's."""
+        requested = context.endpoint
+        try:
+            result = await self._any_entry(context, operation, call)
+        except BaseException:
+            context.endpoint = requested
+            raise
+        if context.fallbacks:
+            answered_by = {ANSWERED_BY: header_value(context.endpoint.name)}
+            context.response_headers = {**context.response_headers, **answered_by}
+        return result
+
+    async def _any_entry(
+        self, context: ChatContext, operation: Operation, call: Method[T]
+    ) -> T:
+        requested = context.endpoint
+        failure = UpstreamServiceError("there is no target")
+        for entry in (requested, *context.fallbacks):
+            is_fallback = entry is not requested
+            if is_fallback and not await self._is_able(context, operation, entry):
+                continue
+            try:
+                return await self._call_entry(context, operation, call)
+            except UpstreamServiceError as error:
+                failure = error
+        raise failure
+
+    async def _is_able(
+        self, context: ChatContext, operation: Operation, entry: ModelEntry
+    ) -> bool:
+        """Make a fallback the endpoint; return False if it cannot take the request."""
+        requested = context.endpoint
+        try:
+            require(entry, operation, context.request)
+            context.endpoint = entry
+            await self.reserve(context)
+        except UNABLE:
+            context.endpoint = requested
+            return False
+        log.warning(
+            "fallback called", request_id=context.request_id, fallback=entry.name
+        )
+        return True
+
+    async def _call_entry(
+        self, context: ChatContext, operation: Operation, call: Method[T]
+    ) -> T:
+        """Return the result of the first target that succeeds, within the total time."""
+        entry = context.endpoint
+        upstream = self.upstreams[entry.upstream]
+        failure = UpstreamServiceError("there is no target")
+        context.called_at_s = context.elapsed() if context.fallbacks else 0.0
+        try:
+            with within(entry.timeouts.total_s):
+                for target in self.router.order(entry):
+                    context.begin_call(target)
+                    try:
+                        result = await call(upstream, Call(context, entry, target))
+                    except TimeoutError:
+                        failure = UpstreamServiceError("no answer in time")
+                    except UpstreamServiceError as error:
+                        failure = error
+                    except ChatError:
+                        raise  # the request is refused, wherever it goes
+                    except Exception as error:
+                        log.exception("target failed", request_id=context.request_id)
+                        failure = UpstreamServiceError(type(error).__name__)
+                    else:
+                        self.router.succeeded(entry, target)
+                        return result
+                    self._note_failure(context, operation, failure)
+        except TimeoutError:
+            failure = UpstreamServiceError("no answer within the total time")
+            self._note_failure(context, operation, failure)
+        raise failure
+
+    def _note_failure(
+        self,
+        context: ChatContext,
+        operation: Operation,
+        failure: UpstreamServiceError,
+    ) -> None:
+        entry, target = context.endpoint, context.target
+        if target is None:
+            return
+        # A server may lack an operation that costs nothing, and still have the others.
+        if operation.is_budgeted or failure.upstream.status != NOT_FOUND:
+            self.router.failed(entry, target, retry_after=failure.retry_after)
+        log.warning(
+            "upstream failed",
+            request_id=context.request_id,
+            model=entry.name,
+            upstream_model=target.model,
+            reason=str(failure),
+        )
+
+
+def header_value(name: str) -> str:
+    """Return the name of an endpoint as it can stand in a header."""
+    return name if name.isascii() and name.isprintable() else quote(name)

@@ -1,0 +1,1 @@
+"""Chat requests in the terms of Anthropic's Messages API."""

@@ -1,0 +1,232 @@
+"""Chat requests in the terms of Anthropic's Messages API. Pure.
+
+Fields without a counterpart are left out; content without one is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.chat.apis.base import leave_out
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.request import object_in
+from gateway.chat.upstreams.anthropic.turns import system, turns, with_cache_control
+from gateway.configuration.shapes import ADAPTIVE, BUDGET, UNASKED
+from gateway.json import text_of
+
+# The API requires a limit, which OpenAI's clients seldom set. A budget is added to it; a
+# model that thinks as much as it finds right needs room for both.
+DEFAULT_MAX_TOKENS = 4096
+THINKING_MAX_TOKENS = 16_384
+SAME_NAME = ("top_p", "top_k", "cache_control")
+TRANSLATED = frozenset(
+    {
+        *("model", "messages", "stream", "stream_options"),
+        *("max_tokens", "max_completion_tokens", "temperature", *SAME_NAME, "stop"),
+        *("user", "safety_identifier", "metadata", "service_tier"),
+        *("tools", "tool_choice", "parallel_tool_calls", "response_format"),
+        *("reasoning_effort", "thinking", "output_config"),
+        # Without an effect on an answer.
+        *("store", "prompt_cache_key", "prompt_cache_retention"),
+    }
+)
+TOOL_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+SERVICE_TIERS = {
+    "auto": "auto",
+    "default": "standard_only",
+    "standard_only": "standard_only",
+}
+# OpenAI's efforts: the API's names of them, and tokens for thinking where it takes a budget.
+# It requires at least 1,024; as many remain for the text.
+EFFORTS = {
+    "minimal": ("low", 1024),
+    "low": ("low", 2048),
+    "medium": ("medium", 8192),
+    "high": ("high", 16_384),
+    "xhigh": ("xhigh", 32_768),
+    "max": ("max", 49_152),
+}
+MIN_THINKING = 1024
+
+
+def translate(
+    body: Mapping[str, Any], *, model: str, entry: str, thinking: str = ADAPTIVE
+) -> dict[str, Any]:
+    """Return the body of a call to /v1/messages, for a model that thinks in this way.
+
+    Raises UnsupportedRequestError for content that the API does not have, InvalidValueError for
+    what is not of OpenAI's shape. Values that the API can check are passed on.
+    """
+    leave_out(entry, (n for n in body if n not in TRANSLATED and body[n] is not None))
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        raise InvalidValueError("messages: must be a list.")
+    tier = SERVICE_TIERS.get(text_of(body.get("service_tier")))
+    call: dict[str, Any] = {
+        "model": model,
+        **_lengths(body, thinking),
+        "messages": turns(messages),
+        **{name: body[name] for name in SAME_NAME if body.get(name) is not None},
+        **system(messages),
+        **_sampling(body),
+        **_user(body),
+        **({"service_tier": tier} if tier else {}),
+        **_tools(body),
+        **_output_config(body, thinking, entry),
+    }
+    return {**call, "stream": True} if body.get("stream") is True else call
+
+
+def _lengths(body: Mapping[str, Any], way: str) -> dict[str, Any]:
+    """Return how long a completion may be, and how the model thinks for it."""
+    limits = [
+        body[name]
+        for name in ("max_completion_tokens", "max_tokens")
+        if body.get(name) is not None
+    ]
+    thinking = _thinking(body, limits[0] if limits else None, way)
+    limit = limits[0] if limits else _default_limit(thinking, way)
+    return {"max_tokens": limit, **({"thinking": thinking} if thinking else {})}
+
+
+def _default_limit(thinking: Mapping[str, Any], way: str) -> int:
+    budget = thinking.get("budget_tokens")
+    if isinstance(budget, int):
+        return DEFAULT_MAX_TOKENS + budget
+    default = ADAPTIVE if way == UNASKED else "disabled"
+    is_adaptive = thinking.get("type", default) == ADAPTIVE
+    return THINKING_MAX_TOKENS if is_adaptive else DEFAULT_MAX_TOKENS
+
+
+def _thinking(body: Mapping[str, Any], limit: Any, way: str) -> Mapping[str, Any]:
+    """Return the `thinking` of a request, or what its effort asks for."""
+    effort, thinking = _effort(body), object_in(body, "thinking")
+    if thinking == {"type": "enabled"}:  # the API requires a budget
+        effort, thinking = effort or "medium", {}
+    # The API refuses to think before a call that it is forced to make.
+    is_forced = body.get("tool_choice") not in (None, "auto", "none")
+    if effort in (None, "none") or thinking or is_forced:
+        return thinking
+    return _for_effort(str(effort), limit, way)
+
+
+def _for_effort(effort: str, limit: Any, way: str) -> Mapping[str, Any]:
+    if way != BUDGET:
+        return {"type": ADAPTIVE, "display": "summarized"}
+    _, budget = EFFORTS[effort]
+    if isinstance(limit, int):
+        budget = min(budget, limit // 2)
+    if budget < MIN_THINKING:
+        least = 2 * MIN_THINKING
+        raise UnsupportedRequestError(f"reasoning_effort with less than {least} tokens")
+    return {"type": "enabled", "budget_tokens": budget}
+
+
+def _effort(body: Mapping[str, Any]) -> str | None:
+    """Return the `reasoning_effort`. Raises InvalidValueError."""
+    effort = body.get("reasoning_effort")
+    if effort is None:
+        return None
+    if not isinstance(effort, str) or effort not in ("none", *EFFORTS):
+        known = ", ".join(("none", *EFFORTS))
+        raise InvalidValueError(f"reasoning_effort: must be one of {known}.")
+    return effort
+
+
+def _output_config(body: Mapping[str, Any], way: str, entry: str) -> dict[str, Any]:
+    """Return the `output_config`, with the effort and the format that other fields ask for."""
+    given = object_in(body, "output_config")
+    config = {name: value for name, value in given.items() if value is not None}
+    effort, _ = EFFORTS.get(_effort(body) or "", (None, 0))
+    wanted = {
+        "effort": None if way == BUDGET else effort,
+        "format": _format(body, entry),
+    }
+    config = {n: v for n, v in wanted.items() if v is not None} | config
+    return {"output_config": config} if config else {}
+
+
+def _format(body: Mapping[str, Any], entry: str) -> dict[str, Any] | None:
+    match body.get("response_format"):
+        case None | {"type": "text"}:
+            return None
+        case {"type": "json_schema", "json_schema": {"schema": dict(schema)} as named}:
+            if description := named.get("description"):
+                schema = {"description": description, **schema}
+            return {"type": "json_schema", "schema": schema}
+        case {"type": "json_schema"}:
+            raise InvalidValueError("response_format: a json_schema needs its schema.")
+        case {"type": str(kind)}:
+            leave_out(entry, (f"response_format {kind}",))
+            return None
+    raise InvalidValueError("response_format: must be an object with a type.")
+
+
+def _sampling(body: Mapping[str, Any]) -> dict[str, Any]:
+    sampling: dict[str, Any] = {}
+    temperature, stop = body.get("temperature"), body.get("stop")
+    if temperature is not None:
+        # OpenAI's scale ends at 2, the API's at 1. Other values are for the API to refuse.
+        is_high = isinstance(temperature, int | float) and 1 < temperature <= 2
+        sampling["temperature"] = 1 if is_high else temperature
+    if stop:
+        sampling["stop_sequences"] = [stop] if isinstance(stop, str) else stop
+    return sampling
+
+
+def _user(body: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = object_in(body, "metadata")
+    users = (metadata.get("user_id"), body.get("user"), body.get("safety_identifier"))
+    user = next((user for user in users if user is not None), None)
+    return {} if user is None else {"metadata": {"user_id": user}}
+
+
+def _tools(body: Mapping[str, Any]) -> dict[str, Any]:
+    tools, parallel = body.get("tools"), body.get("parallel_tool_calls")
+    if tools is not None and not isinstance(tools, list):
+        raise InvalidValueError("tools: must be a list.")
+    choice = _tool_choice(body.get("tool_choice"))
+    if not tools:
+        if choice.get("type") in {"any", "tool"}:
+            raise InvalidValueError("tool_choice: there are no tools.")
+        return {}
+    if parallel is False and choice.get("type") != "none":
+        choice = {"type": "auto", **choice, "disable_parallel_tool_use": True}
+    translated = {"tools": [_tool(tool) for tool in tools]}
+    return {**translated, "tool_choice": choice} if choice else translated
+
+
+def _tool(tool: Any) -> dict[str, Any]:
+    match tool:
+        case {"type": "function", "function": {"name": str(name)} as function}:
+            same = ("description", "strict")
+            translated = {
+                "name": name,
+                "input_schema": _object_schema(function.get("parameters") or {}),
+                **{key: function[key] for key in same if function.get(key)},
+            }
+            return with_cache_control(with_cache_control(translated, function), tool)
+        case {"type": str(kind)} if kind != "function":
+            raise UnsupportedRequestError(f"tools of the type {kind}")
+    raise InvalidValueError("tools: each must be a function with a name.")
+
+
+def _object_schema(schema: Any) -> Any:
+    """Return the schema of a tool's input; the API requires its type."""
+    if isinstance(schema, dict) and schema.get("type") is None:
+        return {**schema, "type": "object"}
+    return schema
+
+
+def _tool_choice(choice: Any) -> dict[str, Any]:
+    match choice:
+        case None:
+            return {}
+        case "auto" | "required" | "none":
+            return {"type": TOOL_CHOICES[choice]}
+        case {"type": "function", "function": {"name": str(name)}}:
+            return {"type": "tool", "name": name}
+        case {"type": str(kind)}:
+            raise UnsupportedRequestError(f"tool_choice of the type {kind}")
+    raise InvalidValueError("tool_choice: not one of OpenAI's forms.")

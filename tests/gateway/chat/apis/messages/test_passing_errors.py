@@ -1,0 +1,122 @@
+"""Errors of upstreams of Anthropic's own kind, and streams that break."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gateway.configuration.shapes import Target
+from tests.gateway.chat.apis.messages.test_passing import OVERLOADED, with_model
+from tests.gateway.chat.mock_upstream import answers, sends
+from tests.gateway.chat.upstreams.anthropic_events import (
+    TEXT_STREAM,
+    named,
+    sends_events,
+    started,
+    stopped,
+)
+
+
+@pytest.mark.spec(
+    "claude-code",
+    "bodies of upstream errors pass unmodified",
+    "x-should-retry passes unchanged",
+    "retry-after: whole seconds",
+)
+@pytest.mark.parametrize(
+    ("status", "stream"),
+    [(400, False), (400, True), (401, False), (404, False), (413, True), (429, True), (529, True)],
+)  # fmt: skip
+def test_an_error_passes_with_status_headers_and_every_byte(
+    claude, upstream, status, stream
+):
+    body = json.dumps({**OVERLOADED, "n": 1.0}, indent=2).encode()
+    upstream.script = answers(
+        body, status, retry_after="7", x_should_retry="false", request_id="req_011"
+    )
+    response = claude(stream=stream)
+    assert (response.status_code, response.content) == (status, body)
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.headers["Retry-After"] == "7"
+    assert response.headers["x-should-retry"] == "false"
+    assert response.headers["request-id"] == "req_011"
+
+
+@pytest.mark.spec("claude-code", "retry-after: whole seconds")
+def test_a_date_to_retry_after_becomes_seconds(claude, upstream):
+    date = "Fri, 31 Dec 2100 23:59:59 GMT"
+    upstream.script = answers(OVERLOADED, 429, retry_after=date)
+    assert int(claude().headers["Retry-After"]) > 10**9
+    upstream.script = answers(OVERLOADED, 429, retry_after="soon")
+    assert "Retry-After" not in claude().headers
+
+
+@pytest.mark.parametrize(("status", "passed"), [(502, 500), (429, 429)])
+def test_a_page_of_a_proxy_is_a_failure(claude, upstream, status, passed):
+    upstream.script = answers(b"<html>Bad Gateway</html>", status, retry_after="7")
+    response = claude()
+    assert (response.status_code, response.json()["type"]) == (passed, "error")
+    assert ("Retry-After" in response.headers) == (status == 429)
+
+
+def test_a_refusal_is_not_sent_to_another_target_and_a_failure_is(
+    gateway, upstream, claude
+):
+    targets = (Target(upstream.url, "one"), Target(upstream.url, "two"))
+    gateway.declare(name="claude", upstream="anthropic", targets=targets)
+    upstream.script = answers({**OVERLOADED, "error": {"type": "x"}}, 400)
+    assert (claude().status_code, len(upstream.requests)) == (400, 1)
+    upstream.script = answers(OVERLOADED, 529)
+    assert (claude().status_code, len(upstream.requests)) == (529, 3)
+
+
+def test_an_error_in_place_of_a_stream_is_an_ordinary_one(claude, upstream):
+    upstream.script = sends(named(OVERLOADED))
+    response = claude(stream=True)
+    assert (response.status_code, response.json()) == (529, OVERLOADED)
+
+
+def test_an_error_in_a_stream_passes_as_its_last_event(claude, upstream, gateway):
+    upstream.script = sends_events(*TEXT_STREAM[:4], OVERLOADED, *stopped("end_turn"))
+    content = claude(stream=True).content
+    assert content == with_model("claude", *TEXT_STREAM[:4], OVERLOADED)
+    assert gateway.recorded().error_status == 500
+
+
+@pytest.mark.spec(
+    "claude-code",
+    "a body that ends earlier is a dropped connection, never a complete one",
+)
+@pytest.mark.parametrize("end", [(None,), ()], ids=["aborted", "whole"])
+@pytest.mark.parametrize(
+    "events",
+    [
+        TEXT_STREAM[:1],
+        TEXT_STREAM[:4],
+        TEXT_STREAM,
+        (started(), {"type": "message_stop"}),
+    ],
+)
+def test_a_stream_that_is_cut_off_ends_with_an_error(
+    claude, upstream, gateway, events, end
+):
+    upstream.script = sends(*map(named, events), *end)
+    *passed, last = claude(stream=True).content.split(b"\n\n")[:-1]
+    assert b"\n\n".join(passed) + b"\n\n" == with_model("claude", *events)
+    name, _, data = last.partition(b"\n")
+    assert name == b"event: error"
+    assert json.loads(data.removeprefix(b"data: "))["error"]["type"] == "api_error"
+    context = gateway.recorded()
+    assert context.error_status == 500
+    usage, is_estimated = context.counted()
+    assert usage.prompt_tokens == 25
+    assert is_estimated
+
+
+def test_a_message_that_stopped_gets_its_last_event(claude, upstream, gateway):
+    events = (*TEXT_STREAM, stopped("end_turn")[0])
+    upstream.script = sends(*map(named, events), None)
+    end = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+    assert claude(stream=True).content == with_model("claude", *events) + end
+    assert gateway.recorded().error_status == 0
