@@ -59,6 +59,11 @@ hypothesis.settings.load_profile("untimed")
 def pytest_addoption(parser: pytest.Parser) -> None:
     any_seed = str(random.randrange(10**6))  # noqa: S311 - an order is no secret
     parser.addoption(
+        "--record",
+        action="store_true",
+        help="write what the conversations of tests/gateway/chat/apis/pairs become now",
+    )
+    parser.addoption(
         "--random-order",
         type=int,
         nargs="?",

@@ -76,7 +76,9 @@ def failure_in(
     fields = _error(value)
     statuses = {status} if status else _statuses(fields) or _statuses(mapping(value))
     kind, failure = fields.get("type"), ChatError()
-    reason = _reason(fields) or _reason(value) or _text(value)[:MAX_CHARACTERS]
+    reason = (_reason(fields) or _reason(value) or _text(value)).strip()
+    if isinstance(value, str):
+        reason = reason[:MAX_CHARACTERS]
     if statuses & REFUSAL_STATUSES or (not statuses and str(kind) in REFUSAL_TYPES):
         failure = refusal(reason or REFUSED)
         failure.upstream = UpstreamError(fields=_passed_on(fields))

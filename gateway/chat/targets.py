@@ -163,7 +163,7 @@ class Targets:
         except BaseException:
             context.endpoint = requested
             raise
-        if context.fallbacks:
+        if requested.fallbacks:
             answered_by = {ANSWERED_BY: header_value(context.endpoint.name)}
             context.response_headers = {**context.response_headers, **answered_by}
         return result

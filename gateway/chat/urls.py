@@ -10,11 +10,11 @@ from gateway.chat.views import ChatView, UsageView
 
 urlpatterns = [
     *(
-        path(address.lstrip("/"), ChatView.as_view(route=route))
+        path(address.lstrip("/"), ChatView.as_view(chat_route=route))
         for address, route in ROUTES.items()
     ),
     *(
-        path(f"{MODEL_PREFIX.lstrip('/')}{name}", ChatView.as_view(route=MODELS))
+        path(f"{MODEL_PREFIX.lstrip('/')}{name}", ChatView.as_view(chat_route=MODELS))
         for name in ("", "<path:model>")
     ),
     path("v1/usage", UsageView.as_view()),

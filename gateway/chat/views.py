@@ -39,7 +39,7 @@ class ChatView(GatewayView):
 
     schema = None  # gateway.chat.openapi describes it
     required_scope = CHAT
-    route: Route = MODELS
+    chat_route: Route = MODELS
     response: Any = None
 
     @property
@@ -47,7 +47,7 @@ class ChatView(GatewayView):
         return {}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        self.route.check_method(request.method or "")
+        self.chat_route.check_method(request.method or "")
         super().initial(request, *args, **kwargs)
 
     def get_exception_handler(self) -> Callable[..., Any]:
@@ -63,7 +63,7 @@ class ChatView(GatewayView):
 
     def _failure(self, error: Exception, _: Any) -> HttpResponseBase:
         request_id = getattr(self.request, "request_id", "")
-        api_format = self.route.format_for(self.request.headers)
+        api_format = self.chat_route.format_for(self.request.headers)
         return _http_response(failure_response(error, request_id, api_format))
 
     def get(self, request: Request, **_: str) -> HttpResponseBase:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from gateway.chat import model_name
 from gateway.chat.errors import InvalidValueError
 from gateway.chat.request import dump
+from gateway.chat.upstreams.anthropic.turns import PLACE
 from gateway.chat.upstreams.base import Call
 from gateway.chat.upstreams.servers import OPENAI, SERVERS, Server
 
@@ -43,6 +44,10 @@ def own_body(call: Call, changed: Body | None, *, asks_usage: bool) -> bytes:
 def translated_body(call: Call, chat: dict[str, Any], *, asks_usage: bool) -> bytes:
     """Return the body for a server of OpenAI's shape that does not speak the request's API."""
     server, supports = SERVERS[call.entry.server], call.entry.supports
+    for message in chat["messages"]:
+        for block in message.get("thinking_blocks", ()):
+            for name in PLACE:  # which other servers do not know
+                block.pop(name, None)
     asks_usage = asks_usage and server.takes_stream_options
     if supports is not None and "reasoning" not in supports:
         chat.pop("reasoning_effort", None)

@@ -176,7 +176,7 @@ def _assistant(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         if kind == "tool_use":
             calls.append(_call(block))
         elif kind in ("thinking", "redacted_thinking"):
-            _think(thinking, block, place)
+            _think(thinking, block, {"index": place, "calls": len(calls)})
         elif not kind.endswith(HOSTED):
             texts.append(_text(block))
     content = "".join(texts)
@@ -189,7 +189,9 @@ def _assistant(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _think(message: dict[str, Any], block: Mapping[str, Any], place: int) -> None:
+def _think(
+    message: dict[str, Any], block: Mapping[str, Any], place: Mapping[str, int]
+) -> None:
     """Add what the upstream wants back of its thinking.
 
     What a model of Anthropic's own API thought is signed for that alone, and left out.
@@ -200,7 +202,7 @@ def _think(message: dict[str, Any], block: Mapping[str, Any], place: int) -> Non
         message[name] = message.get(name, "") + text
     elif fields := carried.unpack(proof):
         given = {"thinking": text} if block["type"] == "thinking" else {}
-        signed = {"index": place, "type": block["type"], **given, **fields}
+        signed = {**place, "type": block["type"], **given, **fields}
         message.setdefault("thinking_blocks", []).append(signed)
 
 

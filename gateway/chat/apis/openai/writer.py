@@ -40,7 +40,7 @@ class ChatWriter:
         self._finish = ""
         self._usage: Usage | None = None
         # Blocks of Anthropic's API have their places, so that they can go back in their order.
-        self._blocks = 0
+        self._blocks = self._calls = 0
         self._kind = ""
         self._message: dict[str, Any] = {"role": "assistant", "content": None}
 
@@ -71,8 +71,8 @@ class ChatWriter:
             case Thinking(block=dict(block)):
                 self._begin_block("thinking")
                 self._kind = ""
-                place = self._blocks - 1
-                return {"thinking_blocks": [{"index": place, **block}]}
+                place = {"index": self._blocks - 1, "calls": self._calls}
+                return {"thinking_blocks": [{**place, **block}]}
             case CallStart() | CallArguments():
                 return {"tool_calls": [self._call(delta)]}
         return {}
@@ -81,6 +81,7 @@ class ChatWriter:
         if isinstance(delta, CallArguments):
             return {"index": delta.number, "function": {"arguments": delta.text}}
         self._begin_block("call", is_new=True)
+        self._calls += 1
         call = {"index": delta.number, "id": delta.key, "type": "function"}
         extra = {"extra_content": delta.extra} if delta.extra else {}
         return {**call, "function": {"name": delta.name, "arguments": ""}, **extra}

@@ -126,7 +126,8 @@ class Conversation:
                 message[name] = message.get(name, "") + fields[name]
         if isinstance(block := fields.get("block"), dict):
             blocks = message.setdefault("thinking_blocks", [])
-            blocks.append({**block, "index": self._blocks})
+            calls = len(message.get("tool_calls", ()))
+            blocks.append({**block, "index": self._blocks, "calls": calls})
             self._blocks += 1
 
     def add_message(self, item: Mapping[str, Any]) -> None:

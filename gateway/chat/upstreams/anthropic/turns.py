@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gateway.chat.apis.messages.reader import THINKING
@@ -25,6 +24,8 @@ MEDIA_TYPES = {
     "image/x-png": "image/png",
     "application/x-pdf": "application/pdf",
 }
+# Where a block of thinking stood in its message.
+PLACE = ("index", "calls")
 # What shows that a block of thinking is the API's own.
 PROOFS = {"thinking": "signature", "redacted_thinking": "data"}
 
@@ -122,29 +123,36 @@ def _without_blanks(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _assistant(message: Mapping[str, Any]) -> list[Block]:
-    """Return the blocks in the order in which the API sent them."""
-    said = _content(message.get("content"))
+    """Return the blocks in the order in which the API sent them.
+
+    A block of thinking has its `index` among all blocks, and so many `calls` before it.
+    """
+    texts = _content(message.get("content"))
     if text := text_of(message.get("refusal")):
-        said.append({"type": "text", "text": text})
-    said += map(_tool_use, _list(message, "tool_calls"))
-    return [*_in_place(_list(message, "thinking_blocks"), said)]
-
-
-def _in_place(thinking: Sequence[Any], said: Sequence[Block]) -> Iterator[Block]:
-    """Yield the blocks of thinking at their `index` among the others, else before them."""
-    others = iter([block for block in said if block.get("text") != ""])
-    place = 0
-    for block in thinking:
+        texts.append({"type": "text", "text": text})
+    texts = [block for block in texts if block.get("text") != ""]
+    calls = [*map(_tool_use, _list(message, "tool_calls"))]
+    blocks: list[Block] = []
+    counted = 0  # blocks of thinking, and calls
+    for block in _list(message, "thinking_blocks"):
         if (signed := _thinking(block)) is None:
             continue
-        index = block.get("index")
-        before = index - place if isinstance(index, int) else 0
-        for other in islice(others, max(0, min(before, len(said)))):
-            place += 1
-            yield other
-        place += 1
-        yield signed
-    yield from others
+        before = max(0, _number(block, "calls") - (counted - _thoughts(blocks)))
+        place = _number(block, "index") - len(blocks) - before
+        taken, texts = texts[: max(0, place)], texts[max(0, place) :]
+        called, calls = calls[:before], calls[before:]
+        blocks += [*taken, *called, signed]
+        counted += len(called) + 1
+    return [*blocks, *texts, *calls]
+
+
+def _thoughts(blocks: Sequence[Block]) -> int:
+    return sum(block["type"] in THINKING for block in blocks)
+
+
+def _number(block: Mapping[str, Any], name: str) -> int:
+    value = block.get(name)
+    return value if isinstance(value, int) else 0
 
 
 def _thinking(block: Any) -> Block | None:
@@ -156,7 +164,7 @@ def _thinking(block: Any) -> Block | None:
         raise InvalidValueError("messages: a thinking block has no type.")
     if not text_of(block.get(PROOFS[block["type"]])):
         return None
-    return {name: value for name, value in block.items() if name != "index"}
+    return {name: value for name, value in block.items() if name not in PLACE}
 
 
 def _list(message: Mapping[str, Any], name: str) -> list[Any]:

@@ -151,7 +151,10 @@ def test_thoughts_are_told_apart_from_the_answer(claude, upstream):
         "role": "assistant",
         "content": "Well",
         "reasoning_content": "Hm.",
-        "thinking_blocks": [{"index": 0, **THOUGHT}, {"index": 1, **HIDDEN}],
+        "thinking_blocks": [
+            {"index": 0, "calls": 0, **THOUGHT},
+            {"index": 1, "calls": 0, **HIDDEN},
+        ],
     }
 
 
@@ -225,8 +228,8 @@ def test_a_stream_is_translated_chunk_by_chunk(claude, upstream, gateway):
         {"role": "assistant", "content": ""},
         {"reasoning_content": "H"},
         {"reasoning_content": "m."},
-        {"thinking_blocks": [{"index": 0, **THOUGHT}]},
-        {"thinking_blocks": [{"index": 1, **HIDDEN}]},
+        {"thinking_blocks": [{"index": 0, "calls": 0, **THOUGHT}]},
+        {"thinking_blocks": [{"index": 1, "calls": 0, **HIDDEN}]},
         {"content": "Well"},
         {"tool_calls": [call]},
         {"tool_calls": [{"index": 0, "function": {"arguments": '{"at":'}}]},
@@ -329,7 +332,7 @@ def test_blocks_that_come_whole_are_passed_on_whole():
     chunks = streamed(*parts, block(3, **USE), *stopped("tool_use"))
     deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
     assert [one["thinking_blocks"] for one in deltas if "thinking_blocks" in one] == [
-        [{"index": index, **whole}] for index, whole in enumerate(blocks)
+        [{"index": index, "calls": 0, **whole}] for index, whole in enumerate(blocks)
     ]
     assert arguments_of(calls_in(chunks)) == {0: '{"at":"Brest"}'}
 
