@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
+from recording.library import markdown
 from recording.models import Recording
 from recording.webhooks import SUMMARY_COMPLETED
 from webhooks_core.profiles import EventContext, plain_envelope
-from webhooks_core.web import markdown
 
 # The target size of a body in bytes (recording, "Payload size").
 TARGET = 1_048_576

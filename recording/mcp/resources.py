@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from recording.library import event_data, reading
+from recording.library.markdown import escaped
 from recording.mcp import calls, pages
-from webhooks_core.web.markdown import escaped
 
 TEMPLATE = "recording://{audio_id}"
 CUT = "\n\n(Cut here: the tools get_summary and get_transcript return the rest.)"

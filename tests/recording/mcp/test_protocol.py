@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.cache import cache
 from django.db import OperationalError
+from django.utils import timezone
 
 from recording import token_memory
 from recording.accounts import personal_tokens
@@ -199,7 +200,7 @@ def test_an_account_has_a_rate(mcp, settings):
 
 
 def revoke(_account):
-    personal_tokens.revoke(PersonalToken.objects.all())
+    PersonalToken.objects.all().revoke(timezone.now())
 
 
 def deactivate(account):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recording.library import importing
+from recording.library import importing, markdown
 from recording.mcp import pages
 from tests.recording.mcp.conftest import Client, store
-from webhooks_core.web import markdown
 
 SEGMENTS = [
     {"speaker": "Ada", "start": float(n), "end": n + 0.9, "text": f"Word {n}."}
