@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
-from django.contrib.admin.apps import AdminConfig as DjangoAdminConfig
+from django.contrib.admin.apps import SimpleAdminConfig
 
 
-class AdminConfig(DjangoAdminConfig):
+class AdminConfig(SimpleAdminConfig):
     default_site = "config.admin_site.Site"
 
 

@@ -1,30 +1,22 @@
-"""Refusals at every address: a Host that is not allowed, a method that no page accepts. Also the CSP header."""
+"""At every address: the refusal of a Host that is not allowed, and the Content-Security-Policy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import structlog
 from csp import middleware
 from csp.constants import HEADER
 from csp.utils import build_policy
 from django.core.exceptions import DisallowedHost
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.common import CommonMiddleware
-from django.utils.cache import add_never_cache_headers
 
 from config import errors
-from webhooks_core.web.parsers import EncodedBodyError, is_encoded
 
 # Load balancers probe by IP address.
 ANY_HOST = frozenset({"/healthz", "/readyz"})
-PAGE_METHODS = ("GET", "HEAD", "POST")
-# Owners' pages. Their views say that no cache keeps what they answer; here, what is answered
-# before a view or in its place.
-PRIVATE = ("/accounts", "/portal", "/oauth/authorize")
 
 log = structlog.stdlib.get_logger("signpost.http")
 
@@ -43,37 +35,6 @@ class HostMiddleware(CommonMiddleware):
             host = request.META.get("HTTP_HOST", "")[:255]
             log.warning("Host is not allowed", host=host, path=request.path)
             return errors.bad_request(request, error)
-        return None
-
-
-class PageMiddleware:
-    """Refuses methods and bodies that no page accepts: Django's admin would answer them like GET.
-
-    Keeps the owners' pages out of caches.
-    Views that are exempt from CSRF checks are APIs, which refuse these themselves.
-    """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
-        if request.path.startswith(PRIVATE):
-            add_never_cache_headers(response)
-        return response
-
-    def process_view(
-        self, request: HttpRequest, view: Callable[..., HttpResponseBase], *_: Any
-    ) -> HttpResponse | None:
-        if getattr(view, "csrf_exempt", False):
-            return None
-        if request.method not in {*PAGE_METHODS, "OPTIONS"}:
-            return HttpResponseNotAllowed(PAGE_METHODS)
-        if request.method == "POST" and is_encoded(
-            request.headers.get("Content-Encoding")
-        ):
-            error = EncodedBodyError()
-            return HttpResponse(error.detail, status=415, headers=error.headers)
         return None
 
 

@@ -204,20 +204,24 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
 ]
 
-MIDDLEWARE = [
+# Of the addresses of APIs: they read no cookie, so they have no session, no user of a session and no
+# form to protect (config/wsgi.py).
+API_MIDDLEWARE = [
     "config.operations.logs.RequestLogMiddleware",
     "config.operations.metrics.MetricsMiddleware",
     "config.middleware.HostMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.middleware.CSPMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+MIDDLEWARE = [
+    *API_MIDDLEWARE,
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.middleware.PageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]
 

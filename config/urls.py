@@ -7,12 +7,15 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from catalog.views import graphql
+from config import admin_site
 from config.operations import api_docs, health, home, metrics
 from recording.oauth.views import api, authorize
 
 handler400 = "config.errors.bad_request"
 handler404 = "config.errors.not_found"
 handler500 = "config.errors.server_error"
+
+admin_site.discover()
 
 urlpatterns = [
     # First, as Django tries one pattern after another. Before recording's {endpoint_id}, which

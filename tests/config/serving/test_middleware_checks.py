@@ -143,13 +143,12 @@ def test_head_has_the_headers_of_get_and_no_body(url, path, accept):
     assert kept(head) == kept(got)
 
 
-@pytest.mark.parametrize("path", SHAPES)
+@pytest.mark.parametrize("path", [path for path in SHAPES if SHAPES[path]])
 def test_a_method_of_webdav_is_405_in_the_products_format(url, path):
     answer = ask(url, path, "PROPFIND", headers=IDENTITY)
     assert answer.status_code == 405
     assert answer.headers["Allow"]
-    if SHAPES[path]:
-        assert error_text(answer, SHAPES[path])
+    assert error_text(answer, SHAPES[path])
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PROPFIND"])
