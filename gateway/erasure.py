@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from gateway.chat.budget_models import BudgetCounter
-from gateway.chat.models import LoggedRequest, UsageDay, UsageRecord
+from gateway.chat.models import RequestRecord, UsageDay
 from gateway.models import (
     Document,
     GatewayKey,
@@ -27,8 +27,7 @@ def tenant_erasure(tenant: str) -> OwnerErasure:
         "policy decisions": PolicyDecision.objects.filter(tenant=tenant),
         "idempotency keys": IdempotencyKey.objects.filter(tenant=tenant),
         "documents": Document.objects.filter(tenant=tenant),
-        "chat requests": UsageRecord.objects.filter(tenant=tenant),
-        "logged requests": LoggedRequest.objects.filter(tenant=tenant),
+        "chat requests": RequestRecord.objects.filter(tenant=tenant),
         "budget counters": BudgetCounter.objects.filter(tenant=tenant),
         "days of usage": UsageDay.objects.filter(tenant=tenant),
     }

@@ -1,192 +1,196 @@
-"""Admin pages of chat: endpoints and prices can be edited, usage is read-only."""
+"""Admin pages of chat: models, budgets and prices can be edited, requests are read-only."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, ClassVar
 
-import orjson
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.core.paginator import Paginator
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from gateway import json
 from gateway.chat import definition_admin  # noqa: F401 - registers models and budgets
-from gateway.chat.metering.reports import plain_cost
-from gateway.chat.models import (
-    LoggedRequest,
-    ModelPrice,
-    UsageDay,
-    UsageRecord,
-    UsageTotal,
-)
-from gateway.chat.request_log import store
-from webhooks_core.admin.base import CappedAdmin, ReadOnlyAdmin
-from webhooks_core.owners import payloads
+from gateway.chat.metering.reports import HAS_FAILED, plain_cost
+from gateway.chat.models import ModelPrice, RequestRecord, UsageTotal
+from gateway.chat.request_log.entry import CONVERSATION
+
+# A list counts so many rows: older ones are found by an id, a tenant or a day.
+COUNTED = 10_000
 
 
 @admin.register(ModelPrice)
-class ModelPriceAdmin(CappedAdmin[ModelPrice]):
+class ModelPriceAdmin(admin.ModelAdmin[ModelPrice]):
     list_display = ("model", "prompt_price", "completion_price")
     search_fields = ("model",)
-    empty_hint = (
-        "Models cost what the public list of their vendor says, and others nothing."
-    )
 
 
-class UsedFilter(admin.SimpleListFilter):
-    """Values of a column, read from the sums of all usage: the list's own table is large."""
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        name = self.parameter_name or ""
-        used = set(UsageTotal.objects.values_list(name, flat=True))
-        return [(str(value), str(value)) for value in sorted(used)]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if (value := self.value()) is None:
-            return queryset
-        known = value in dict(self.lookup_choices)
-        return queryset.filter(
-            **{self.parameter_name or "": value} if known else {"pk": 0}
-        )
+class CappedPaginator(Paginator[Any]):
+    @cached_property
+    def count(self) -> int:
+        rows: Any = self.object_list
+        return int(rows.order_by()[:COUNTED].count())
 
 
-class ModelFilter(UsedFilter):
+class ModelFilter(admin.SimpleListFilter):
+    """Models that have answered, read from the sums of all usage: the list's table is large."""
+
     title = parameter_name = "model"
 
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        used = set(UsageTotal.objects.values_list("model", flat=True))
+        return [(name, name) for name in sorted(used)]
 
-class StatusFilter(UsedFilter):
-    title = parameter_name = "status"
-
-
-class UsageAdmin(ReadOnlyAdmin[Any]):
-    """The tokens, the caller and the cost of usage."""
-
-    empty_hint = "Each request that a model endpoint answers is counted."
-
-    class Media:
-        css: ClassVar = {"all": ("webhooks_core/admin.css",)}
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return self.fields or ()
-
-    @admin.display(description="used by")
-    def used_by(self, row: Any) -> str:
-        return f"{row.tenant}/{row.principal}"
-
-    @admin.display(description="tokens in + out", ordering="prompt_tokens")
-    def tokens(self, row: Any) -> str:
-        counts = row.prompt_tokens, row.completion_tokens
-        text = " + ".join("?" if count is None else f"{count:,}" for count in counts)
-        return f"about {text}" if getattr(row, "estimated", False) else text
-
-    @admin.display(description="cost", ordering="cost_nano")
-    def cost(self, row: Any) -> str:
-        nano = cast("int | None", row.cost_nano)
-        if nano is None:
-            return "-"
-        text = plain_cost(nano)
-        return f"about {text}" if getattr(row, "estimated", False) else text
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        name = self.value()
+        if name is None:
+            return queryset
+        known = name in dict(self.lookup_choices)
+        return queryset.filter(model=name) if known else queryset.none()
 
 
-@admin.register(UsageDay)
-class UsageDayAdmin(UsageAdmin):
-    list_display = ("day", "used_by", "model", "cost", "tokens", "answered")
-    fields = (
-        *("day", "tenant", "principal", "model"),
-        *("cost", "tokens", "requests", "failures", "estimated_requests"),
+OUTCOMES = {
+    "refused": ("Refused before a call", Q(model="")),
+    "failed": ("Failed", HAS_FAILED & ~Q(model="")),
+    "answered": ("Answered", ~HAS_FAILED),
+}
+
+
+class OutcomeFilter(admin.SimpleListFilter):
+    title = parameter_name = "outcome"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, text) for name, (text, _) in OUTCOMES.items()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        outcome = OUTCOMES.get(self.value() or "")
+        return queryset.filter(outcome[1]) if outcome else queryset
+
+
+@admin.register(RequestRecord)
+class RequestRecordAdmin(admin.ModelAdmin[RequestRecord]):
+    """Every request, refused ones too; with prompt and answer where the log is switched on."""
+
+    list_display = (
+        *("at", "outcome", "shown_model", "used_by", "tokens", "cost", "took"),
+        "excerpt",
     )
-    list_filter = ("day", ModelFilter)
-    search_fields = ("tenant", "principal", "model")
-    indexed = ("tenant",)
-    ordering = ("-day", "tenant", "principal", "model")
-    sortable_by = ("day", "cost", "tokens", "answered")
-
-    @admin.display(description="requests", ordering="requests")
-    def answered(self, row: UsageDay) -> str:
-        failed = f", {row.failures:,} failed" if row.failures else ""
-        return f"{row.requests:,}{failed}"
-
-
-class RequestAdmin(UsageAdmin):
-    """What usage and the log show of one request."""
-
-    search_fields: ClassVar[tuple[str, ...]] = ("request_id", "tenant", "principal")
-    indexed: tuple[str, ...] = ("request_id", "tenant")
+    list_filter = (OutcomeFilter, ModelFilter, "created_at")
+    search_fields = ("request_id__exact", "tenant__exact")
+    search_help_text = "A whole request id, or a tenant"
+    fields: ClassVar = ("facts", "error", "answered", "asked", "offered", "details")
+    readonly_fields = fields
     ordering = ("-pk",)
+    sortable_by = ()
+    paginator = CappedPaginator
+    show_full_result_count = False
+    list_max_show_all = 0
 
-    @admin.display(description="at (UTC)", ordering="created_at")
-    def at(self, row: Any) -> str:
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[RequestRecord]:
+        return super().get_queryset(request).defer("prompt", "answer", "tools")
+
+    @admin.display(description="at (UTC)")
+    def at(self, row: RequestRecord) -> str:
         return f"{row.created_at:%d %b %H:%M:%S}"
 
-    @admin.display(description="status", ordering="status")
-    def outcome(self, row: Any) -> str:
+    @admin.display(description="status")
+    def outcome(self, row: RequestRecord) -> str:
         """Return the response's status, that of a stream's error, and what its end lacked."""
         error = f"then {row.error_status}" if row.error_status else ""
-        parts = (str(row.status), error, getattr(row, "ending", ""))
-        return ", ".join(filter(None, parts))
+        refused = "" if row.model else "refused"
+        return ", ".join(filter(None, (str(row.status), error, row.ending, refused)))
 
-    @admin.display(description="seconds", ordering="duration_ms")
-    def took(self, row: Any) -> str:
+    @admin.display(description="model")
+    def shown_model(self, row: RequestRecord) -> str:
+        other = row.model and row.model != row.requested
+        return f"{row.requested}, answered by {row.model}" if other else row.requested
+
+    @admin.display(description="used by")
+    def used_by(self, row: RequestRecord) -> str:
+        return f"{row.tenant}/{row.principal}"
+
+    @admin.display(description="tokens in + out")
+    def tokens(self, row: RequestRecord) -> str:
+        counts = row.prompt_tokens, row.completion_tokens
+        text = " + ".join("?" if count is None else f"{count:,}" for count in counts)
+        return f"about {text}" if row.estimated else text
+
+    @admin.display
+    def cost(self, row: RequestRecord) -> str:
+        if row.cost_nano is None:
+            return "-"
+        text = plain_cost(row.cost_nano)
+        return f"about {text}" if row.estimated else text
+
+    @admin.display(description="seconds")
+    def took(self, row: RequestRecord) -> str:
         duration = f"{row.duration_ms / 1000:.2f}"
         if row.first_chunk_ms is None:
             return duration
         return f"{row.first_chunk_ms / 1000:.2f} of {duration}"
 
-
-@admin.register(UsageRecord)
-class UsageRecordAdmin(RequestAdmin):
-    """The most important columns come first: a narrow screen shows no more."""
-
-    list_display = ("at", "outcome", "model", "used_by", "tokens", "took", "cost")
-    fields = (
-        *("created_at", "outcome", "model", "upstream_model", "tenant"),
-        *("principal", "key_id", "streamed", "tokens", "estimated"),
-        *("cached_tokens", "cache_write_tokens", "reasoning_tokens"),
-        *("took", "cost", "request_id", "session", "agent", "parent_agent"),
-    )
-    list_filter = (StatusFilter, ModelFilter, "streamed")
-
-
-@admin.register(LoggedRequest)
-class LoggedRequestAdmin(RequestAdmin):
-    """Prompts and answers; a text is searched among the newest SEARCHED requests."""
-
-    list_display = ("at", "outcome", "model", "excerpt", "used_by", "tokens", "took")
-    fields = (
-        *("public_id", "request_id", "created_at", "outcome", "error", "operation"),
-        *("model", "answered_by", "upstream_model", "base_url", "tenant", "principal"),
-        *("key_id", "streamed", "tokens", "took", "offered", "truncated"),
-        *("sent", "answered"),
-    )
-    list_filter = ("created_at", StatusFilter, ModelFilter, "streamed")
-    search_fields: ClassVar = (
-        *("request_id", "tenant", "principal", "public_id", "prompt", "answer"),
-    )
-    search_help_text = "A part of the prompt or the answer, an id, a tenant"
-    indexed = (*RequestAdmin.indexed, "public_id")
-    empty_hint = "The configuration names models and tenants, with the key request_log."
-
-    def searched_at_most(self) -> int:
-        return store.SEARCHED
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[LoggedRequest]:
-        return super().get_queryset(request).defer("prompt", "answer", "tools")
-
-    @admin.display(description="tools")
-    def offered(self, row: LoggedRequest) -> str:
-        return ", ".join(orjson.loads(row.tools)) or "-"
+    @admin.display(description="request")
+    def facts(self, row: RequestRecord) -> str:
+        kind = "stream" if row.streamed else "whole answer"
+        return (
+            f"{row.created_at:%Y-%m-%d %H:%M:%S} UTC, {self.used_by(row)}: {row.operation} "
+            f"of {self.shown_model(row)} ({kind}), {self.outcome(row)}, "
+            f"{self.took(row)} s, tokens {self.tokens(row)}, cost {self.cost(row)}"
+        )
 
     @admin.display(description="prompt")
-    def sent(self, row: LoggedRequest) -> SafeString:
-        return _pretty(row.prompt)
+    def asked(self, row: RequestRecord) -> str | SafeString:
+        return _text("\n\n".join(_messages(row.prompt))) if row.prompt else "not kept"
 
     @admin.display(description="answer")
-    def answered(self, row: LoggedRequest) -> SafeString:
-        return _pretty(row.answer)
+    def answered(self, row: RequestRecord) -> str | SafeString:
+        if not row.answer:
+            return "not kept"
+        return _text("\n\n".join(map(_said, json.loads(row.answer.encode()))))
+
+    @admin.display(description="tools")
+    def offered(self, row: RequestRecord) -> str:
+        return ", ".join(json.loads((row.tools or "[]").encode())) or "-"
+
+    @admin.display(description="more")
+    def details(self, row: RequestRecord) -> str:
+        names = ("request_id", "key_id", "session", "upstream_model", "base_url")
+        names += ("cached_tokens", "cache_write_tokens", "reasoning_tokens")
+        values = ((name, getattr(row, name)) for name in names)
+        return ", ".join(f"{name} {value}" for name, value in values if value)
 
 
-def _pretty(text: str) -> SafeString:
-    """Return JSON with line breaks, cut to what a page can show."""
-    shown = payloads.pretty(text.encode()) or payloads.Text.of(text)
-    return format_html("<pre>{}{}</pre>", shown.text, "…" * shown.is_cut)
+def _text(text: str) -> SafeString:
+    return format_html("<pre>{}</pre>", text)
+
+
+def _messages(prompt: str) -> Iterator[str]:
+    """Yield the messages of a prompt: who, and the text, or JSON for what has none."""
+    body = json.loads(prompt.encode())
+    items = next((body[name] for name in CONVERSATION if name in body), body)
+    for item in items if isinstance(items, list) else [items]:
+        is_message = isinstance(item, dict) and isinstance(item.get("content"), str)
+        if is_message:
+            yield f"{item.get('role', '')}: {item['content']}"
+        else:
+            yield item if isinstance(item, str) else json.dumps(item).decode()
+
+
+def _said(choice: Any) -> str:
+    """Return what a choice of an answer says."""
+    parts = [choice["reasoning"], choice["text"], choice["refusal"]]
+    parts += [f"{call['name']}({call['arguments']})" for call in choice["tool_calls"]]
+    return "\n".join(filter(None, parts))

@@ -57,10 +57,9 @@ class ChatContext:
     failure: str = ""
     log: Any = None
     traceparent: str | None = None
-    # Who sent the request, within its caller.
+    # The name of its operation, and what Claude Code says of its session.
+    operation: str = ""
     session: str = ""
-    agent: str = ""
-    parent_agent: str = ""
 
     @property
     def is_contract(self) -> bool:

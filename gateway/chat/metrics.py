@@ -20,7 +20,6 @@ from prometheus_client.registry import Collector
 from gateway.chat.metering import reports
 from gateway.chat.metering.usage import BUCKETS, DURATION, FIRST_CHUNK
 from gateway.chat.models import UsageBucket, UsageTotal
-from gateway.chat.request_log.store import DROPPED
 
 BOUNDS = (*(f"{bound:g}" for bound in BUCKETS), "+Inf")
 HISTOGRAMS = {
@@ -111,15 +110,6 @@ def _histograms() -> Iterator[Metric]:
                 total = sum(row.total for row in rows.values())
                 family.add_metric((model,), _cumulative(rows), total)
         yield family
-    dropped = CounterMetricFamily(
-        "signpost_chat_log_dropped",
-        "Requests that the request log lacks: too many waited to be written.",
-        labels=("model",),
-    )
-    for (row_metric, model), rows in histograms.items():
-        if row_metric == DROPPED:
-            dropped.add_metric((model,), rows[0].count)
-    yield dropped
 
 
 def _cumulative(rows: Mapping[int, UsageBucket]) -> list[tuple[str, float]]:

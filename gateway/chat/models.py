@@ -119,88 +119,70 @@ class Counted(models.Model):
         abstract = True
 
 
-class OneRequest(models.Model):
-    """What usage and the log keep of a request; tokens are null if the upstream reported none."""
+class RequestRecord(models.Model):
+    """One request: what was asked, what answered, what it used, or why it was refused.
+
+    `requested` is the model that the request names, `model` the one that answered; it is empty if
+    the request was refused before a call (404, 429), and then counts in no sum. Tokens are null if
+    they are not known. `estimated`: at least one of the counts is an estimate from the length of
+    the text, or the cost is that of the dearest model of its kind of upstream. `prompt`, `answer`
+    and `tools` are JSON as text, for models and tenants that the file names.
+    """
 
     created_at = models.DateTimeField()
     tenant = models.CharField(max_length=128)
     principal = models.CharField(max_length=128)
     key_id = models.BigIntegerField(null=True)
-    model = models.CharField(max_length=128)
+    operation = models.CharField(max_length=32)
+    requested = models.CharField(max_length=128)
+    model = models.CharField(max_length=128, blank=True)
     upstream_model = models.CharField(max_length=255, blank=True)
+    # For operators only: owners do not see the address that answered.
+    base_url = models.CharField("base URL", max_length=2048, blank=True)
     request_id = models.CharField(max_length=128)
+    # What Claude Code says of its session.
+    session = models.CharField(max_length=128, blank=True)
     status = models.PositiveSmallIntegerField()
     error_status = models.PositiveSmallIntegerField(default=0)
+    error = models.TextField(blank=True)
+    # What the end of a stream lacked: `no finish reason`, or nothing.
+    ending = models.CharField(max_length=32, blank=True)
     streamed = models.BooleanField()
     prompt_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)
-    first_chunk_ms = models.PositiveIntegerField(null=True)
-    duration_ms = models.PositiveIntegerField()
-
-    class Meta:
-        abstract = True
-
-
-class UsageRecord(OneRequest):
-    """The usage of one request for an existing endpoint.
-
-    `estimated`: at least one of the counts is an estimate from the length of the text, or the cost
-    is that of the dearest model of its kind of upstream.
-    """
-
-    # What Claude Code says of itself: its session, and the agent in it and that agent's parent.
-    session = models.CharField(max_length=128, **NO_TEXT)
-    agent = models.CharField(max_length=128, **NO_TEXT)
-    parent_agent = models.CharField(max_length=128, **NO_TEXT)
-    # What the end of a stream lacked: `no finish reason`, or nothing.
-    ending = models.CharField(max_length=32, **NO_TEXT)
     cached_tokens = models.PositiveIntegerField(null=True)
     cache_write_tokens = models.PositiveIntegerField(null=True)
     reasoning_tokens = models.PositiveIntegerField(null=True)
-    estimated = models.BooleanField(default=False, db_default=False)
-    cost_nano = models.BigIntegerField(null=True)
-
-    class Meta:
-        indexes = [
-            models.Index(fields=["tenant", "-id"], name="usage_of_tenant"),
-            models.Index(fields=["created_at"], name="usage_by_age"),
-            models.Index(fields=["request_id"], name="usage_by_request"),
-        ]
-
-    def __str__(self) -> str:
-        return self.request_id
-
-
-class LoggedRequest(OneRequest):
-    """One request with its prompt and its answer, for models and tenants that the file names.
-
-    `prompt`, `answer` and `tools` are JSON as text: it may hold what no database stores
-    as JSON. `model` is the requested one, `answered_by` the one that answered.
-    """
-
-    public_id = models.CharField(max_length=40, unique=True)
-    operation = models.CharField(max_length=32)
-    answered_by = models.CharField(max_length=128)
-    # For operators only: owners do not see the address that answered.
-    base_url = models.CharField("base URL", max_length=2048, blank=True)
-    error = models.TextField(blank=True)
     estimated = models.BooleanField(default=False)
-    tools = models.TextField(default="[]")
+    cost_nano = models.BigIntegerField(null=True)
+    first_chunk_ms = models.PositiveIntegerField(null=True)
+    duration_ms = models.PositiveIntegerField(default=0)
     # The beginning of the last message, for lists.
     excerpt = models.CharField(max_length=120, blank=True)
-    prompt = models.TextField()
-    answer = models.TextField()
     truncated = models.BooleanField(default=False)
+    tools = models.TextField(null=True)  # noqa: DJ001 - not kept
+    prompt = models.TextField(null=True)  # noqa: DJ001 - not kept
+    answer = models.TextField(null=True)  # noqa: DJ001 - not kept
 
     class Meta:
+        verbose_name = "request"
         indexes = [
-            models.Index(fields=["tenant", "-id"], name="log_of_tenant"),
-            models.Index(fields=["created_at"], name="log_by_age"),
-            models.Index(fields=["request_id"], name="log_by_request"),
+            models.Index(fields=["tenant", "-id"], name="request_of_tenant"),
+            models.Index(fields=["created_at"], name="request_by_age"),
+            models.Index(fields=["request_id"], name="request_by_id"),
+            models.Index(
+                fields=["created_at"],
+                condition=models.Q(prompt__isnull=False),
+                name="request_with_texts",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        return f"req_{self.pk}"
 
 
 class UsageDay(Counted):

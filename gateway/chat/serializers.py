@@ -19,7 +19,6 @@ ONLY = {
     "model": "Only this model endpoint.",
     "key": "Only this number of a gateway key; empty: identity headers.",
     "session": "Only this session of Claude Code.",
-    "agent": "Only this agent of a session.",
 }
 
 
@@ -45,7 +44,7 @@ class UsageQuery(serializers.Serializer[Any]):
     group_by = StrictCharField(
         required=False,
         allow_blank=True,
-        help_text="Of day, principal, model, key, session, agent.",
+        help_text="Of day, principal, model, key, session.",
     )
 
     def get_fields(self) -> dict[str, Any]:

@@ -55,7 +55,12 @@ from gateway.identity import CHAT as CHAT_SCOPE
 from gateway.identity import Caller
 from gateway.keys import MISS
 from gateway.names import is_name
-from webhooks_core.web.errors import ApiError, InternalError, UnavailableError
+from webhooks_core.web.errors import (
+    ApiError,
+    InternalError,
+    TooManyRequestsError,
+    UnavailableError,
+)
 from webhooks_core.web.parsers import EncodedBodyError, is_encoded
 from webhooks_core.web.thread_pool import InThread
 
@@ -180,7 +185,7 @@ class Service:
         traceparent = request.headers.get("traceparent")
         try:
             endpoint = await self._endpoint(wanted.model, caller)
-        except EndpointNotFoundError:
+        except EndpointNotFoundError as error:
             self.recorder.deny(
                 caller=caller,
                 action=operation.action,
@@ -188,11 +193,13 @@ class Service:
                 request_id=request.request_id,
                 traceparent=traceparent,
             )
+            self._refuse(caller, operation, wanted, request.request_id, error)
             raise
         context = ChatContext(caller, endpoint, wanted, request.request_id, api_format)
         context.traceparent, context.is_free = traceparent, not operation.is_budgeted
         session = request.headers.get(SESSION, "")
         context.session = session if is_name(session) else ""
+        context.operation = operation.action
         context.fallbacks = await self._fallbacks(endpoint, caller)
         if prefix := operation.passed_headers:
             context.passed_query = request.query
@@ -202,27 +209,18 @@ class Service:
                 if name.startswith(prefix)
             }
         del request, wanted
-        self._begin_log(context, operation)
+        self._begin_log(context)
         return await self._answer(context, operation)
 
-    def _begin_log(self, context: ChatContext, operation: Operation) -> None:
+    def _begin_log(self, context: ChatContext) -> None:
         model, tenant = context.endpoint.name, context.caller.tenant
         if self.request_log.wants(model=model, tenant=tenant):
-            context.log = LogEntry.begin(
-                context,
-                operation.action,
-                max_characters=self.request_log.max_characters,
-            )
+            most = self.request_log.max_characters
+            context.log = LogEntry.begin(context, max_characters=most)
 
     async def _answer(self, context: ChatContext, operation: Operation) -> ChatResponse:
         is_stream = context.request.stream and operation.can_stream
-        self.limits.enter(context.caller)
-        try:
-            if operation.is_budgeted:
-                await self.budgets.reserve(context)
-        except BaseException:
-            self.limits.leave(context.caller)
-            raise
+        await self._admit(context, operation)
         try:
             require(context.endpoint, operation, context.request)
             if self.policy is not None:
@@ -246,6 +244,41 @@ class Service:
             context.failure = str(look_up(table, error, request_id)[1])
             self._end(context, status)
             return ChatResponse.json(status, body, headers)
+
+    async def _admit(self, context: ChatContext, operation: Operation) -> None:
+        """Count a running request, and hold what it may use. Raises 429, and records it."""
+        caller = context.caller
+        try:
+            self.limits.enter(caller)
+            try:
+                if operation.is_budgeted:
+                    await self.budgets.reserve(context)
+            except BaseException:
+                self.limits.leave(caller)
+                raise
+        except TooManyRequestsError as error:
+            self._refuse(caller, operation, context.request, context.request_id, error)
+            raise
+
+    def _refuse(
+        self,
+        caller: Caller,
+        operation: Operation,
+        request: ModelRequest,
+        request_id: str,
+        error: Exception,
+    ) -> None:
+        """Record a request that no upstream is asked for."""
+        is_absent = isinstance(error, EndpointNotFoundError)
+        self.recorder.refuse(
+            caller=caller,
+            operation=operation.action,
+            model=request.model,
+            request_id=request_id,
+            streamed=request.stream,
+            status=404 if is_absent else 429,
+            error=str(error),
+        )
 
     async def _stream(self, context: ChatContext, operation: Operation) -> ChatResponse:
         opened = await self.targets.open_stream(context, operation)
@@ -294,8 +327,6 @@ class Service:
         self.limits.leave(context.caller)
         completed = self.recorder.record(context)
         self.budgets.settle(context.reservation, completed)
-        if context.log is not None:
-            self.recorder.log(context.log.ended(completed, context.failure))
 
     def _deny(self, context: ChatContext, operation: Operation, reason: str) -> None:
         """Pass a denial of the operator's function on to the policy writer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from gateway.chat.request_log.views import RequestsView, RequestView
+from gateway.chat.request_log.api import RequestsView, RequestView
 from gateway.chat.routes import MODEL_PREFIX, MODELS, ROUTES
 from gateway.chat.views import ChatView, UsageView
 

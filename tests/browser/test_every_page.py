@@ -31,7 +31,7 @@ from gateway.portal import links
 from tests.browser.axe import pages_of, script, violations
 from tests.browser.staff import log_in
 from tests.docs.filling import fill_products
-from tests.gateway.chat.factories import LoggedRequestFactory
+from tests.gateway.chat.factories import RequestRecordFactory
 from tests.gateway.chat.metering.test_usage import ended
 from tests.gateway.client import Api
 from tests.gateway.portal.conftest import delivery_of, endpoint_of, new_link
@@ -84,7 +84,7 @@ def fill() -> None:
     start = int(start_of("month", datetime.now(UTC)).timestamp())
     add_to_rows({CounterKey("b" * 64, SCRIPT + "x" * 300, start, "acme"): 10**8})
     usage.write([ended(at=datetime.now(UTC), model="m" * 128)])
-    LoggedRequestFactory.create(model="m" * 128, excerpt=SCRIPT, error="x" * 900)
+    RequestRecordFactory.create(model="m" * 128, excerpt=SCRIPT, error="x" * 900)
     Api(tenant="acme", principal="ada").ingest("x" * 9000 + SCRIPT, title="x" * 255)
     tasks.sweep()
 

@@ -6,11 +6,10 @@ from factory.declarations import SubFactory
 
 from tests.catalog.factories import BookFactory, CategoryFactory
 from tests.gateway.chat.factories import (
-    LoggedRequestFactory,
     ModelEndpointFactory,
     ModelPriceFactory,
+    RequestRecordFactory,
     UsageDayFactory,
-    UsageRecordFactory,
 )
 from tests.gateway.factories import (
     DocumentFactory,
@@ -28,8 +27,7 @@ from tests.recording.factories import (
 FACTORIES = (
     *(RecordingFactory, PersonalTokenFactory, GrantFactory, RefreshTokenFactory),
     *(GatewayKeyFactory, PolicyDecisionFactory, DocumentFactory, PortalLinkFactory),
-    *(UsageDayFactory, UsageRecordFactory, ModelPriceFactory, ModelEndpointFactory),
-    LoggedRequestFactory,
+    *(UsageDayFactory, RequestRecordFactory, ModelPriceFactory, ModelEndpointFactory),
 )
 
 

@@ -16,7 +16,7 @@ from django.db.models.functions import Cast, Coalesce, TruncDate
 from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.metering import definitions
 from gateway.chat.metering.windows import next_start, start_of
-from gateway.chat.models import UsageDay, UsageRecord
+from gateway.chat.models import RequestRecord, UsageDay
 from gateway.configuration.shapes import COST, BudgetEntry
 from gateway.event_types import BUDGET_SHARES
 from gateway.models import GatewayKey
@@ -25,7 +25,7 @@ from webhooks_core.web.errors import BadRequestError
 
 GROUPS = ("day", "principal", "model")
 # Of the records alone, which are kept for a time.
-DETAILS = ("key", "session", "agent")
+DETAILS = ("key", "session")
 COUNTS = (
     *("requests", "failures", "prompt_tokens", "completion_tokens"),
     "estimated_requests",
@@ -198,10 +198,10 @@ RECORD_SUMS: dict[str, Any] = {
 }
 
 
-def _records(tenant: str, first: date, last: date) -> QuerySet[UsageRecord]:
+def _records(tenant: str, first: date, last: date) -> QuerySet[RequestRecord]:
     """Return the records of some days, each with its day and the number of its key as text."""
     begin, end = (datetime.combine(day, time(), UTC) for day in (first, last))
-    records = UsageRecord.objects.filter(
+    records = RequestRecord.objects.exclude(model="").filter(
         tenant=tenant, created_at__gte=begin, created_at__lt=end + timedelta(days=1)
     )
     key = Coalesce(Cast("key_id", CharField()), Value(""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -18,26 +18,32 @@ from gateway import configuration
 from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.context import ChatContext
 from gateway.chat.metering.prices import listed
-from gateway.chat.models import LoggedRequest, ModelPrice, UsageRecord
+from gateway.chat.models import ModelPrice, RequestRecord
+from gateway.chat.request_log.entry import LoggedTexts
 from gateway.chat.tokens import Usage
+from gateway.identity import Caller
+from gateway.policy import storable
 
 # Upper bounds in seconds; one more bucket counts what is above the last.
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 FIRST_CHUNK, DURATION = "first_chunk", "duration"
-# The columns of a record: those of a completed request, those of its usage, and others.
+# The columns of a record: those of a completed request, and those of its usage.
 COPIED = (
-    *("tenant", "principal", "key_id", "model", "upstream_model", "request_id"),
-    *("status", "error_status", "streamed", "estimated", "ending"),
-    *("session", "agent", "parent_agent"),
+    *("tenant", "principal", "key_id", "operation", "requested", "model"),
+    *("upstream_model", "base_url", "request_id", "session", "status", "error_status"),
+    *("error", "ending", "streamed", "estimated"),
 )
 TOKENS = (
     *("prompt_tokens", "completion_tokens", "cached_tokens"),
     *("cache_write_tokens", "reasoning_tokens"),
 )
+TEXTS = ("excerpt", "truncated", "tools", "prompt", "answer")
+NO_TEXTS = ("", False, None, None, None)
 COLUMNS = (
     *COPIED,
     *TOKENS,
     *("created_at", "first_chunk_ms", "duration_ms", "cost_nano"),
+    *TEXTS,
 )
 SUMS = (
     *("requests", "failures", "prompt_tokens", "completion_tokens"),
@@ -50,64 +56,92 @@ PRUNED = 500
 COUNTERS_KEPT = timedelta(days=62)
 # A price is per million tokens; costs are kept in billionths of its currency.
 NANO_PER_TOKEN = Decimal(1000)
+MAX_ERROR = 2000
 
 Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CompletedRequest:
-    """A request that has ended; unlike its context, without the body."""
+    """A request that has ended; unlike its context, without the body.
+
+    `model` is the one that answered, empty if the request was refused before a call. `texts` are
+    the prompt and the answer if the log keeps them.
+    """
 
     at: datetime
     tenant: str
     principal: str
     key_id: int | None
-    model: str
-    upstream_model: str
+    operation: str
+    requested: str
     request_id: str
     status: int
-    error_status: int
     streamed: bool
-    usage: Usage | None
-    first_chunk_s: float | None
-    duration_s: float
-    estimated: bool = False
-    ending: str = ""
+    model: str = ""
+    upstream_model: str = ""
     base_url: str = ""
     session: str = ""
-    agent: str = ""
-    parent_agent: str = ""
+    error_status: int = 0
+    error: str = ""
+    ending: str = ""
+    usage: Usage | None = None
+    estimated: bool = False
+    first_chunk_s: float | None = None
+    duration_s: float = 0.0
     # In billionths: what a budget has counted for a model without a price.
     assumed_cost: int | None = None
+    texts: LoggedTexts | None = None
 
     @classmethod
     def of(cls, context: ChatContext) -> CompletedRequest:
         usage, is_estimated = context.counted()
-        caller, reserved = context.caller, context.reservation
-        assumed = None
+        reserved, target, assumed = context.reservation, context.target, None
         if reserved and usage:
             assumed = reserved.assumed_cost(context.endpoint.name, usage)
         return cls(
-            at=datetime.now(UTC),
-            tenant=caller.tenant,
-            principal=caller.principal,
-            key_id=caller.key_id,
-            model=context.endpoint.name,
-            upstream_model=context.target.model[:255] if context.target else "",
+            **_of_caller(context.caller),
+            operation=context.operation,
+            requested=context.request.model[:128],
             request_id=context.request_id,
             status=context.status,
-            error_status=context.error_status,
             streamed=context.request.stream,
+            model=context.endpoint.name,
+            upstream_model=target.model[:255] if target else "",
+            base_url=target.base_url if target else "",
+            session=context.session,
+            error_status=context.error_status,
+            error=storable(context.failure[:MAX_ERROR]),
+            ending=context.ending,
             usage=usage,
+            estimated=is_estimated or assumed is not None,
             first_chunk_s=context.first_chunk_s,
             duration_s=context.duration_s,
-            estimated=is_estimated or assumed is not None,
             assumed_cost=assumed,
-            ending=context.ending,
-            base_url=context.target.base_url if context.target else "",
-            session=context.session,
-            agent=context.agent,
-            parent_agent=context.parent_agent,
+            texts=context.log.ended() if context.log else None,
+        )
+
+    @classmethod
+    def refused(
+        cls,
+        *,
+        caller: Caller,
+        operation: str,
+        model: str,
+        request_id: str,
+        streamed: bool,
+        status: int,
+        error: str,
+    ) -> CompletedRequest:
+        """Return a request that no upstream was asked for."""
+        return cls(
+            **_of_caller(caller),
+            operation=operation,
+            requested=storable(model)[:128],
+            request_id=request_id,
+            status=status,
+            streamed=streamed,
+            error=storable(error[:MAX_ERROR]),
         )
 
     @property
@@ -138,6 +172,7 @@ class CompletedRequest:
             None if first_chunk_s is None else round(first_chunk_s * 1000),
             round(self.duration_s * 1000),
             cost,
+            *(self.texts.columns() if self.texts else NO_TEXTS),
         )
 
     def sums(self, cost: int | None) -> tuple[int, ...]:
@@ -159,20 +194,30 @@ class CompletedRequest:
         yield DURATION, self.duration_s
 
 
+def _of_caller(caller: Caller) -> dict[str, Any]:
+    return {
+        "at": datetime.now(UTC),
+        "tenant": caller.tenant,
+        "principal": caller.principal,
+        "key_id": caller.key_id,
+    }
+
+
 def write(requests: Sequence[CompletedRequest]) -> None:
     """Write completed requests, all or none. Raises DatabaseError."""
     with transaction.atomic():
         prices = {price.model: price for price in ModelPrice.objects.all()}
         priced = [(request, request.cost_nano(prices)) for request in requests]
         _insert([request.record(cost) for request, cost in priced])
-        DAYS.add((request.day_key, request.sums(cost)) for request, cost in priced)
+        called = [(request, cost) for request, cost in priced if request.model]
+        DAYS.add((request.day_key, request.sums(cost)) for request, cost in called)
         TOTALS.add(
             ((request.model, request.outcome), request.sums(cost))
-            for request, cost in priced
+            for request, cost in called
         )
         HISTOGRAMS.add(
             ((metric, request.model, bisect_left(BUCKETS, seconds)), (1, seconds))
-            for request in requests
+            for request, _ in called
             for metric, seconds in request.durations()
         )
 
@@ -180,35 +225,38 @@ def write(requests: Sequence[CompletedRequest]) -> None:
 def prune() -> int:
     """Delete the records that are older than CHAT_USAGE_RETENTION_DAYS; return how many.
 
-    Days, totals and histograms stay. Logged requests are deleted after the days that the
-    configuration says, counters of budgets when their windows have ended for long.
+    Days, totals and histograms stay. Prompts and answers go after the days that the configuration
+    says, counters of budgets when their windows have ended for long.
     """
-    log_days = configuration.current().request_log.retention_days
     ended = timezone.now() - COUNTERS_KEPT
     BudgetCounter.objects.filter(window__lt=ended.timestamp()).delete()
-    _delete(_older(LoggedRequest.objects.all(), log_days))
-    return _delete(
-        _older(UsageRecord.objects.all(), settings.CHAT_USAGE_RETENTION_DAYS)
+    days = configuration.current().request_log.retention_days
+    with_texts = _older(days).filter(prompt__isnull=False)
+    for pks in _batches(with_texts):
+        RequestRecord.objects.filter(pk__in=pks).update(
+            excerpt="", tools=None, prompt=None, answer=None
+        )
+    old = _older(settings.CHAT_USAGE_RETENTION_DAYS)
+    return sum(
+        RequestRecord.objects.filter(pk__in=pks).delete()[0] for pks in _batches(old)
     )
 
 
-def _older(rows: QuerySet[Any], days: int) -> QuerySet[Any]:
+def _older(days: int) -> QuerySet[RequestRecord]:
     end = timezone.now() - timedelta(days=days)
-    return rows.filter(created_at__lt=end).order_by("created_at")
+    return RequestRecord.objects.filter(created_at__lt=end).order_by("created_at")
 
 
-def _delete(rows: QuerySet[Any]) -> int:
-    """Delete rows, a batch at a time, so that no writer waits long; return how many."""
-    deleted = 0
+def _batches(rows: QuerySet[RequestRecord]) -> Iterator[list[int]]:
+    """Yield the keys of rows, a batch at a time, until none is left: no writer waits long."""
     while pks := list(rows.values_list("pk", flat=True)[:PRUNED]):
-        deleted += rows.model.objects.filter(pk__in=pks).delete()[0]
-    return deleted
+        yield pks
 
 
 def _insert(rows: Sequence[tuple[Any, ...]]) -> None:
     """Add records. bulk_create() took a tenth of the whole gateway's time."""
     columns, marks = ", ".join(COLUMNS), ", ".join(["%s"] * len(COLUMNS))
-    statement = f"INSERT INTO gateway_chat_usagerecord ({columns}) VALUES ({marks})"  # noqa: S608 - names of ours
+    statement = f"INSERT INTO gateway_chat_requestrecord ({columns}) VALUES ({marks})"  # noqa: S608 - names of ours
     with connection.cursor() as cursor:
         cursor.executemany(statement, rows)
 

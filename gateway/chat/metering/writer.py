@@ -1,11 +1,11 @@
-"""The background writer of one event loop: usage, denials and the request log, after the responses."""
+"""The background writer of one event loop: requests and denials, after the responses."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,8 +15,6 @@ from django.db import transaction
 from gateway.chat.context import ChatContext
 from gateway.chat.metering import usage
 from gateway.chat.metering.usage import CompletedRequest
-from gateway.chat.request_log import store
-from gateway.chat.request_log.entry import EndedRequest
 from gateway.identity import Caller
 from gateway.policy import record_denial
 from gateway.trace_ids import trace_id
@@ -29,8 +27,8 @@ RETRY_S = 2.0
 BATCH = 1000
 # How many are kept without a database; then the oldest are lost, counted and logged.
 KEPT = 100_000
-# How many logged requests are kept, which are large. One more is dropped and counted.
-LOGS_KEPT = 500
+# Above so many that wait, the next ones are kept without prompt and answer, which are large.
+TEXTS_KEPT = 500
 CLOSING_S = 10.0
 
 REASON = "not_found_or_forbidden"
@@ -45,12 +43,9 @@ class UsageWriter:
     in_thread: InThread
     write: Callable[[Sequence[CompletedRequest]], None] = usage.write
     write_denial: Callable[..., Any] = record_denial
-    write_log: Callable[[Sequence[EndedRequest]], None] = store.write
     lost: int = 0
     _completed: deque[CompletedRequest] = field(default_factory=deque)
     _denials: deque[dict[str, Any]] = field(default_factory=deque)
-    _logged: deque[EndedRequest] = field(default_factory=deque)
-    _dropped: Counter[str] = field(default_factory=Counter)
     _has_work: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
     _is_stopping: bool = False
@@ -61,16 +56,15 @@ class UsageWriter:
     def record(self, context: ChatContext) -> CompletedRequest:
         """Keep what a request has used; return it."""
         completed = CompletedRequest.of(context)
+        if completed.texts and len(self._completed) >= TEXTS_KEPT:
+            log.warning("texts of a request dropped", request_id=context.request_id)
+            completed = replace(completed, texts=None)
         self._keep(self._completed, completed)
         return completed
 
-    def log(self, ended: EndedRequest) -> None:
-        """Keep a request for the log; if too many wait, drop and count it."""
-        if len(self._logged) < LOGS_KEPT:
-            self._logged.append(ended)
-        else:
-            self._dropped[ended.model] += 1
-        self._has_work.set()
+    def refuse(self, **fields: Any) -> None:
+        """Keep a request that was refused, as CompletedRequest.refused() has it."""
+        self._keep(self._completed, CompletedRequest.refused(**fields))
 
     def deny(
         self,
@@ -110,25 +104,13 @@ class UsageWriter:
 
     async def flush(self) -> bool:
         """Write all that is kept; return False if the database is unavailable."""
-        while self._denials or self._completed or self._logged or self._dropped:
+        while self._denials or self._completed:
             if not (
                 await self._write_batch(self._denials, self._write_denials)
                 and await self._write_batch(self._completed, self.write)
-                and await self._write_batch(self._logged, self.write_log)
-                and await self._write_dropped()
             ):
                 return False
         return True
-
-    async def _write_dropped(self) -> bool:
-        """Count what was dropped of the log; return False if the database is unavailable."""
-        if not self._dropped:
-            return True
-        counts, self._dropped = deque([self._dropped]), Counter()
-        is_written = await self._write_batch(counts, store.write_dropped)
-        for count in counts:
-            self._dropped.update(count)
-        return is_written
 
     async def _write_batch(
         self, queue: deque[Any], write: Callable[[Sequence[Any]], None]
@@ -178,5 +160,3 @@ class UsageWriter:
                 await self.flush()
         except TimeoutError:
             log.warning("usage lost", count=len(self._denials) + len(self._completed))
-            if self._logged:
-                log.warning("request log lost", count=len(self._logged))

@@ -6,88 +6,89 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gateway import json
 from gateway.chat.context import ChatContext
-from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.request_log.answers import Answer
-from gateway.chat.request_log.shortened import Room, shortened
+from gateway.chat.request_log.cut import Room
 from gateway.json import member, objects
+from gateway.policy import storable
 
-# The conversation comes first: of what is too long, its last messages are kept.
+# The conversation, and what stands before it: of what is too long, its last messages are kept.
 CONVERSATION = ("messages", "input", "prompt")
+INSTRUCTING = ("system", "developer")
 MAX_TOOLS = 1000
 MAX_NAME = 128
 TOOLS = ("tools", "functions")
 # Operations whose answers are text.
 LOGGED = ("chat.completions", "messages", "responses")
+EXCERPT = 120
 
 
 @dataclass(frozen=True, slots=True)
-class EndedRequest:
-    """A request that has ended, with its prompt and its answer, both cut."""
+class LoggedTexts:
+    """The prompt, the names of the tools and the answer of a request, cut."""
 
-    completed: CompletedRequest
-    operation: str
-    model: str
     prompt: Any
     tools: Sequence[str]
     answer: Any
-    error: str
     is_cut: bool
+
+    def columns(self) -> tuple[Any, ...]:
+        """Return excerpt, truncated, tools, prompt and answer as a row has them."""
+        texts = (self.tools, self.prompt, self.answer)
+        return (
+            storable(last_text(self.prompt)[:EXCERPT]),
+            self.is_cut,
+            *(json.dumps(value).decode() for value in texts),
+        )
 
 
 @dataclass(slots=True)
 class LogEntry:
     """The prompt of a running request, cut, and its answer so far."""
 
-    operation: str
-    model: str
     prompt: Any
     tools: Sequence[str]
     answer: Answer
+    room: Room
     max_characters: int
-    is_cut: bool = False
 
     @classmethod
-    def begin(
-        cls,
-        context: ChatContext,
-        operation: str,
-        *,
-        max_characters: int,
-    ) -> LogEntry | None:
+    def begin(cls, context: ChatContext, *, max_characters: int) -> LogEntry | None:
         """Return the entry of a request; None for one whose answer is no text."""
-        if operation not in LOGGED:
+        if context.operation not in LOGGED:
             return None
         body, room = context.request.body, Room(max_characters)
-        prompt = shortened(_without_tools(body), room)
         return cls(
-            operation,
-            context.request.model,
-            prompt,
+            _cut_prompt(body, room),
             [*tool_names(body)][:MAX_TOOLS],
             Answer(max_characters),
+            room,
             max_characters,
-            is_cut=room.is_cut,
         )
 
     def begin_answer(self) -> None:
         """Forget what a target said that failed."""
         self.answer = Answer(self.max_characters)
 
-    def ended(self, completed: CompletedRequest, error: str) -> EndedRequest:
-        """Return what is stored of the request."""
-        room = Room(self.max_characters)
-        answer = shortened(self.answer.value(), room)
-        return EndedRequest(
-            completed,
-            self.operation,
-            self.model,
-            self.prompt,
-            self.tools,
-            answer,
-            error,
-            self.is_cut or self.answer.is_cut or room.is_cut,
-        )
+    def ended(self) -> LoggedTexts:
+        answer = self.answer.value()
+        is_cut = self.room.is_cut or self.answer.is_cut
+        return LoggedTexts(self.prompt, self.tools, answer, is_cut)
+
+
+def _cut_prompt(body: Mapping[str, Any], room: Room) -> dict[str, Any]:
+    """Return what fits of a body, without tools: instructions first, then the last messages."""
+    prompt = {}
+    names = [name for name in body if name not in TOOLS]
+    for name in sorted(names, key=lambda name: name not in CONVERSATION):
+        items = body[name]
+        first = items[0] if isinstance(items, list) and items else None
+        is_instruction = isinstance(first, dict) and first.get("role") in INSTRUCTING
+        kept = [room.cut(first)] if is_instruction else []
+        rest = room.cut(items[1:] if kept else items)
+        prompt[name] = [*kept, *rest] if kept else rest
+    return prompt
 
 
 def last_text(prompt: Any) -> str:
@@ -108,11 +109,6 @@ def _text(value: Any) -> str:
         case {"text": str(text)} | {"output": str(text)}:
             return text
     return ""
-
-
-def _without_tools(body: Mapping[str, Any]) -> dict[str, Any]:
-    first = {name: body[name] for name in CONVERSATION if name in body}
-    return first | {name: item for name, item in body.items() if name not in TOOLS}
 
 
 def tool_names(body: Mapping[str, Any]) -> Iterator[str]:

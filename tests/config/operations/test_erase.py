@@ -23,9 +23,8 @@ from recording.library.importing import import_recording
 from recording.library.search import index, search
 from tests.factories import UserFactory
 from tests.gateway.chat.factories import (
-    LoggedRequestFactory,
+    RequestRecordFactory,
     UsageDayFactory,
-    UsageRecordFactory,
 )
 from tests.gateway.factories import (
     DocumentFactory,
@@ -98,8 +97,7 @@ def make_tenant(tenant: str) -> None:
     DocumentFactory.create(tenant=tenant)
     IdempotencyKey.objects.create(tenant=tenant, key=f"of {tenant}")
     links.create(tenant=tenant, principal="ada", capabilities=["view"], actor=tenant)
-    UsageRecordFactory.create(tenant=tenant)
-    LoggedRequestFactory.create(tenant=tenant)
+    RequestRecordFactory.create(tenant=tenant)
     UsageDayFactory.create(tenant=tenant)
     BudgetCounter.objects.create(
         budget="b", subject=f"tenant {tenant}", window=0, tenant=tenant
@@ -133,7 +131,7 @@ def test_nothing_of_an_erased_tenant_is_left():
     assert shown["erased"] is False
     assert shown["rows"] == {
         "endpoints": 2, "events": 4, "deliveries": 6, "keys": 1, "policy decisions": 1,
-        "idempotency keys": 1, "documents": 1, "chat requests": 1, "logged requests": 1,
+        "idempotency keys": 1, "documents": 1, "chat requests": 1,
         "portal links": 1,
         "budget counters": 1, "days of usage": 1,
     }  # fmt: skip

@@ -9,13 +9,11 @@ from factory.declarations import LazyFunction, Sequence
 from factory.django import DjangoModelFactory
 
 from gateway.chat.models import (
-    LoggedRequest,
     ModelEndpoint,
     ModelPrice,
+    RequestRecord,
     UsageDay,
-    UsageRecord,
 )
-from webhooks_core.ids import public_id
 
 
 class ModelEndpointFactory(DjangoModelFactory[ModelEndpoint]):
@@ -48,34 +46,23 @@ class UsageDayFactory(DjangoModelFactory[UsageDay]):
     model = "echo"
 
 
-class UsageRecordFactory(DjangoModelFactory[UsageRecord]):
+class RequestRecordFactory(DjangoModelFactory[RequestRecord]):
+    """A request whose prompt and answer are kept."""
+
     class Meta:
-        model = UsageRecord
+        model = RequestRecord
 
-    created_at = LazyFunction(timezone.now)
-    tenant = "acme"
-    principal = "ada"
-    model = "echo"
-    status = 200
-    streamed = True
-    duration_ms = 1
-
-
-class LoggedRequestFactory(DjangoModelFactory[LoggedRequest]):
-    class Meta:
-        model = LoggedRequest
-
-    public_id = LazyFunction(lambda: public_id("req_"))
     created_at = LazyFunction(timezone.now)
     tenant = "acme"
     principal = "ada"
     request_id = Sequence(lambda n: f"request-{n}")
     operation = "chat.completions"
+    requested = "small"
     model = "small"
-    answered_by = "small"
     status = 200
     streamed = True
     duration_ms = 1
     excerpt = "Say hello"
+    tools = "[]"
     prompt = '{"messages":[{"role":"user","content":"Say hello"}]}'
     answer = '[{"text":"Hello","reasoning":"","refusal":"","tool_calls":[],"finish_reason":"stop"}]'

@@ -30,7 +30,6 @@ from gateway.chat.metering.counters import CounterKey, Stored
 from gateway.chat.metering.definitions import Definitions, Loaded
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.usage import CompletedRequest
-from gateway.chat.request_log.entry import EndedRequest
 from gateway.chat.service import Service
 from gateway.chat.targets import Router, Targets
 from gateway.chat.upstreams import http, registry
@@ -64,14 +63,15 @@ class Kept:
     ended: list[ChatContext] = field(default_factory=list)
     denied: list[tuple[str, str]] = field(default_factory=list)
     refused: list[tuple[str, str, str]] = field(default_factory=list)
-    logged: list[EndedRequest] = field(default_factory=list)
+    completed: list[CompletedRequest] = field(default_factory=list)
 
     def record(self, context: ChatContext) -> CompletedRequest:
         self.ended.append(replace(context))
-        return CompletedRequest.of(context)
+        self.completed.append(CompletedRequest.of(context))
+        return self.completed[-1]
 
-    def log(self, ended: EndedRequest) -> None:
-        self.logged.append(ended)
+    def refuse(self, **fields: Any) -> None:
+        self.completed.append(CompletedRequest.refused(**fields))
 
     def deny(self, *, action: str, model: str, reason: str = "", **_: Any) -> None:
         if reason:

@@ -19,7 +19,7 @@ from django.test import Client
 
 from gateway.chat import loop_thread, runtime
 from gateway.chat.loop_thread import LOOP_THREAD, LoopThread
-from gateway.chat.models import UsageRecord
+from gateway.chat.models import RequestRecord
 from gateway.chat.targets import Router
 from gateway.chat.upstreams import echo
 from gateway.configuration.shapes import Target
@@ -212,7 +212,7 @@ def test_a_stream_that_is_closed_has_ended(process, is_read):
         next(parts), next(parts)
     response.close()
     LOOP_THREAD.stop()  # what is not written yet is
-    assert UsageRecord.objects.get().status == 499
+    assert RequestRecord.objects.get().status == 499
 
 
 def test_a_request_that_runs_when_its_process_stops_is_recorded(process, monkeypatch):
@@ -235,7 +235,7 @@ def test_a_request_that_runs_when_its_process_stops_is_recorded(process, monkeyp
     waiting.start()
     assert called.wait(PATIENCE_S)
     LOOP_THREAD.stop()
-    assert UsageRecord.objects.get().status == 499
+    assert RequestRecord.objects.get().status == 499
     waiting.join(PATIENCE_S)
     assert statuses == [500]
 
@@ -249,7 +249,7 @@ def test_one_loop_serves_all_requests_of_a_process(process):
     LOOP_THREAD.stop()
     left = set(threading.enumerate()) - before
     assert not [thread for thread in left if thread.name.startswith("chat-")]
-    assert UsageRecord.objects.count() == 3
+    assert RequestRecord.objects.count() == 3
     assert ask(process).status_code == 200  # a process may go on
 
 

@@ -47,16 +47,17 @@ def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
     assert shown["total"]["cost"] == "0.000013000"
 
 
-def test_usage_is_also_summed_by_sessions_and_agents(acme: Api):
+def test_usage_is_also_summed_by_sessions(acme: Api):
     """They are of the records, and all other numbers are as in the sums by day."""
     ModelPriceFactory.create(model="small")
     usage.write(
         [
-            ended(session="s1", agent="a"),
+            ended(session="s1"),
             ended(session="s1", error_status=500, estimated=True),
             ended(session="s1", tenant="globex"),
             ended(session="s2", status=499, usage=None),
             ended(session="s3", at=NOON - timedelta(days=1)),
+            ended(session="s1", model=""),
         ]
     )
     shown = acme.call(
@@ -76,9 +77,9 @@ def test_usage_is_also_summed_by_sessions_and_agents(acme: Api):
         "cost": "0.000026000",
     }
     assert (second["session"], second["requests"]) == ("s2", 1)
-    query = "from=2026-11-01&session=s1&agent=a&group_by=agent"
+    query = "from=2026-11-01&session=s1&group_by=key"
     (item,) = acme.call("GET", f"/v1/usage?{query}").json()["items"]
-    assert (item["agent"], item["requests"]) == ("a", 1)
+    assert (item["key"], item["requests"]) == ("", 2)
 
 
 @pytest.mark.parametrize(

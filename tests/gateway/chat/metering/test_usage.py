@@ -9,19 +9,21 @@ from typing import Any
 import pytest
 import time_machine
 from django.db import OperationalError
+from django.utils import timezone
 from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
 from gateway.chat.metering import usage
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.models import (
+    RequestRecord,
     UsageBucket,
     UsageDay,
-    UsageRecord,
     UsageTotal,
 )
 from gateway.chat.tokens import MAX_TOKENS, Usage
-from tests.gateway.chat.factories import ModelPriceFactory
+from gateway.identity import Caller
+from tests.gateway.chat.factories import ModelPriceFactory, RequestRecordFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -33,6 +35,8 @@ def ended(**fields: Any) -> CompletedRequest:
     default: dict[str, Any] = {
         **WHO,
         "at": NOON,
+        "operation": "chat.completions",
+        "requested": "small",
         "model": "small",
         "upstream_model": "there",
         "request_id": "req-7",
@@ -50,7 +54,7 @@ def ended(**fields: Any) -> CompletedRequest:
 def test_what_ended_is_a_record_with_all_that_is_known():
     usage.write([ended(), ended(status=499, usage=None, first_chunk_s=None)])
 
-    first, second = UsageRecord.objects.order_by("pk")
+    first, second = RequestRecord.objects.order_by("pk")
     assert (first.tenant, first.principal, first.model) == ("acme", "ada", "small")
     assert (first.prompt_tokens, first.completion_tokens) == (9, 2)
     assert (first.first_chunk_ms, first.duration_ms) == (20, 1500)
@@ -97,7 +101,7 @@ def test_costs_are_exact_to_a_billionth():
         model="small", prompt_price=Decimal("0.15"), completion_price=Decimal("0.6")
     )
     usage.write([ended(), ended(usage=None), ended(model="other")])
-    costs = UsageRecord.objects.order_by("pk").values_list("cost_nano", flat=True)
+    costs = RequestRecord.objects.order_by("pk").values_list("cost_nano", flat=True)
     assert list(costs) == [9 * 150 + 2 * 600, None, None]
     assert UsageDay.objects.get(model="small").cost_nano == 2550
 
@@ -123,7 +127,7 @@ DETAILS = {
 def test_details_of_tokens_have_prices_of_their_own(_case, prices, used, nano):
     ModelPriceFactory.create(model="small", **PRICES, **prices)
     usage.write([ended(usage=Usage(*used))])
-    record = UsageRecord.objects.get()
+    record = RequestRecord.objects.get()
     assert record.cost_nano == nano
     counts = record.cached_tokens, record.cache_write_tokens, record.reasoning_tokens
     assert counts == (*used[2:5], 0, 0, 0)[:3]
@@ -133,7 +137,7 @@ def test_details_of_tokens_have_prices_of_their_own(_case, prices, used, nano):
 def test_estimates_are_marked_and_counted():
     usage.write([ended(), ended(estimated=True), ended(estimated=True, status=499)])
     usage.write([ended(estimated=True)])
-    marks = UsageRecord.objects.order_by("pk").values_list("estimated", flat=True)
+    marks = RequestRecord.objects.order_by("pk").values_list("estimated", flat=True)
     assert list(marks) == [False, True, True, True]
     assert UsageDay.objects.get().estimated_requests == 3
 
@@ -145,7 +149,7 @@ def test_sums_stop_growing_before_the_database_refuses_them():
     for _ in range(2):
         usage.write([huge] * 20)
 
-    assert set(UsageRecord.objects.values_list("cost_nano", flat=True)) == {10**18}
+    assert set(RequestRecord.objects.values_list("cost_nano", flat=True)) == {10**18}
     day, total = UsageDay.objects.get(), UsageTotal.objects.get()
     assert day.cost_nano == total.cost_nano == 10**18
     assert day.prompt_tokens == total.completion_tokens == 40 * MAX_TOKENS
@@ -158,7 +162,7 @@ def test_nothing_is_written_when_a_part_fails(monkeypatch):
     monkeypatch.setattr(usage.SumTable, "add", fail)
     with pytest.raises(OperationalError):
         usage.write([ended()])
-    assert not UsageRecord.objects.exists()
+    assert not RequestRecord.objects.exists()
 
 
 def test_the_number_of_statements_does_not_grow_with_the_batch(
@@ -167,6 +171,39 @@ def test_the_number_of_statements_does_not_grow_with_the_batch(
     many = [ended(model=f"m{number % 3}") for number in range(200)]
     with django_assert_max_num_queries(12):
         usage.write(many)
+
+
+def test_a_request_that_was_refused_is_recorded_and_counts_in_no_sum():
+    caller = Caller("acme", "ada", 7)
+    refused = CompletedRequest.refused(
+        caller=caller,
+        operation="messages",
+        model="absent\0",
+        request_id="req-7",
+        streamed=False,
+        status=404,
+        error="The specified endpoint could not be found.",
+    )
+    usage.write([refused])
+    record = RequestRecord.objects.get()
+    assert (record.requested, record.model, record.status) == ("absent\ufffd", "", 404)
+    assert (record.key_id, record.error) == (7, refused.error)
+    assert not UsageDay.objects.exists()
+    assert not UsageTotal.objects.exists()
+
+
+def test_prompts_and_answers_go_before_their_requests(settings):
+    settings.CHAT_USAGE_RETENTION_DAYS = 60
+    now = timezone.now()
+    old, young = (
+        RequestRecordFactory.create(created_at=now - timedelta(days=days))
+        for days in (31, 29)
+    )
+    usage.prune()
+    old.refresh_from_db()
+    young.refresh_from_db()
+    assert (old.prompt, old.answer, old.tools, old.excerpt) == (None, None, None, "")
+    assert young.prompt
 
 
 def test_old_records_are_deleted_every_hour_and_sums_stay(monkeypatch, settings):
@@ -178,5 +215,5 @@ def test_old_records_are_deleted_every_hour_and_sums_stay(monkeypatch, settings)
         row = Schedule.objects.get(func="gateway.chat.metering.usage.prune")
         assert row.schedule_type == Schedule.HOURLY
         assert import_string(row.func)() == 3
-    assert UsageRecord.objects.count() == 2
+    assert RequestRecord.objects.count() == 2
     assert UsageDay.objects.count() == 5

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gateway.chat.request_log.entry import EndedRequest, last_text, tool_names
+from gateway.chat.metering.usage import CompletedRequest
+from gateway.chat.request_log.entry import LoggedTexts, last_text, tool_names
 from gateway.configuration.shapes import RequestLogSettings
+from gateway.identity import Caller
 from tests.gateway.chat.harness import (
     MESSAGES,
     STREAM_OR_NOT,
@@ -46,15 +49,15 @@ def gateway(gateway: Gateway) -> Gateway:
     return gateway
 
 
-def logged(gateway: Gateway) -> EndedRequest:
-    assert gateway.settled(lambda: gateway.kept.logged)
-    entry: EndedRequest
-    (entry,) = gateway.kept.logged
-    return entry
+def logged(gateway: Gateway) -> tuple[CompletedRequest, LoggedTexts]:
+    assert gateway.settled(lambda: gateway.kept.completed)
+    completed = gateway.kept.completed[-1]
+    assert completed.texts
+    return completed, completed.texts
 
 
-def text(entry: EndedRequest) -> str:
-    return "".join(choice["text"] for choice in entry.answer)
+def text(texts: LoggedTexts) -> str:
+    return "".join(choice["text"] for choice in texts.answer)
 
 
 @STREAM_OR_NOT
@@ -66,13 +69,12 @@ def test_the_prompt_and_the_answer_of_every_shape_are_kept(
     body = {"model": "small", "stream": stream, **PROMPTS[path]}
     response = gateway.post(json.dumps(body), path=path)
     assert response.status_code == 200
-    entry = logged(gateway)
-    assert (entry.model, entry.error, entry.is_cut) == ("small", "", False)
-    assert entry.prompt == body
-    assert last_text(entry.prompt) == "Say hello to the harbour"
-    assert text(entry) == "Hello"
-    assert entry.answer[0]["finish_reason"]
-    completed = entry.completed
+    completed, texts = logged(gateway)
+    assert (completed.requested, completed.error, texts.is_cut) == ("small", "", False)
+    assert texts.prompt == body
+    assert last_text(texts.prompt) == "Say hello to the harbour"
+    assert text(texts) == "Hello"
+    assert texts.answer[0]["finish_reason"]
     assert (completed.status, completed.tenant, completed.principal) == (
         200,
         "acme",
@@ -93,9 +95,9 @@ def test_messages_that_pass_as_they_are_are_kept_too(gateway, claude, upstream, 
         "stream": stream,
     }
     gateway.post(json.dumps(fields), path="/v1/messages")
-    entry = logged(gateway)
-    assert entry.operation == "messages"
-    assert text(entry)
+    completed, texts = logged(gateway)
+    assert completed.operation == "messages"
+    assert text(texts)
 
 
 def test_a_stream_that_its_client_leaves_is_kept_up_to_there(gateway, upstream):
@@ -104,26 +106,26 @@ def test_a_stream_that_its_client_leaves_is_kept_up_to_there(gateway, upstream):
     with gateway.events() as events:
         assert next(events)["choices"]
         assert next(events)["choices"]
-    entry = logged(gateway)
-    assert (text(entry), entry.completed.status) == ("Hello", 499)
+    completed, texts = logged(gateway)
+    assert (text(texts), completed.status) == ("Hello", 499)
 
 
 @STREAM_OR_NOT
 def test_a_failed_request_is_kept_with_what_its_client_got(gateway, upstream, stream):
     upstream.script = answers({"error": {"message": "secret detail"}}, 500)
     detail = gateway.post(stream=stream).json()["detail"]
-    entry = logged(gateway)
-    assert (entry.error, entry.answer) == (detail, [])
-    assert entry.completed.status == 500
+    completed, texts = logged(gateway)
+    assert (completed.error, texts.answer) == (detail, [])
+    assert completed.status == 500
 
 
 def test_a_stream_that_breaks_is_kept_with_its_error(gateway, upstream):
     upstream.script = sends(*STREAM[:2], None)
     gateway.post(stream=True)
-    entry = logged(gateway)
-    assert text(entry) == "Hello"
-    assert entry.completed.error_status == 500
-    assert entry.error.startswith("Upstream service error")
+    completed, texts = logged(gateway)
+    assert text(texts) == "Hello"
+    assert completed.error_status == 500
+    assert completed.error.startswith("Upstream service error")
 
 
 def test_nothing_is_kept_of_other_models_and_of_what_has_no_text(gateway, upstream):
@@ -135,7 +137,7 @@ def test_nothing_is_kept_of_other_models_and_of_what_has_no_text(gateway, upstre
     body = {"model": "small", "messages": MESSAGES, "max_tokens": 5}
     gateway.post(json.dumps(body), path="/v1/messages/count_tokens")
     assert gateway.settled(lambda: len(gateway.kept.ended) == 3)
-    assert gateway.kept.logged == []
+    assert all(each.texts is None for each in gateway.kept.completed)
 
 
 def test_a_tenant_is_logged_for_every_model(gateway, upstream):
@@ -148,19 +150,52 @@ def test_a_tenant_is_logged_for_every_model(gateway, upstream):
         {"role": "user", "content": "new"},
     ]
     gateway.post(json.dumps({"model": "other", "messages": content}))
-    entry = logged(gateway)
-    assert entry.is_cut
-    assert entry.prompt["messages"][1] == content[1]
-    assert "characters cut]" in entry.prompt["messages"][0]["content"]
+    _completed, texts = logged(gateway)
+    assert texts.is_cut
+    assert texts.prompt["messages"][1] == content[1]
+    assert texts.prompt["messages"][0]["content"].endswith("…")
+
+
+def test_a_request_that_is_refused_before_a_call_is_recorded_too(gateway, upstream):
+    gateway.limits.at_once = 1
+    gateway.limits.enter(Caller("acme", "ada"))
+    assert gateway.post(stream=True).status_code == 429
+    gateway.limits.leave(Caller("acme", "ada"))
+    assert gateway.post(model="absent").status_code == 404
+    many, absent = gateway.kept.completed
+    assert (many.requested, many.model, many.status) == ("small", "", 429)
+    assert (many.streamed, many.error) == (True, "At most 1 requests at once.")
+    assert (absent.requested, absent.model, absent.status) == ("absent", "", 404)
+    assert absent.operation == "chat.completions"
+
+
+def test_instructions_are_kept_with_the_last_messages(gateway, upstream):
+    gateway.change(request_log=replace(SMALL, max_characters=1000))
+    upstream.script = answers(COMPLETION)
+    system = {"role": "system", "content": "Be kind."}
+    messages = [{"role": "user", "content": f"{n} " + "x" * 90} for n in range(50)]
+    gateway.post(json.dumps({"model": "small", "messages": [system, *messages]}))
+    _, texts = logged(gateway)
+    assert texts.prompt["messages"][0] == system
+    assert texts.prompt["messages"][-1] == messages[-1]
+    assert len(texts.prompt["messages"]) < 12
+
+
+def test_a_row_holds_what_no_database_stores_as_it_is():
+    prompt = {"messages": [{"role": "user", "content": 'NUL \0, half \ud83d, "quote"'}]}
+    texts = LoggedTexts(prompt, ["tide"], [{"text": "Ahoi"}], is_cut=False)
+    excerpt, truncated, tools, stored, _ = texts.columns()
+    assert (excerpt, truncated) == ('NUL \ufffd, half ?, "quote"', False)
+    assert (json.loads(stored), json.loads(tools)) == (prompt, ["tide"])
 
 
 def test_tools_are_kept_by_their_names_alone(gateway, upstream):
     upstream.script = answers(COMPLETION)
     gateway.post(tools=[TOOL], headers={"Authorization": "Bearer "})
     gateway.post(tools=[TOOL])
-    entry = logged(gateway)
-    assert entry.tools == ["tide"]
-    assert "tools" not in entry.prompt
+    _completed, texts = logged(gateway)
+    assert texts.tools == ["tide"]
+    assert "tools" not in texts.prompt
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from urllib.parse import quote
 import pytest
 
 from gateway import keys
-from tests.gateway.chat.factories import LoggedRequestFactory
+from gateway.chat.request_log import api
+from tests.gateway.chat.factories import RequestRecordFactory
 from tests.gateway.client import Api
 
 pytestmark = pytest.mark.django_db
@@ -24,8 +25,8 @@ def shown(api: Api, query: str) -> list[str]:
 
 
 def test_a_tenant_reads_its_own_requests_alone(acme: Api, globex: Api):
-    row = LoggedRequestFactory.create(prompt='{"messages":[]}', request_id="mine")
-    LoggedRequestFactory.create(tenant="globex", request_id="mine")
+    row = RequestRecordFactory.create(prompt='{"messages":[]}', request_id="mine")
+    RequestRecordFactory.create(tenant="globex", request_id="mine")
     assert shown(acme, "") == ["mine"]
     details = acme.call("GET", f"{PATH}/{row.public_id}").json()
     assert details["prompt"] == {"messages": []}
@@ -36,9 +37,28 @@ def test_a_tenant_reads_its_own_requests_alone(acme: Api, globex: Api):
     assert (refused.status_code, list(refused.json())) == (404, ["detail"])
 
 
+def test_what_is_not_kept_is_null_and_what_was_refused_is_listed(acme: Api):
+    texts = dict.fromkeys(("prompt", "answer", "tools"))
+    row = RequestRecordFactory.create(model="", status=429, error="No.", **texts)
+    shown = acme.call("GET", f"{PATH}/{row.public_id}").json()
+    assert (shown["answered_by"], shown["status"], shown["error"]) == ("", 429, "No.")
+    assert [shown[name] for name in texts] == [None] * 3
+
+
+def test_a_search_goes_on_behind_what_it_has_searched(acme: Api, monkeypatch):
+    monkeypatch.setattr(api, "SEARCHED", 2)
+    RequestRecordFactory.create(prompt='"a \\"needle\\""')
+    RequestRecordFactory.create_batch(3)
+    query = "text=%22Needle"
+    first = acme.call("GET", f"{PATH}?{query}").json()
+    assert first["items"] == []
+    second = acme.call("GET", f"{PATH}?{query}&cursor={first['next_cursor']}").json()
+    assert (len(second["items"]), second["next_cursor"]) == (1, "")
+
+
 def test_a_key_reads_with_its_scope_for_its_models_alone(acme: Api):
-    LoggedRequestFactory.create(request_id="small")
-    hidden = LoggedRequestFactory.create(model="big")
+    RequestRecordFactory.create(request_id="small")
+    hidden = RequestRecordFactory.create(requested="big")
 
     def key(**fields: Any) -> Api:
         created = keys.create(tenant="acme", principal="ada", **fields)
@@ -51,8 +71,8 @@ def test_a_key_reads_with_its_scope_for_its_models_alone(acme: Api):
 
 
 def test_a_request_id_names_its_newest_entry(acme: Api):
-    LoggedRequestFactory.create(request_id="twice", status=500)
-    newest = LoggedRequestFactory.create(request_id="twice")
+    RequestRecordFactory.create(request_id="twice", status=500)
+    newest = RequestRecordFactory.create(request_id="twice")
     found = acme.call("GET", f"{PATH}/twice").json()
     assert (found["id"], found["status"]) == (newest.public_id, 200)
 
@@ -76,7 +96,7 @@ def test_a_request_id_names_its_newest_entry(acme: Api):
 )
 def test_requests_are_filtered(acme: Api, query: str, found: list[str]):
     rows: tuple[dict[str, Any], ...] = (
-        {"request_id": "big", "model": "big"},
+        {"request_id": "big", "requested": "big"},
         {"request_id": "left", "status": 499},
         {
             "request_id": "broken",
@@ -86,7 +106,7 @@ def test_requests_are_filtered(acme: Api, query: str, found: list[str]):
         {"request_id": "key", "key_id": 7},
     )
     for number, fields in enumerate(rows):
-        LoggedRequestFactory.create(
+        RequestRecordFactory.create(
             created_at=NOON + timedelta(minutes=number), **fields
         )
     assert shown(acme, query) == found
@@ -94,7 +114,7 @@ def test_requests_are_filtered(acme: Api, query: str, found: list[str]):
 
 def test_pages_go_on_behind_their_cursor(acme: Api):
     for number in range(5):
-        LoggedRequestFactory.create(request_id=str(number))
+        RequestRecordFactory.create(request_id=str(number))
     first = acme.call("GET", f"{PATH}?page_size=3").json()
     second = acme.call("GET", f"{PATH}?cursor={first['next_cursor']}").json()
     ids = [item["request_id"] for page in (first, second) for item in page["items"]]
