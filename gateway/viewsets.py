@@ -199,11 +199,6 @@ class IngestView(GatewayView):
         return Response(ingest.result(ingested.document), status=status)
 
 
-PUBLISHED = {
-    "id": EVENT_ID,
-    "duplicate": False,
-    "subscriptions": [SUBSCRIPTION["id"]],
-}
 DRIFT = {"type": DRIFT_DETECTED, "data": EVENT_TYPES[DRIFT_DETECTED].sample}
 
 
@@ -220,7 +215,7 @@ class PublishView(GatewayView):
         parameters=[idempotency.PARAMETER],
         request=NewEventSerializer,
         responses={202: PublishedSerializer},
-        examples=[request_example(DRIFT), response_example(PUBLISHED)],
+        examples=[request_example(DRIFT)],
     )
     def post(self, request: Request) -> Response:
         read_query(NoQuery(), request)

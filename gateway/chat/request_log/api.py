@@ -13,16 +13,6 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from webhooks_core.web.owner_examples import TIME
-from webhooks_core.web.owner_requests import (
-    CursorQuery,
-    NoQuery,
-    PeriodFields,
-    TimeParameter,
-    too_long,
-)
-from webhooks_core.web.owner_serializers import page
-from webhooks_core.web.owner_views import page_of, position
 
 from gateway import json
 from gateway.chat.models import RequestRecord
@@ -30,9 +20,13 @@ from gateway.chat.openapi import TAGS
 from gateway.identity import REQUESTS, Caller
 from gateway.viewsets import GatewayView
 from webhooks_core.models.lookups import among
-from webhooks_core.owners import cursors
 from webhooks_core.web.errors import NotFoundError
-from webhooks_core.web.fields import CountField, StrictCharField, TimeField
+from webhooks_core.web.fields import (
+    CountField,
+    StrictCharField,
+    TimeField,
+    TimeParameter,
+)
 from webhooks_core.web.json_schema import (
     AND_OTHERS,
     STRING,
@@ -40,7 +34,14 @@ from webhooks_core.web.json_schema import (
     described,
     object_of,
 )
-from webhooks_core.web.pages import read_query
+from webhooks_core.web.pages import (
+    CursorQuery,
+    NoQuery,
+    newest,
+    page_of,
+    page_shape,
+    read_query,
+)
 
 PREFIX = "req_"
 # So many requests are searched for a text by one request; the cursor goes on behind them.
@@ -50,7 +51,7 @@ NULL_UNKNOWN = "Null: it is not known."
 NULL_NOT_KEPT = "Null: the operator's configuration does not keep it."
 
 
-class RequestsQuery(CursorQuery, PeriodFields):
+class RequestsQuery(CursorQuery):
     since = TimeParameter(
         required=False, help_text="RFC 3339: requests that ended from this time on."
     )
@@ -60,7 +61,7 @@ class RequestsQuery(CursorQuery, PeriodFields):
     model = StrictCharField(
         required=False,
         max_length=128,
-        error_messages=too_long("model"),
+        error_messages={"max_length": "model has more than {max_length} characters."},
         help_text="The model that the request names.",
     )
     key = CountField(required=False, help_text="The number of a gateway key.")
@@ -71,7 +72,7 @@ class RequestsQuery(CursorQuery, PeriodFields):
     text = StrictCharField(
         required=False,
         max_length=MAX_TEXT,
-        error_messages=too_long("text"),
+        error_messages={"max_length": "text has more than {max_length} characters."},
         help_text=f"Part of the prompt or the answer. A page searches {SEARCHED} requests.",
     )
 
@@ -109,27 +110,6 @@ CHOICE = object_of(
     ),
     finish_reason=described("Why it ended, in the words of the client's API."),
 )
-ITEM: dict[str, Any] = {
-    "id": "req_4711",
-    "request_id": "8a0f7e5c2b1d4f6a9c3e7b5d1f2a4c6e",
-    "created_at": TIME,
-    "operation": "chat.completions",
-    "model": "small",
-    "answered_by": "small",
-    "status": 200,
-    "error_status": 0,
-    "streamed": True,
-    "principal": "ada",
-    "key": 7,
-    "prompt_tokens": 9,
-    "completion_tokens": 2,
-    "estimated": False,
-    "first_chunk_ms": 180,
-    "duration_ms": 950,
-    "excerpt": "Which ships give way?",
-    "truncated": False,
-    "error": "",
-}
 
 
 class RequestSerializer(serializers.Serializer[Any]):
@@ -193,7 +173,10 @@ def narrowed(
     rows: QuerySet[RequestRecord], query: Mapping[str, Any]
 ) -> QuerySet[RequestRecord]:
     """Return the rows that match a query, but for its text."""
-    rows = cursors.created(rows, query.get("since"), query.get("until"))
+    if "since" in query:
+        rows = rows.filter(created_at__gte=query["since"])
+    if "until" in query:
+        rows = rows.filter(created_at__lt=query["until"])
     if "model" in query:
         rows = rows.filter(requested=query["model"])
     if "key" in query:
@@ -217,13 +200,12 @@ def search(caller: Caller, query: Mapping[str, Any]) -> tuple[list[RequestRecord
 
     With a text, one page searches SEARCHED requests, and may be empty although others follow.
     """
-    before, size = position(query), query["page_size"]
     rows = narrowed(of(caller), query).defer("prompt", "answer", "tools")
     if "text" not in query:
-        return cursors.page(rows, before=before, size=size)
-    searched, behind = cursors.page(rows.only("pk"), before=before, size=SEARCHED)
+        return newest(rows, query)
+    searched, behind = newest(rows.only("pk"), {**query, "page_size": SEARCHED})
     matching = rows.filter(among([row.pk for row in searched]), has_text(query["text"]))
-    found, cursor = cursors.page(matching, before=None, size=size)
+    found, cursor = newest(matching, {"page_size": query["page_size"]})
     return found, cursor or behind
 
 
@@ -247,7 +229,7 @@ class RequestsView(GatewayView):
         tags=TAGS,
         summary="List the tenant's requests, newest first",
         parameters=[RequestsQuery],
-        responses=page("GatewayRequestPage", RequestSerializer, ITEM),
+        responses=page_shape("RequestPage", RequestSerializer),
     )
     def get(self, request: Request) -> Response:
         rows, cursor = search(self.caller, read_query(RequestsQuery(), request))
