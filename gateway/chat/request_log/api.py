@@ -80,6 +80,9 @@ class RequestsQuery(CursorQuery):
         for name in ("model", "text"):
             if "\x00" in attrs.get(name, ""):
                 raise ValidationError(f"{name} must not hold NUL.")
+        since, until = attrs.get("since"), attrs.get("until")
+        if since and until and since >= until:
+            raise ValidationError("since must be before until.")
         return super().validate(attrs)
 
 
