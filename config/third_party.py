@@ -68,18 +68,21 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "REFRESH_TOKEN_GENERATOR": "recording.oauth.validator.make_refresh_token",
     "CLIENT_SECRET_HASHER": "random_sha256",
     "APPLICATION_ADMIN_CLASS": "recording.oauth.admin.ApplicationAdmin",
-    "ACCESS_TOKEN_ADMIN_CLASS": "recording.oauth.admin.AccessTokenAdmin",
+    "ACCESS_TOKEN_ADMIN_CLASS": "recording.oauth.admin.HiddenAdmin",
     "REFRESH_TOKEN_ADMIN_CLASS": "recording.oauth.admin.RefreshTokenAdmin",
-    "GRANT_ADMIN_CLASS": "recording.oauth.admin.GrantAdmin",
+    "GRANT_ADMIN_CLASS": "recording.oauth.admin.HiddenAdmin",
     "ID_TOKEN_ADMIN_CLASS": "recording.oauth.admin.HiddenAdmin",
     "CIMD_ENABLED": True,
-    "CIMD_METADATA_FETCHER": "recording.oauth.client_documents.DocumentFetcher",
+    "CIMD_METADATA_FETCHER": "recording.oauth.documents.DocumentFetcher",
     # An address that the operator has just allowed is read from a document within an hour.
     "CIMD_METADATA_MAX_AGE_SECONDS": 3600,
+    # A site that sends a byte now and then holds no more threads than this.
+    "CIMD_MAX_CONCURRENT_FETCHES": 2,
     "SCOPES": {"mcp:connect": "Read your recordings and manage your webhooks"},
     "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
-    # How long refresh tokens are valid: REFRESH_LIFETIME in recording/oauth/models.py.
+    # For the deletion of what has expired: from the end of the access token.
+    "REFRESH_TOKEN_EXPIRE_SECONDS": 90 * 86_400 - 3600,
     "REFRESH_TOKEN_REUSE_PROTECTION": True,
     "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
     "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],

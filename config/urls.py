@@ -9,7 +9,8 @@ from django.views.generic import RedirectView
 from catalog.views import graphql
 from config import admin_site
 from config.operations import api_docs, health, home, metrics
-from recording.oauth.views import api, authorize
+from recording.oauth import authorize
+from recording.oauth import views as oauth
 
 handler400 = "config.errors.bad_request"
 handler404 = "config.errors.not_found"
@@ -27,15 +28,15 @@ urlpatterns = [
     path("", home.home, name="home"),
     path(
         ".well-known/oauth-authorization-server",
-        api.authorization_server,
+        oauth.authorization_server,
         name="oauth-server-metadata",
     ),
-    path(".well-known/oauth-protected-resource", api.protected_resource),
-    path(".well-known/oauth-protected-resource/<path:path>", api.protected_resource),
-    path("oauth/register", api.register),
+    path(".well-known/oauth-protected-resource", oauth.protected_resource),
+    path(".well-known/oauth-protected-resource/<path:path>", oauth.protected_resource),
+    path("oauth/register", oauth.register),
     path("oauth/authorize", authorize.authorize, name="oauth-authorize"),
-    path("oauth/token", api.token),
-    path("oauth/revoke", api.revoke),
+    path("oauth/token", oauth.token),
+    path("oauth/revoke", oauth.revoke),
     path("", include("recording.accounts.urls")),
     path("accounts/", RedirectView.as_view(pattern_name="account")),
     path("accounts/", include("allauth.urls")),

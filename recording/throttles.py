@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
+from django.http import HttpRequest
 
 from webhooks_core.web.errors import TooManyRequestsError
 from webhooks_core.web.throttles import ExactRateThrottle
@@ -105,3 +106,22 @@ class ChallengedHostThrottle(AccountThrottle):
 
     def get_cache_key(self, request: Any, view: Any) -> str:
         return f"recording.challenge.{hashlib.sha256(self.host.encode()).hexdigest()}"
+
+
+class AddressThrottle(ExactRateThrottle):
+    """Counts per address; `OAUTH_RATES` gives each endpoint's rate, empty for none."""
+
+    def get_rate(self) -> str | None:
+        rate: str = settings.OAUTH_RATES[self.scope]
+        return rate or None
+
+    def get_cache_key(self, request: Any, view: Any) -> str:
+        return f"oauth:{self.scope}:{client_address(request)}"
+
+
+def seconds_to_wait(request: HttpRequest, scope: str) -> int:
+    """Count a request of an address; return 0, or how long it must wait."""
+    throttle = AddressThrottle(scope)
+    if throttle.allow_request(request, view=None):
+        return 0
+    return math.ceil(throttle.wait() or 1)

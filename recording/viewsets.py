@@ -141,6 +141,10 @@ class MCPView(ProductAPIView):
     http_method_names = ["options"]
 
     @property
+    def default_response_headers(self) -> dict[str, str]:
+        return super().default_response_headers | cors.CORS_HEADERS
+
+    @property
     def allowed_methods(self) -> list[str]:
         return ["POST", "OPTIONS"]
 

@@ -34,5 +34,5 @@ class OAuthConfig(AppConfig):
         # The admin shows the toolkit's tables in the same group.
         apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name
         bootstrap.schedule_after_migrate(
-            self, "recording.oauth.prune.prune", name="oauth: prune", schedule_type="H"
+            self, "recording.oauth.grants.prune", name="oauth: prune", schedule_type="H"
         )

@@ -15,42 +15,6 @@ from oauthlib.oauth2 import OAuth2Error
 from recording import cors
 from webhooks_core.web.errors import failure_of
 
-# For the errors that oauthlib raises without a description.
-DESCRIPTIONS = {
-    "invalid_grant": "The code or token is unknown, expired, used, revoked or not this client's.",
-}
-
-
-def respond(
-    body: dict[str, Any] | None = None,
-    *,
-    status: int = 200,
-    headers: Mapping[str, str] | None = None,
-) -> HttpResponse:
-    """Return JSON that no cache may keep (RFC 6749 section 5.1); None is an empty body."""
-    headers = {"Cache-Control": "no-store", **(headers or {})}
-    if body is None:
-        return HttpResponse(b"", status=status, headers=headers)
-    return JsonResponse(body, status=status, headers=headers)
-
-
-def error_page(
-    request: HttpRequest, template: str, error: OAuth2Error, **context: Any
-) -> HttpResponse:
-    """Return an error as a page for the user, without a redirect."""
-    context["error"] = error
-    response = render(request, template, context, status=error.status_code)
-    for name, value in error.headers.items():
-        response[name] = value
-    return response
-
-
-def error_response(error: OAuth2Error) -> HttpResponse:
-    """Return an error, ours or oauthlib's, as JSON."""
-    description = error.description or DESCRIPTIONS.get(error.error, "")
-    body = {"error": error.error, "error_description": description}
-    return respond(body, status=error.status_code, headers=error.headers)
-
 
 class OAuthError(OAuth2Error):
     """An error with a default description, and with headers of its own."""
@@ -58,16 +22,15 @@ class OAuthError(OAuth2Error):
     error = "invalid_request"
     description = "The request is malformed."
     own_headers: Mapping[str, str] = {}
-    retry_after = 0  # seconds
 
     def __init__(self, description: str | None = None, *, retry_after: int = 0) -> None:
         super().__init__(description)
-        self.retry_after = retry_after or self.retry_after
+        if retry_after:
+            self.own_headers = {"Retry-After": str(retry_after)}
 
     @property
     def headers(self) -> dict[str, str]:
-        retry = {"Retry-After": str(self.retry_after)} if self.retry_after else {}
-        return {**self.own_headers, **retry}
+        return dict(self.own_headers)
 
 
 class InvalidRequestError(OAuthError):
@@ -75,15 +38,11 @@ class InvalidRequestError(OAuthError):
 
 
 class UnknownAddressError(OAuthError):
-    """No view has this address."""
-
     status_code = 404
     description = "There is nothing at this address."
 
 
 class MethodNotAllowedError(OAuthError):
-    """The endpoint exists, but not for this method."""
-
     status_code = 405
 
     def __init__(self, methods: tuple[str, ...]) -> None:
@@ -92,15 +51,11 @@ class MethodNotAllowedError(OAuthError):
 
 
 class PayloadTooLargeError(OAuthError):
-    """The body is larger than `parameters.MAX_BODY`."""
-
     status_code = 413
     description = "The body is larger than 64 KiB."
 
 
 class EncodedBodyError(OAuthError):
-    """The body has a Content-Encoding."""
-
     status_code = 415
     description = "Send the body as it is, without Content-Encoding."
     own_headers = {"Accept-Encoding": "identity"}
@@ -135,28 +90,45 @@ class InvalidRedirectUriError(OAuthError):
 
 
 class TooManyRequestsError(OAuthError):
-    """One address has sent more requests or registrations than it may."""
-
     status_code = 429
     error = "temporarily_unavailable"
     description = "Too many requests from this address."
 
 
 class UnavailableError(OAuthError):
-    """The database or the cache is unavailable."""
-
     status_code = 503
     error = "temporarily_unavailable"
     description = "A needed service is away; try again."
-    retry_after = 5
+    own_headers = {"Retry-After": "5"}
 
 
 class ServerError(OAuthError):
-    """An unforeseen exception; the log has the details."""
-
     status_code = 500
     error = "server_error"
     description = "The server failed; try again."
+
+
+def respond(
+    body: dict[str, Any], *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> HttpResponse:
+    """Return JSON that no cache may keep (RFC 6749 section 5.1)."""
+    headers = {"Cache-Control": "no-store", **(headers or {})}
+    return JsonResponse(body, status=status, headers=headers)
+
+
+def error_response(error: OAuth2Error) -> HttpResponse:
+    """Return an error, ours or oauthlib's, as JSON."""
+    body = {"error": error.error, "error_description": error.description or ""}
+    return respond(body, status=error.status_code, headers=error.headers)
+
+
+def error_page(request: HttpRequest, error: OAuth2Error) -> HttpResponse:
+    """Return an error as a page for the user, without a redirect."""
+    context = {"error": error}
+    response = render(request, "oauth/error.html", context, status=error.status_code)
+    for name, value in error.headers.items():
+        response[name] = value
+    return response
 
 
 def response_for(

@@ -9,11 +9,12 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 from django.utils import timezone
-from oauth2_provider.models import AccessToken, RefreshToken
+from oauth2_provider.models import AccessToken, RefreshToken, clear_expired
 
 from recording import token_memory
 from recording.accounts.locks import locked_account
 from recording.oauth.models import REFRESH_LIFETIME, Application, Grant, Rotation
+from webhooks_core.models import bearer
 
 MAX_SIBLINGS = (
     4  # real clients refresh from a few processes simultaneously, not from many
@@ -31,19 +32,22 @@ def _revoke(members: Q) -> int:
     return revoked
 
 
-def revoke_family(family: UUID, *, user_id: int) -> bool:
-    """End one connection: every refresh and access token of it, however often it rotated.
-
-    Returns False if it had ended before.
-    """
+def revoke_family(family: UUID, *, user_id: int) -> None:
+    """End one connection: every refresh and access token of it, however often it rotated."""
     with locked_account(user_id):
-        return bool(_revoke(Q(token_family=family)))
+        _revoke(Q(token_family=family))
 
 
-def end(token: AccessToken | RefreshToken) -> bool:
-    """End the connection that an access or refresh token belongs to; False if it had ended."""
-    refresh = token if isinstance(token, RefreshToken) else token.refresh_token
-    return revoke_family(refresh.token_family, user_id=refresh.user_id)
+def end(token: str, application: Application) -> None:
+    """End the connection that an access or refresh token of an application belongs to, if any."""
+    digest = bearer.digest(token)
+    tokens = RefreshToken.objects.filter(application=application)
+    row = (
+        tokens.filter(token_checksum=digest).first()
+        or tokens.filter(access_token__token_checksum=digest).first()
+    )
+    if row is not None:
+        revoke_family(row.token_family, user_id=row.user_id)
 
 
 def disconnect(user: Any, application: Application | None = None) -> bool:
@@ -118,3 +122,17 @@ def connected_applications(user: Any) -> Any:
         )
         .order_by("-refreshed_at")
     )
+
+
+def prune() -> None:
+    """Delete what has expired, and applications that nobody uses; called every hour.
+
+    The toolkit keeps retired refresh tokens until they would have expired: their use reveals a
+    theft.
+    """
+    clear_expired()
+    now = timezone.now()
+    leeway = timedelta(seconds=settings.OAUTH_REFRESH_LEEWAY)
+    Rotation.objects.filter(created__lt=now - leeway).delete()
+    unused = timedelta(days=settings.OAUTH_UNUSED_CLIENT_DAYS)
+    Application.objects.idle(since=now - unused).delete()

@@ -1,4 +1,4 @@
-"""Metadata for clients: authorization server (RFC 8414), protected resource (RFC 9728)."""
+"""What clients are told: the authorization server (RFC 8414), the protected resource (RFC 9728)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ from typing import Any
 
 from django.conf import settings
 
-from recording.oauth import resources
-from recording.oauth.clients import GRANT_TYPES, RESPONSE_TYPES, SCOPE
-from recording.oauth.models import AuthMethod
-
-AUTH_METHODS = [AuthMethod.BASIC.value, AuthMethod.POST.value, AuthMethod.NONE.value]
+SCOPE = "mcp:connect"
+GRANT_TYPES = ["authorization_code", "refresh_token"]
+RESPONSE_TYPES = ["code"]
+AUTH_METHODS = ["client_secret_basic", "client_secret_post", "none"]
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
+# One resource server has these addresses; a token for one of them is good at all.
+RESOURCE_PATHS = ("", "/", "/mcp")
 
 
-def authorization_server(base: str) -> dict[str, Any]:
-    """Return the metadata of RFC 8414 section 2 for an origin."""
+def is_ours(resource: str) -> bool:
+    """Return True if a resource indicator (RFC 8707) names this server."""
+    return resource in {f"{settings.BASE_URL}{path}" for path in RESOURCE_PATHS}
+
+
+def authorization_server() -> dict[str, Any]:
+    """Return the metadata of RFC 8414 section 2."""
+    base = settings.BASE_URL
     return {
         "issuer": base,
         "authorization_endpoint": f"{base}/oauth/authorize",
@@ -35,8 +42,9 @@ def authorization_server(base: str) -> dict[str, Any]:
     }
 
 
-def protected_resource(base: str, path: str) -> dict[str, Any]:
-    """Return the metadata of RFC 9728 section 2 for a path of the API."""
+def protected_resource(path: str) -> dict[str, Any]:
+    """Return the metadata of RFC 9728 section 2 for one of RESOURCE_PATHS."""
+    base = settings.BASE_URL
     return {
         "resource": f"{base}{path}",
         "authorization_servers": [base],
@@ -49,8 +57,6 @@ def protected_resource(base: str, path: str) -> dict[str, Any]:
 
 def challenge_parameters(path: str) -> dict[str, str]:
     """Return the parameters of a 401 that lead to this metadata (RFC 9728 section 5.1)."""
-    suffix = path if resources.is_protected_path(path) else ""
-    return {
-        "resource_metadata": f"{settings.BASE_URL}{RESOURCE_METADATA}{suffix}",
-        "scope": SCOPE,
-    }
+    suffix = path if path == "/mcp" else ""
+    address = f"{settings.BASE_URL}{RESOURCE_METADATA}{suffix}"
+    return {"resource_metadata": address, "scope": SCOPE}

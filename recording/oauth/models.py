@@ -1,27 +1,26 @@
-"""Applications, codes stored as hashes, rotations and web sessions."""
+"""Applications, codes stored as hashes, and rotations of refresh tokens."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import connection, models, transaction
+from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce
 from django.http.request import validate_host
 from django.utils import timezone
 from oauth2_provider.models import AbstractApplication, AbstractGrant, RefreshToken
 
-from recording.oauth import client_names, redirects
+from recording.oauth import redirects
 
 USE_RESOLUTION = timedelta(hours=1)
-# How long a metadata document is used that has expired and cannot be fetched again.
-DOCUMENT_GRACE = timedelta(days=1)
 REFRESH_LIFETIME = timedelta(days=90)
+# A used code stays for so long, so that its replay is still detected.
+REPLAY_DETECTION = timedelta(days=1)
 
 
 class AuthMethod(models.TextChoices):
@@ -41,32 +40,6 @@ class ApplicationQuerySet(models.QuerySet["Application"]):
             return None
         return self.filter(client_id=client_id).first()
 
-    def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete applications that no code or token comes to meanwhile (`is_kept`).
-
-        Such a row would refer to an application that is gone, and the deletion would fail.
-        """
-        with transaction.atomic():
-            list(self.order_by("pk").select_for_update().values_list("pk"))
-            return super().delete()
-
-    delete.alters_data = True  # type: ignore[attr-defined] # as Django's own
-    delete.queryset_only = True  # type: ignore[attr-defined]
-
-    def self_registered(self) -> ApplicationQuerySet:
-        return self.exclude(registration_source=Application.RegistrationSource.MANUAL)
-
-    def unused_documents(self, *, expired: datetime) -> ApplicationQuerySet:
-        """Keep clients of metadata documents that expired before this time and never had a token.
-
-        The next authorization request of such a client fetches its document again.
-        """
-        return self.filter(
-            registration_source=Application.RegistrationSource.CIMD,
-            last_used_at=None,
-            cimd_expires_at__lt=expired,
-        )
-
     def idle(self, *, since: datetime) -> ApplicationQuerySet:
         """Keep self-registered ones without a use since this time and without a connection."""
         live = RefreshToken.objects.filter(
@@ -75,7 +48,8 @@ class ApplicationQuerySet(models.QuerySet["Application"]):
             created__gte=timezone.now() - REFRESH_LIFETIME,
         )
         used = Coalesce("last_used_at", "created")
-        rows: ApplicationQuerySet = self.self_registered().alias(used=used)
+        manual = Application.RegistrationSource.MANUAL
+        rows = self.exclude(registration_source=manual).alias(used=used)
         return rows.filter(~Exists(live), used__lt=since)
 
 
@@ -121,8 +95,6 @@ class Application(AbstractApplication):
             raise ValidationError(
                 "The secret is stored as a hash: leave out --no-hash-client-secret."
             )
-        if fault := client_names.fault(self.name):
-            raise ValidationError({"name": f"It {fault}."})
         for uri in self.redirect_uris.split():
             try:
                 self._check_redirect(uri)
@@ -136,7 +108,7 @@ class Application(AbstractApplication):
     def _check_redirect(self, uri: str) -> None:
         redirects.check(
             uri,
-            listed=redirects.listed(tuple(settings.OAUTH_ALLOWED_REDIRECTS)),
+            listed=settings.OAUTH_ALLOWED_REDIRECTS,
             is_public_client=not self.is_confidential,
         )
 
@@ -148,26 +120,6 @@ class Application(AbstractApplication):
             return False
         registered = self.redirect_uris.split()
         return any(redirects.is_same(address, uri) for address in registered)
-
-    def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
-        with transaction.atomic():
-            list(Application.objects.select_for_update().filter(pk=self.pk))
-            deleted: tuple[int, dict[str, int]] = super().delete(*args, **options)
-            return deleted
-
-    def is_kept(self) -> bool:
-        """Keep it from being deleted until the transaction ends; False if it is gone.
-
-        The lock is that of a foreign key, which Django's would take at the commit: too late.
-        """
-        rows = Application.objects.filter(pk=self.pk)
-        if connection.vendor != "postgresql":
-            return rows.exists()  # one writer at a time
-        table = connection.ops.quote_name(self._meta.db_table)
-        statement = f"SELECT 1 FROM {table} WHERE id = %s FOR KEY SHARE"  # noqa: S608 - a name of ours
-        with connection.cursor() as cursor:
-            cursor.execute(statement, [self.pk])
-            return cursor.fetchone() is not None
 
     @property
     def document_host(self) -> str:
@@ -186,12 +138,8 @@ class Application(AbstractApplication):
         return bool(self.document_host) and timezone.now() > self.cimd_expires_at
 
     def is_usable(self, request: object = None) -> bool:
-        """Return True if accounts may connect it: a metadata document is allowed and not too old."""
-        if not self.document_host:
-            return True
-        expires: datetime = self.cimd_expires_at
-        is_recent = timezone.now() < expires + DOCUMENT_GRACE
-        return is_recent and self.is_document_allowed(self.client_id)
+        """Return True if accounts may connect it: the host of its document is still allowed."""
+        return not self.document_host or self.is_document_allowed(self.client_id)
 
     @property
     def origins(self) -> list[str]:
@@ -215,6 +163,12 @@ class Grant(AbstractGrant):
     token_family: models.UUIDField[UUID | None, UUID | None] = models.UUIDField(
         null=True, editable=False
     )
+
+    def consume(self, family: UUID) -> bool:
+        """Mark the code as used for a new connection; False if another request was quicker."""
+        unused = Grant.objects.filter(pk=self.pk, token_family=None)
+        expires = timezone.now() + REPLAY_DETECTION
+        return bool(unused.update(token_family=family, expires=expires))
 
 
 class Rotation(models.Model):

@@ -1,4 +1,4 @@
-"""Read the parameters of an OAuth request strictly, before any other code does."""
+"""The parameters of an OAuth request, read strictly before the toolkit sees them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, QueryDict
 from django.http.request import UnreadablePostError
+from oauth2_provider.oauth2_backends import OAuthLibCore
+from oauthlib.oauth2 import InvalidScopeError
 
+from recording.oauth import metadata
 from recording.oauth.errors import (
     EncodedBodyError,
     InvalidRequestError,
+    InvalidTargetError,
     PayloadTooLargeError,
 )
 from webhooks_core.web.parsers import is_encoded, is_over
@@ -20,7 +24,6 @@ MAX_BODY = 65_536
 MAX_VALUE = 4096
 MAX_QUERY = 5000  # the login page carries it, percent-encoded once more
 FORM = "application/x-www-form-urlencoded"
-
 NAMES = frozenset(
     {"client_id", "client_secret", "code", "code_challenge", "code_challenge_method"}
     | {"code_verifier", "grant_type", "redirect_uri", "refresh_token", "response_type"}
@@ -45,6 +48,33 @@ class Parameters:
         for name in names:
             if not self.get(name):
                 raise InvalidRequestError(f"Missing {name} parameter.")
+
+    def check_target(self) -> None:
+        """Raise InvalidScopeError or InvalidTargetError for what this server does not grant."""
+        if not set(self.get("scope").split()) <= {metadata.SCOPE}:
+            raise InvalidScopeError(f"The only scope is {metadata.SCOPE}.")
+        if not all(map(metadata.is_ours, self.resources)):
+            raise InvalidTargetError
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return what oauthlib gets; a scope that is missing or repeated is the only one."""
+        return [*(self.values | {"scope": metadata.SCOPE}).items()]
+
+
+class StrictCore(OAuthLibCore):
+    """The toolkit's core for the endpoints that take a form.
+
+    The toolkit takes the last of repeated parameters and passes all headers on
+    (test_attacks.py `test_a_malformed_token_request_changes_nothing`).
+    """
+
+    def extract_headers(self, request: HttpRequest) -> dict[str, str]:
+        return {"Authorization": request.headers.get("Authorization", "")}
+
+    def extract_body(self, request: HttpRequest) -> list[tuple[str, str]]:
+        form = read_form(request)
+        form.check_target()
+        return form.pairs()
 
 
 def read(source: QueryDict) -> Parameters:

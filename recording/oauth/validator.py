@@ -1,13 +1,21 @@
-"""How the OAuth server reads and stores codes and tokens: as hashes, consumed exactly once."""
+"""What the toolkit's server asks: who the client is, which codes and tokens are good, how to keep them.
+
+The toolkit's own answers let a client authenticate by another method than its registered one, store
+codes in clear, let two requests use a code or token at the same moment, and return empty tokens in
+the leeway (tests: test_attacks.py, test_races.py, test_refresh.py).
+"""
 
 from __future__ import annotations
 
+import base64
 import re
 import uuid
 from datetime import timedelta
 from typing import Any
+from urllib.parse import unquote_plus
 
-import structlog
+from django.contrib.auth.hashers import check_password
+from django.db import IntegrityError
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken, set_token_value
 from oauth2_provider.oauth2_validators import OAuth2Validator
@@ -15,59 +23,80 @@ from oauth2_provider.settings import oauth2_settings
 from oauthlib.oauth2 import InvalidGrantError
 
 from recording.accounts.locks import locked_account
-from recording.oauth import clients, grants, resources
-from recording.oauth.errors import InvalidRequestError, InvalidTargetError
-from recording.oauth.models import Grant
+from recording.oauth import grants
+from recording.oauth.errors import InvalidClientError, InvalidRequestError
+from recording.oauth.metadata import SCOPE
+from recording.oauth.models import Application, AuthMethod, Grant
 from webhooks_core.models import bearer
-
-log = structlog.stdlib.get_logger("signpost.oauth")
 
 ACCESS_PREFIX = "rec_at_"
 REFRESH_PREFIX = "rec_rt_"
 VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
+REVOCATION = "/oauth/revoke"
+UNKNOWN = "The code or token is unknown, expired, used, revoked or not this client's."
 
 
-def make_access_token(request: Any) -> str:
+def make_access_token(_request: Any) -> str:
     """Return a new access token; its prefix lets scanners find it in leaks."""
     return bearer.make(ACCESS_PREFIX)
 
 
-def make_refresh_token(request: Any) -> str:
-    """Return a new refresh token."""
+def make_refresh_token(_request: Any) -> str:
     return bearer.make(REFRESH_PREFIX)
 
 
 class Validator(OAuth2Validator):
-    """The toolkit's validator with hashed codes, of which one request alone consumes each."""
+    """The toolkit's validator, stricter, with hashed codes that one request alone consumes."""
 
-    # The token endpoint has authenticated the client before this server runs.
+    # The client.
 
     def client_authentication_required(self, request: Any) -> bool:
-        return False
+        return True
 
-    def authenticate_client_id(self, client_id: str, request: Any) -> bool:
-        return request.client is not None
+    def authenticate_client(self, request: Any) -> bool:
+        """Find the client, which authenticates by exactly the method it registered for.
 
-    # The authorization endpoint.
+        At the revocation endpoint a correct secret may come by any method: Authlib always sends
+        HTTP Basic there, and a refusal would leave the tokens alive. Raises InvalidClientError.
+        """
+        client_id, secret, method = _credentials(request)
+        application = Application.objects.find(client_id)
+        if application is None:
+            raise InvalidClientError
+        is_carried = bool(
+            request.uri == REVOCATION and secret and application.is_confidential
+        )
+        if not is_carried and application.token_endpoint_auth_method != method:
+            raise InvalidClientError(
+                f"This client registered for {application.token_endpoint_auth_method}."
+            )
+        if application.is_confidential and not check_password(
+            secret, application.client_secret
+        ):
+            raise InvalidClientError
+        request.client, request.client_id = application, client_id
+        return True
+
+    # The authorization endpoint, which has found the client.
 
     def save_authorization_code(
         self, client_id: str, code: dict[str, str], request: Any
     ) -> None:
         lifetime = timedelta(seconds=oauth2_settings.AUTHORIZATION_CODE_EXPIRE_SECONDS)
-        with locked_account(request.user.pk) as user:
-            if user is None or not request.client.is_kept():
-                raise InvalidRequestError("The account or the application is gone.")
-            Grant.objects.create(
-                application=request.client,
-                user=user,
-                code=bearer.digest(code["code"]),
-                expires=timezone.now() + lifetime,
-                redirect_uri=request.redirect_uri,
-                scope=" ".join(request.scopes),
-                code_challenge=request.code_challenge,
-                code_challenge_method=request.code_challenge_method,
-                resource=list(request.resource),
-            )
+        try:
+            with locked_account(request.user.pk) as user:
+                Grant.objects.create(
+                    application=request.client,
+                    user=user,
+                    code=bearer.digest(code["code"]),
+                    expires=timezone.now() + lifetime,
+                    redirect_uri=request.redirect_uri,
+                    scope=SCOPE,
+                    code_challenge=request.code_challenge,
+                    code_challenge_method=request.code_challenge_method,
+                )
+        except IntegrityError as error:
+            raise InvalidRequestError("The account or application is gone.") from error
 
     # The code grant.
 
@@ -76,20 +105,17 @@ class Validator(OAuth2Validator):
     ) -> bool:
         codes = Grant.objects.filter(code=bearer.digest(code), application=client)
         grant = codes.select_related("user").first()
-        if grant is None:
-            return False
-        if grant.token_family:
+        if grant is not None and grant.token_family:
             # RFC 6749 section 4.1.2: one of the two uses may be an attacker's.
             grants.revoke_family(grant.token_family, user_id=grant.user_id)
-            log.warning("a used code came again", account=grant.user_id)
-            return False
-        request.grant, request.user = grant, grant.user
-        request.scopes = grant.scope.split()
-        return not grant.is_expired()
+        if grant is None or grant.token_family or grant.is_expired():
+            raise InvalidGrantError(UNKNOWN, request=request)
+        request.grant, request.user, request.scopes = grant, grant.user, [SCOPE]
+        return True
 
     def get_code_challenge(self, code: str, request: Any) -> str:
         if request.code_verifier and not VERIFIER.fullmatch(request.code_verifier):
-            raise InvalidGrantError(request=request)
+            raise InvalidGrantError("The code_verifier is malformed.", request=request)
         return str(request.grant.code_challenge)
 
     def get_code_challenge_method(self, code: str, request: Any) -> str:
@@ -105,6 +131,9 @@ class Validator(OAuth2Validator):
             )
         return True
 
+    def invalidate_authorization_code(self, *_: Any, **__: Any) -> None:
+        """Do nothing: save_bearer_token() has consumed it."""
+
     # The refresh grant.
 
     def validate_refresh_token(
@@ -113,77 +142,88 @@ class Validator(OAuth2Validator):
         digest = bearer.digest(refresh_token)
         rows = RefreshToken.objects.filter(token_checksum=digest, application=client)
         token = rows.select_related("user").first()
-        if token is None:
-            return False
-        request.refresh_token_instance, request.user = token, token.user
-        if grants.is_alive(token, now=timezone.now()):
-            return True
-        if token.revoked:
+        is_alive = token is not None and grants.is_alive(token, now=timezone.now())
+        if token is not None and token.revoked and not is_alive:
             # RFC 9700 section 4.14.2: a retired token in use means that two parties have it.
-            grants.end(token)
-            log.warning("a retired refresh token came again", account=token.user_id)
-        return False
+            grants.revoke_family(token.token_family, user_id=token.user_id)
+        if token is None or not is_alive:
+            raise InvalidGrantError(UNKNOWN, request=request)
+        request.refresh_token_instance, request.user = token, token.user
+        return True
 
     def get_original_scopes(self, refresh_token: str, request: Any) -> list[str]:
-        return [clients.SCOPE]
+        return [SCOPE]
 
     # Both grants.
 
     def save_bearer_token(self, token: dict[str, Any], request: Any) -> None:
         """Consume the code or refresh token and store the new pair.
 
-        Raises InvalidGrantError when another request has consumed it since it was validated.
+        Raises InvalidGrantError when another request has consumed it since it was validated, or
+        when the account or the application has gone.
         """
-        request.resource = _resources(request)
-        consume = _consume_code if _is_code(request) else _consume_refresh_token
-        with locked_account(request.user.pk) as user:
-            is_open = user and user.is_active and request.client.is_kept()
-            family = consume(request) if is_open else None
-            if family:
-                _store_pair(token, request, user=user, family=family)
-                request.client.note_use()
+        try:
+            with locked_account(request.user.pk) as user:
+                family = _consumed(request) if user and user.is_active else None
+                if family:
+                    _store_pair(token, request, user=user, family=family)
+                    request.client.note_use()
+        except IntegrityError as error:
+            raise InvalidGrantError(UNKNOWN, request=request) from error
         if family is None:
             if _is_code(request):
                 # Validated again, the code is a used one, and its tokens are revoked.
                 self.validate_code(
                     request.client_id, request.code, request.client, request
                 )
-            raise InvalidGrantError(request=request)
+            raise InvalidGrantError(UNKNOWN, request=request)
         token["email"] = user.email
+
+    def revoke_token(self, token: str, token_type_hint: str, request: Any) -> None:
+        """End the connection of a token, of either kind; an unknown one is no error (RFC 7009)."""
+        grants.end(token, request.client)
+
+
+def _credentials(request: Any) -> tuple[str, str, AuthMethod]:
+    """Return id, secret and method, of exactly one. Raises InvalidClientError, InvalidRequestError."""
+    secret = getattr(request, "client_secret", None) or ""
+    if not (authorization := request.headers.get("Authorization", "")):
+        if not request.client_id:
+            raise InvalidRequestError("Missing client_id parameter.")
+        method = AuthMethod.POST if secret else AuthMethod.NONE
+        return request.client_id, secret, method
+    client_id, basic_secret = _basic(authorization)
+    if secret:
+        raise InvalidRequestError(
+            "Authenticate in the header or in the body, not in both."
+        )
+    if request.client_id not in {None, "", client_id}:
+        raise InvalidClientError("client_id differs from the header's.")
+    return client_id, basic_secret, AuthMethod.BASIC
+
+
+def _basic(authorization: str) -> tuple[str, str]:
+    scheme, _, encoded = authorization.partition(" ")
+    if scheme.lower() != "basic":
+        raise InvalidClientError("Only HTTP Basic authenticates clients.")
+    try:
+        text = base64.b64decode(encoded.strip(), validate=True).decode()
+        name, secret = text.split(":", maxsplit=1)
+    except ValueError as error:
+        raise InvalidClientError("The Basic credentials are malformed.") from error
+    # Both halves are form-encoded first (RFC 6749 section 2.3.1).
+    return unquote_plus(name), unquote_plus(secret)
 
 
 def _is_code(request: Any) -> bool:
     return bool(request.grant_type == "authorization_code")
 
 
-def _granted(request: Any) -> list[str]:
-    """Return the resources of the code or refresh token; an empty list for any."""
-    source = request.grant if _is_code(request) else request.refresh_token_instance
-    granted: list[str] = source.resource
-    return granted
-
-
-def _resources(request: Any) -> list[str]:
-    """Return the resources of the access token: the requested ones, or else the granted ones.
-
-    Raises InvalidTargetError when a requested one was not granted.
-    """
-    granted, requested = _granted(request), request.resource
-    named = {resources.canonical(each) for each in requested}
-    if granted and not named <= {resources.canonical(each) for each in granted}:
-        raise InvalidTargetError("The resource was not part of the authorization.")
-    return list(requested or granted)
-
-
-def _consume_code(request: Any) -> uuid.UUID | None:
-    """Return the family of the new tokens; None when the code was used meanwhile."""
-    family = uuid.uuid4()
-    unused = Grant.objects.filter(pk=request.grant.pk, token_family=None)
-    return family if unused.update(token_family=family) else None
-
-
-def _consume_refresh_token(request: Any) -> uuid.UUID | None:
-    """Return the family of the refresh token; None when it is no longer alive."""
+def _consumed(request: Any) -> uuid.UUID | None:
+    """Return the family of the new tokens; None when another request was quicker."""
+    if _is_code(request):
+        new = uuid.uuid4()
+        return new if request.grant.consume(new) else None
     now = timezone.now()
     # Read again, now that the lock keeps others from changing it.
     token = RefreshToken.objects.filter(pk=request.refresh_token_instance.pk).first()
@@ -198,15 +238,9 @@ def _store_pair(
 ) -> None:
     fields = {"user": user, "application": request.client}
     expires = timezone.now() + timedelta(seconds=token["expires_in"])
-    access = AccessToken(
-        scope=token["scope"], expires=expires, resource=request.resource, **fields
-    )
+    access = AccessToken(scope=token["scope"], expires=expires, **fields)
     set_token_value(access, token["access_token"])
     access.save()
-    # An access token for a part leaves the whole grant to the next one (RFC 8707 section 2.2).
-    resource = _granted(request) or request.resource
-    refresh = RefreshToken(
-        access_token=access, token_family=family, resource=resource, **fields
-    )
+    refresh = RefreshToken(access_token=access, token_family=family, **fields)
     set_token_value(refresh, token["refresh_token"])
     refresh.save()

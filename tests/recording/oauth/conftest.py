@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -13,15 +14,15 @@ import trustme
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
+from oauth2_provider import cimd
 
-from recording.oauth import client_documents
+from recording.oauth import documents
 from tests.documented import DocumentedClient
 from tests.factories import UserFactory
 from tests.recording.accounts.browsers import BACKEND, PASSWORD, logged_in
 from tests.recording.oauth.documents import HOST, Site, server_side
 from tests.recording.oauth.flows import App
 from tests.recording.oauth.live import Person
-from tests.running import PATIENCE_S
 
 
 @pytest.fixture
@@ -66,9 +67,14 @@ def site(monkeypatch, tmp_path: Path) -> Iterator[Site]:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    loopback = ["127.0.0.1"]
-    monkeypatch.setattr(client_documents, "_public_addresses", lambda *_: loopback)
-    monkeypatch.setattr(client_documents, "FETCH_FOR_S", PATIENCE_S)
+    ever = socket.getaddrinfo
+
+    def resolve(host: Any, *args: Any, **options: Any) -> Any:
+        return ever("127.0.0.1" if host == HOST else host, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(documents, "is_public", lambda _: True)
+    monkeypatch.setattr(cimd, "_ip_is_public", lambda _: True)
     with socket.create_server(("127.0.0.1", 0)) as server:
         site = Site(server, server_side(authority.issue_cert(HOST)))
         thread = threading.Thread(target=site.serve, daemon=True)

@@ -25,8 +25,6 @@ class Site:
     tls: ssl.SSLContext
     connections: int = 0
     behave: Behaviour = lambda _: None
-    asked: threading.Event = field(default_factory=threading.Event)
-    closed_by_client: threading.Event = field(default_factory=threading.Event)
     requests: list[bytes] = field(default_factory=list)
 
     @property
@@ -55,25 +53,6 @@ class Site:
         data = "\r\n".join([*head, "", ""]).encode() + body
         self.behave = lambda connection: connection.sendall(data)
 
-    def drip(self, start: bytes) -> None:
-        """Send a beginning, and then a byte now and then for as long as somebody listens."""
-
-        def behave(connection: socket.socket) -> None:
-            connection.sendall(start)
-            pause = threading.Event()
-            while not pause.wait(0.05):
-                connection.sendall(b" ")
-
-        self.behave = behave
-
-    def hang(self) -> None:
-        """Send nothing, until the client has gone."""
-
-        def behave(connection: socket.socket) -> None:
-            connection.recv(1)
-
-        self.behave = behave
-
     def serve(self) -> None:
         while True:
             try:
@@ -90,10 +69,8 @@ class Site:
             connection.settimeout(30)
             with self.tls.wrap_socket(connection, server_side=True) as secured:
                 self.requests.append(secured.recv(65_536))
-                self.asked.set()
                 with suppress(OSError):
                     self.behave(secured)
-                self.closed_by_client.set()
 
 
 def server_side(issued: trustme.LeafCert) -> ssl.SSLContext:

@@ -1,82 +1,75 @@
-"""Attacks of RFC 9700, each with what must happen instead."""
+"""Attacks of RFC 9700 and malformed requests, each with what must happen instead."""
 
 from __future__ import annotations
 
+import gzip
+import secrets
+from datetime import timedelta
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import pytest
+import time_machine
 from django.test import Client
+from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
 from recording.oauth import access
 from recording.oauth.models import Application, Grant
 from recording.oauth.validator import Validator
-from tests.recording.accounts.browsers import PASSWORD, logged_in
+from tests.recording.accounts.browsers import logged_in
 from tests.recording.oauth.flows import (
+    FORM,
     ISSUER,
     REDIRECT,
     STATE,
     App,
+    basic,
     query_of,
     refusal,
     register,
 )
 
+CALLBACK, JSON = {"redirect_uris": [REDIRECT]}, "application/json"
+
 # ── Codes (RFC 9700 sections 4.2 to 4.5) ────────────────────────────────────────────
 
 
-def test_a_replayed_code_revokes_what_it_minted(app):
+@pytest.mark.parametrize("rotations", [0, 1])
+def test_a_replayed_code_ends_the_connection_that_it_opened(app, rotations):
     code = app.code()
     tokens = app.exchange(code).json()
+    for _ in range(rotations):
+        tokens = app.refresh(tokens["refresh_token"]).json()
     other_pair = app.tokens()
     assert refusal(app.exchange(code)) == "invalid_grant"
     assert access.authenticate(tokens["access_token"]) is None
-    assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert refusal(app.refresh(tokens["refresh_token"])) == "invalid_grant"
     assert access.authenticate(other_pair["access_token"])
-
-
-def test_a_replayed_code_revokes_rotated_tokens_too(app):
-    code = app.code()
-    tokens = app.refresh(app.exchange(code).json()["refresh_token"]).json()
-    app.exchange(code)
-    assert access.authenticate(tokens["access_token"]) is None
-    assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
 
 
 def test_a_code_belongs_to_its_client(app, visitor):
     code = app.code()
     thief = App.registered(visitor)
     thief.verifier = app.verifier
-    assert thief.exchange(code).json()["error"] == "invalid_grant"
-    assert app.exchange(code).status_code == 200
-
-
-def test_the_replay_of_another_clients_code_revokes_nothing(app, visitor):
-    code = app.code()
+    assert refusal(thief.exchange(code)) == "invalid_grant"
     tokens = app.exchange(code).json()
-    assert App.registered(visitor).exchange(code).json()["error"] == "invalid_grant"
+    assert refusal(thief.exchange(code)) == "invalid_grant"  # and revokes nothing
     assert access.authenticate(tokens["access_token"])
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"code_challenge": None},
-        {"code_challenge": ""},
-        {"code_challenge_method": None},
-        {"code_challenge_method": "plain"},
-        {"code_challenge_method": "s256"},
-        {"code_challenge": "short"},
-        {"code_challenge": "a" * 44},
-        {"code_challenge": "a" * 42 + "="},
-        {"code_challenge": "ä" * 43},
+        *({"code_challenge": each} for each in (None, "", "short", "a" * 44)),
+        *({"code_challenge": each} for each in ("a" * 42 + "=", "ä" * 43)),
+        *({"code_challenge_method": each} for each in (None, "plain", "s256")),
     ],
 )
 @pytest.mark.spec("recording", "PKCE with S256 is required")
 def test_pkce_cannot_be_downgraded(app, changes):
     received = app.decide(**changes)
     assert received["error"] == "invalid_request"
-    assert "code" not in received
     assert not Grant.objects.exists()
 
 
@@ -89,7 +82,7 @@ def test_a_wrong_verifier_gets_nothing(app, verifier):
 
 def test_a_short_verifier_is_refused_even_if_it_matches(app):
     app.verifier = "short"
-    assert app.exchange(app.code()).json()["error"] == "invalid_grant"
+    assert refusal(app.exchange(app.code())) == "invalid_grant"
 
 
 # ── Mix-up, response types, redirects (RFC 9700 sections 4.4, 4.11, 4.12) ───────────
@@ -100,13 +93,14 @@ def test_a_short_verifier_is_refused_even_if_it_matches(app):
     [
         ({"response_type": "token"}, "unsupported_response_type"),
         ({"response_type": "code token"}, "unsupported_response_type"),
-        ({"response_type": "id_token"}, "unsupported_response_type"),
         ({"response_type": None}, "invalid_request"),
         ({"scope": "admin"}, "invalid_scope"),
     ],
 )
 @pytest.mark.spec("recording", "GET /oauth/authorize")
 def test_every_error_names_the_issuer_and_returns_the_state(app, changes, error):
+    stranger = Client().get(app.address(**changes))
+    assert stranger["Location"].startswith("/accounts/login?next=/oauth/authorize")
     response = app.visitor.get(app.address(**changes))
     assert response.status_code == 303
     received = query_of(response["Location"])
@@ -118,25 +112,14 @@ def test_a_denial_names_the_issuer_and_leaves_nothing(app):
     received = app.decide("deny")
     assert received["error"] == "access_denied"
     assert (received["iss"], received["state"]) == (ISSUER, STATE)
+    assert "state" not in app.decide("deny", state=None)
     assert not Grant.objects.exists()
-
-
-def test_a_response_mode_cannot_move_the_code_elsewhere(app):
-    address = app.address() + "&response_mode=fragment"
-    location = app.visitor.post(address, {"allow": "yes"})["Location"]
-    assert "#" not in location
-
-
-def test_nobody_is_redirected_before_the_login(app):
-    response = Client().get(app.address(response_type="token"))
-    assert response.status_code == 302
-    assert response["Location"].startswith("/accounts/login/?next=/oauth/authorize")
 
 
 @pytest.mark.parametrize("decision", ["allow", "deny"])
 def test_a_decision_without_a_login_is_no_decision(app, decision):
     response = Client().post(app.address(), {decision: "yes"})
-    assert response["Location"].startswith("/accounts/login/")
+    assert response["Location"].startswith("/accounts/login")
     assert not Grant.objects.exists()
 
 
@@ -153,21 +136,17 @@ def test_consent_needs_the_csrf_token(app, account):
     strict = logged_in(account, enforce_csrf_checks=True)
     response = strict.post(app.address(), {"allow": "yes"})
     assert response.status_code == 403
-    assert "Nothing was changed." in response.content.decode()
     assert not Grant.objects.exists()
 
 
-def test_reading_the_consent_page_grants_nothing(app):
-    response = app.visitor.get(
-        app.address() + "&allow=yes&approval_prompt=auto&prompt=none"
-    )
-    assert response.status_code == 200
-    assert not Grant.objects.exists()
-
-
-def test_consent_is_asked_again_although_a_token_lives(app):
+def test_consent_is_always_asked(app):
     app.tokens()
-    assert app.visitor.get(app.address() + "&approval_prompt=auto").status_code == 200
+    query = "&allow=yes&approval_prompt=auto&prompt=none&response_mode=fragment"
+    response = app.visitor.get(app.address() + query)
+    assert response.status_code == 200
+    assert not Grant.objects.filter(token_family=None).exists()
+    location = app.visitor.post(app.address() + query, {"allow": "yes"})["Location"]
+    assert "#" not in location
 
 
 def test_the_form_cannot_change_what_was_asked(app, visitor):
@@ -188,63 +167,17 @@ def test_the_consent_page_cannot_be_framed_or_kept(app):
     assert response["Referrer-Policy"] == "same-origin"
 
 
-def test_the_clients_name_is_text_and_nothing_else(visitor):
-    name = '<script>alert(1)</script> & "friends"'
-    app = App.registered(visitor, client_name=name)
-    page = visitor.get(app.address()).content.decode()
-    assert "<script>alert" not in page
-    assert "&lt;script&gt;" in page
-
-
-def test_the_clients_name_stands_apart_from_our_own_words(visitor):
-    name = "Signpost Support - click Allow to keep your account"
-    page = visitor.get(App.registered(visitor, client_name=name).address())
-    before, _, rest = page.content.decode().partition('<blockquote class="quote">')
-    claim, _, after = rest.partition("</blockquote>")
-    assert name in claim
-    assert name not in before + after
-    assert "Nobody has checked this name." in after
-    nameless = visitor.get(App.registered(visitor, client_name="").address())
-    assert "An application without a name" in nameless.content.decode()
-
-
 @pytest.mark.parametrize(
     "name",
     [
-        "a\x00b",
-        "a\nb",
-        "a\u202eb",
-        "a\u2066b",
-        "a\u200bb",
-        "a\u00adb",
-        "\ufeffa",
-        "a\ue000",
-        "\U000e0041",
-        "\u3164",
-        "\u2800",
-        "a\u034fb",
-        "\ufe0f",
-        "\u0301a",
-        "a" + "\u0301" * 5,
-        "a" + "\u0301" * 4 + "\u200d" + "\u0301" * 4,
-        "\u200da",
-        "a\u200c",
-        "a\u200d b",
-        "a\u200d\u200db",
-        "a\u200d😀",
-        "$\u200d$",
-        "😀\u200c😀",
-        "می\u200bشود",
-        "🏴\U000e0067\U000e007f",
-        "x" * 101,
-        7,
-        True,
-        ["a"],
+        *("a\x00b", "a\nb", "a\u202eb", "a\u2066b", "a\u200bb", "a\u00adb", "\ufeffa"),
+        *("a\ue000", "\U000e0041", "\u200da", "a\u200c", "a\u200d b", "a\u200d\u200db"),
+        *("$\u200d$", "می\u200bشود", "🏴\U000e0067\U000e007f", "x" * 101, 7, ["a"]),
     ],
 )
 @pytest.mark.django_db
 def test_a_name_that_could_deceive_is_refused(name):
-    response = register({"redirect_uris": [REDIRECT], "client_name": name})
+    response = register(CALLBACK | {"client_name": name})
     assert refusal(response) == "invalid_client_metadata"
 
 
@@ -252,44 +185,17 @@ def test_a_name_that_could_deceive_is_refused(name):
     ("name", "stored"),
     [
         ("Notes\u2028\u2029 from\u00a0work ", "Notes from work"),
-        ("\u3000メモ\u3000アプリ", "メモ アプリ"),
         ("Cafe\u0301 עברית ไทยน้ำ 1\ufe0f\u20e3 😀", None),
-        ("a" + "\u0301" * 4, None),
-        ("می\u200cشود متن\u200cی", None),
-        ("क्\u200dष र\u200d्य ශ්\u200dරී ക്\u200cഷ", None),
-        ("👩🏽\u200d💻 👨\u200d👩\u200d👧\u200d👦 ❤️\u200d🔥 🏳️\u200d🌈 🙂\u200d↔️", None),
+        ("می\u200cشود क्\u200dष ക്\u200cഷ", None),
         ("\u2028 \u00a0", ""),
     ],
 )
 @pytest.mark.django_db
 def test_an_honest_name_is_kept_on_one_line(name, stored):
-    body = register({"redirect_uris": [REDIRECT], "client_name": name}).json()
+    body = register(CALLBACK | {"client_name": name}).json()
     expected = name if stored is None else stored
     row = Application.objects.get(client_id=body["client_id"])
     assert row.name == body.get("client_name", "") == expected
-
-
-@pytest.mark.parametrize(
-    "next_",
-    [
-        "https://evil.example/",
-        "//evil.example",
-        "/\\evil.example",
-        "javascript:alert(1)",
-    ],
-)
-def test_the_login_leads_to_no_other_site(account, next_):
-    form = {"login": "ada", "password": PASSWORD, "next": next_}
-    response = Client().post("/accounts/login/", form)
-    assert response["Location"] == "/accounts"
-
-
-def test_the_login_leads_back_to_a_long_request(app, account):
-    address = app.address(state="s" * 3000)
-    visitor = Client()
-    login = visitor.get(address)["Location"]
-    form = {"login": "ada", "password": PASSWORD}
-    assert visitor.post(login, form)["Location"] == address
 
 
 # ── Accounts that were switched off ─────────────────────────────────────────────────
@@ -300,8 +206,8 @@ def test_an_inactive_user_has_no_access_no_refresh_and_no_code(app, account):
     account.is_active = False
     account.save()
     assert access.authenticate(tokens["access_token"]) is None
-    assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
-    assert app.exchange(code).json()["error"] == "invalid_grant"
+    assert refusal(app.refresh(tokens["refresh_token"])) == "invalid_grant"
+    assert refusal(app.exchange(code)) == "invalid_grant"
     assert app.visitor.get(app.address()).status_code == 302
 
 
@@ -315,3 +221,190 @@ def test_a_deleted_user_has_no_exchange(app, account, monkeypatch):
     monkeypatch.setattr(Validator, "confirm_redirect_uri", delete_meanwhile)
     assert refusal(app.exchange(code)) == "invalid_grant"
     assert not AccessToken.objects.exists()
+
+
+# ── Malformed requests: no 500, and nothing changes ─────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["code", "client_id", "grant_type", "redirect_uri"])
+def test_a_malformed_token_request_changes_nothing(app, name):
+    code = app.code()
+    form = app.exchange_form(code) | {"client_id": app.client_id}
+    repeated = f"{urlencode(form)}&{name}=x"
+    assert refusal(Client().post("/oauth/token", repeated, FORM)) == "invalid_request"
+    in_address = Client().post("/oauth/token?" + urlencode(form), "", FORM)
+    assert refusal(in_address) == "invalid_request"
+    as_json = Client().post("/oauth/token", form, JSON)
+    assert refusal(as_json) == "invalid_request"
+    assert app.exchange(code).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "scope"])
+def test_a_repeated_parameter_of_the_address_goes_nowhere(app, name):
+    assert app.visitor.get(app.address() + f"&{name}=x").status_code == 400
+
+
+def body_with(**members: str) -> bytes:
+    named = "".join(f', "{name}": {value}' for name, value in members.items())
+    return b'{"redirect_uris": ["http://127.0.0.1/"]' + named.encode() + b"}"
+
+
+BODIES: list[bytes] = [
+    *(b"", b"{", b"[]", b"null", b'"text"', b"[" * 65_000, b"\xff\xfe"),
+    b'{"redirect_uris":' + b"[" * 10_000,
+    b'{"redirect_uris": "\\u0000"}',
+    b'{"redirect_uris": ["http://127.0.0.1/\\ud800"]}',
+    b'{"redirect_uris": []}',
+    b'{"redirect_uris": {"a": 1}}',
+    *(
+        body_with(grant_types=value)
+        for value in ('["password"]', '["refresh_token"]', '"x"', "[{}]", "[]")
+    ),
+    *(body_with(response_types=value) for value in ('[["code"]]', '["token"]', "[]")),
+    *(body_with(scope=value) for value in ('"admin"', '["mcp:connect"]')),
+    *(
+        body_with(token_endpoint_auth_method=value)
+        for value in ('"private_key_jwt"', "{}")
+    ),
+    body_with(client_name="1e999"),
+]
+
+
+@pytest.mark.parametrize(
+    "body", BODIES, ids=[str(number) for number in range(len(BODIES))]
+)
+@pytest.mark.django_db
+def test_a_hostile_registration_changes_nothing(body):
+    errors = {"invalid_client_metadata", "invalid_redirect_uri"}
+    assert refusal(register(body)) in errors
+    assert not Application.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/oauth/register", JSON), ("/oauth/token", FORM), ("/oauth/revoke", FORM)],
+)
+@pytest.mark.django_db
+def test_an_oversized_or_encoded_body_is_refused(path, kind):
+    for size in (65_537, 3_000_000):
+        assert refusal(Client().post(path, b"[" * size, kind), 413) == "invalid_request"
+    headers = {"Content-Encoding": "gzip"}
+    response = Client().post(path, gzip.compress(b"{}"), kind, headers=headers)
+    assert refusal(response, 415) == "invalid_request"
+
+
+@pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"grant_type=authorization_code&code=%00&client_id=%00&redirect_uri=%00&code_verifier=%00",
+        b"client_id=a%00b&token=x&grant_type=refresh_token&refresh_token=x",
+        b"client_id=%ff%fe&token=%ff&grant_type=refresh_token&refresh_token=%ff",
+        b"%zz=%zz&grant_type=%zz&client_id=%zz&token=%zz",
+        b"grant_type=urn:ietf:params:oauth:grant-type:device_code&client_id=x&token=x",
+        b"client_id=" + b"a" * 5000,
+        b"&".join(b"a%d=1" % number for number in range(2000)),
+        b"[" * 60_000,
+        "client_id=ünïcödé&token=ß&grant_type=refresh_token&refresh_token=ß".encode(),
+    ],
+)
+@pytest.mark.django_db
+def test_a_hostile_form_is_an_error_of_the_client(path, body):
+    response = Client().post(path, body, FORM)
+    assert response.status_code in {400, 401}
+    errors = {"invalid_request", "invalid_client", "unsupported_grant_type"}
+    assert response.json()["error"] in errors
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("Basic", "Basic ", "Basic !!!", "Basic " + "A" * 9, "Basic bm9jb2xvbg=="),
+        *("Basic " + "/" * 20, "Basic OnNlY3JldA==", "Bearer abc", "Digest x"),
+        *(basic("a\x00b", "x"), basic("ü" * 50, "ß")),
+    ],
+)
+@pytest.mark.django_db
+def test_hostile_client_credentials_are_an_invalid_client(value):
+    body = "grant_type=refresh_token&refresh_token=x"
+    headers = {"authorization": value}
+    response = Client().post("/oauth/token", body, FORM, headers=headers)
+    assert refusal(response, 401) == "invalid_client"
+    assert response["WWW-Authenticate"].startswith("Basic ")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("", "client_id=%00", "client_id=%zz&redirect_uri=%", "a" * 6000),
+        "client_id=x&redirect_uri=" + quote("[" * 1000),
+        "client_id=" + "a" * 4097,
+        "&".join(f"a{number}=1" for number in range(1100)),
+        *("client_id=%ff&redirect_uri=%ff", "client_id=%ed%a0%80"),
+    ],
+)
+def test_a_hostile_address_is_a_page_with_an_error(visitor, query):
+    response = visitor.get("/oauth/authorize?" + query)
+    assert response.status_code == 400
+    assert response["Content-Type"].startswith("text/html")
+
+
+@pytest.mark.parametrize("value", ["a\x00b", "a\r\nSet-Cookie: x=1", "a\tb"])
+def test_control_characters_in_the_state_go_nowhere(app, value):
+    assert app.visitor.get(app.address(state=value)).status_code == 400
+
+
+def test_a_state_of_any_printable_text_comes_back_unchanged(app):
+    state = "ünï \"<>'&+%20#?/\\ \u2028 {}" + "x" * 500
+    assert app.decide(state=state)["state"] == state
+
+
+def test_links_never_follow_the_host_header(app, settings):
+    settings.ALLOWED_HOSTS = ["*"]
+    headers = {"host": "evil.example", "x-forwarded-host": "evil.example"}
+    for path in ("authorization-server", "protected-resource"):
+        response = Client().get(f"/.well-known/oauth-{path}", headers=headers)
+        assert "evil.example" not in response.content.decode()
+    response = app.visitor.post(app.address(), {"allow": "yes"}, headers=headers)
+    assert query_of(response["Location"])["iss"] == ISSUER
+
+
+# ── Too many requests ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["register", "token", "authorize"])
+def test_a_throttle_says_when_to_try_again(app, settings, name):
+    settings.OAUTH_RATES = dict.fromkeys(settings.OAUTH_RATES, "") | {name: "2/minute"}
+    app.visitor.defaults["REMOTE_ADDR"] = f"192.0.2.{secrets.randbelow(250)}"
+    call = {
+        "register": lambda: app.visitor.post("/oauth/register", b"{}", JSON),
+        "token": lambda: app.visitor.post("/oauth/token", b"", FORM),
+        "authorize": lambda: app.visitor.get(app.address()),
+    }[name]
+    responses = [call() for _ in range(3)]
+    assert [response.status_code == 429 for response in responses] == [0, 0, 1]
+    assert 1 <= int(responses[-1]["Retry-After"]) <= 60
+
+
+def test_an_address_registers_no_more_clients_than_the_cap(visitor, settings):
+    settings.OAUTH_CLIENTS_PER_ADDRESS = 3
+    apps = [App.registered(visitor) for _ in range(3)]
+    apps[0].tokens()
+    apps.append(App.registered(visitor))
+    response = register(CALLBACK)
+    assert response.status_code == 429
+    assert response["Retry-After"] == "3600"
+    assert register(CALLBACK, REMOTE_ADDR="192.0.2.9").status_code == 201
+    with time_machine.travel(timezone.now() + timedelta(minutes=61)):
+        assert register(CALLBACK).status_code == 201
+    names = set(Application.objects.values_list("client_id", flat=True))
+    assert names & {app.client_id for app in apps} == {apps[0].client_id}
+
+
+def test_the_users_of_a_hosted_client_share_its_address_without_limit(
+    visitor, settings
+):
+    settings.OAUTH_CLIENTS_PER_ADDRESS = 2
+    for _ in range(5):
+        assert App.registered(visitor, "client_secret_post").tokens()

@@ -246,7 +246,7 @@ def test_a_token_without_the_scope_authenticates_nobody(app):
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "path",
-    ["", "/v1", "/v1/webhooks", "/v1/webhooks/ep_1/test", "/v1/webhook-events/samples"],
+    ["", "/mcp"],
 )
 def test_the_protected_resource_names_itself_as_it_was_asked(path):
     body = Client().get("/.well-known/oauth-protected-resource" + path).json()
@@ -259,7 +259,7 @@ def test_the_protected_resource_names_itself_as_it_was_asked(path):
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "path",
-    ["/v2/chat/completions", "/v1/webhooks/subscriptions", "/v1/webhooks/", "//evil"],
+    ["/v1", "/v2/chat/completions", "/mcp/", "//evil"],
 )
 def test_nothing_else_is_a_protected_resource(path):
     assert refusal(Client().get("/.well-known/oauth-protected-resource" + path), 404)

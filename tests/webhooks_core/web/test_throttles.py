@@ -6,13 +6,13 @@ import time
 
 import pytest
 from django.core.cache import cache
+from recording.oauth.throttles import check
 from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
 
 from gateway.identity import Caller
 from gateway.throttles import CreateThrottle
 from recording.oauth.errors import TooManyRequestsError
-from recording.oauth.throttles import check
 from recording.throttles import AccountThrottle
 from tests.running import PATIENCE_S
 from tests.threads import at_once

@@ -1,14 +1,14 @@
 // oauth4webapi, the strictest of them: every answer is checked against its RFC.
 import * as oauth from "oauth4webapi";
-import { allow, metadata, method, redirectUri, report, resource } from "./person.mjs";
+import { allow, metadata, method, redirectUri, report, resource, url } from "./person.mjs";
 
 const plain = { [oauth.allowInsecureRequests]: true };
 const asked = await fetch(resource);
 const challenges = oauth.WWWAuthenticateChallengeError && asked.headers.get("www-authenticate");
 if (!challenges?.includes("resource_metadata=")) throw new Error("no challenge");
 const described = await oauth.processResourceDiscoveryResponse(
-  new URL(resource),
-  await oauth.resourceDiscoveryRequest(new URL(resource), plain),
+  new URL(url),
+  await oauth.resourceDiscoveryRequest(new URL(url), plain),
 );
 const issuer = new URL(described.authorization_servers[0]);
 const as = await oauth.processDiscoveryResponse(

@@ -1,42 +1,39 @@
-"""Register applications at their own request (RFC 7591); authenticate them (RFC 6749, 2.3)."""
+"""Applications register themselves (RFC 7591); documents describe others with the same members."""
 
 from __future__ import annotations
 
-import base64
+import re
 import secrets
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Self
-from urllib.parse import unquote_plus
 
 import orjson
 from django.conf import settings
-from django.contrib.auth.hashers import check_password
 from django.utils import timezone
 from oauth2_provider.generators import generate_client_id
 
-from recording.oauth import client_names, redirects
+from recording.oauth import redirects
 from recording.oauth.errors import (
-    InvalidClientError,
     InvalidClientMetadataError,
     InvalidRedirectUriError,
-    InvalidRequestError,
     TooManyRequestsError,
 )
+from recording.oauth.metadata import GRANT_TYPES, RESPONSE_TYPES, SCOPE
 from recording.oauth.models import Application, AuthMethod
-from recording.oauth.parameters import Parameters
 
-SCOPE = "mcp:connect"
-GRANT_TYPES = ["authorization_code", "refresh_token"]
-RESPONSE_TYPES = ["code"]
 MAX_REDIRECTS = 10
+MAX_NAME = 100
 UNUSED_AFTER = timedelta(hours=1)
+# Persian and Indian scripts need joiners between letters.
+JOINER = re.compile("(?<=[LM])J(?=[LM])")
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """The checked metadata of a registration."""
+    """The checked metadata of a client."""
 
     redirect_uris: tuple[str, ...]
     name: str
@@ -70,14 +67,10 @@ class Metadata:
 
         Raises InvalidClientMetadataError and InvalidRedirectUriError.
         """
-        return cls(
-            redirect_uris=_redirect_uris(
-                members.get("redirect_uris"),
-                is_public_client=auth_method == AuthMethod.NONE,
-            ),
-            name=_name(members.get("client_name", "")),
-            auth_method=auth_method,
-        )
+        uris = members.get("redirect_uris")
+        is_public = auth_method == AuthMethod.NONE
+        name = _name(members.get("client_name", ""))
+        return cls(_redirect_uris(uris, is_public_client=is_public), name, auth_method)
 
 
 def _supported(
@@ -87,12 +80,10 @@ def _supported(
     values = members.get(name, supported)
     is_list = isinstance(values, list) and all(isinstance(each, str) for each in values)
     kept = tuple(each for each in supported if is_list and each in values)
-    if not is_list or (values and not kept):
-        raise InvalidClientMetadataError(
-            f"{name} must be a list of {', '.join(supported)}."
-        )
     if supported[0] not in kept:
-        raise InvalidClientMetadataError(f"{name} must hold {supported[0]}.")
+        raise InvalidClientMetadataError(
+            f"{name} must be a list of {', '.join(supported)} with {supported[0]}."
+        )
     return kept
 
 
@@ -130,9 +121,23 @@ def _redirect_uris(uris: object, *, is_public_client: bool) -> tuple[str, ...]:
 def _name(name: object) -> str:
     if not isinstance(name, str):
         raise InvalidClientMetadataError("client_name must be a text.")
-    if fault := client_names.fault(name):
+    if fault := name_fault(name):
         raise InvalidClientMetadataError(f"client_name {fault}.")
     return " ".join(name.split())
+
+
+def name_fault(name: str) -> str:
+    """Return what is wrong with a name, as the end of a sentence; "" if nothing is."""
+    if len(name) > MAX_NAME:
+        return f"is longer than {MAX_NAME} characters"
+    kinds = "".join(
+        "J" if each in "\u200c\u200d" else unicodedata.category(each)[0]
+        for each in name
+    )
+    # Control and format characters can reverse the text around the name.
+    if {"C", "J"} & {*JOINER.sub("", kinds)}:
+        return "holds control characters"
+    return ""
 
 
 def _auth_method(members: dict[str, Any]) -> AuthMethod:
@@ -152,13 +157,12 @@ def register(*, metadata: Metadata, address: str) -> tuple[Application, str]:
     _check_cap(address)
     is_public = metadata.auth_method == AuthMethod.NONE
     secret = "" if is_public else secrets.token_hex(32)
+    kinds = Application.CLIENT_PUBLIC, Application.CLIENT_CONFIDENTIAL
     application = Application.objects.create(
         client_id=generate_client_id(),
         client_secret=secret,
         hash_client_secret=not is_public,
-        client_type=Application.CLIENT_PUBLIC
-        if is_public
-        else Application.CLIENT_CONFIDENTIAL,
+        client_type=kinds[not is_public],
         authorization_grant_type=Application.GRANT_AUTHORIZATION_CODE,
         registration_source=Application.RegistrationSource.DCR,
         redirect_uris=" ".join(metadata.redirect_uris),
@@ -190,7 +194,7 @@ def _check_cap(address: str) -> None:
         )
 
 
-def registration(
+def registered(
     application: Application, secret: str, *, grant_types: Sequence[str]
 ) -> dict[str, Any]:
     """Return the response of RFC 7591 section 3.2.1, the only one with the secret."""
@@ -208,63 +212,3 @@ def registration(
     if secret:
         document |= {"client_secret": secret, "client_secret_expires_at": 0}
     return document
-
-
-@dataclass(frozen=True)
-class Credentials:
-    """A client id and secret, sent by exactly one method."""
-
-    client_id: str
-    secret: str
-    method: AuthMethod
-
-    @classmethod
-    def read(cls, parameters: Parameters, authorization: str) -> Self:
-        """Return the credentials of a request. Raises InvalidClientError, InvalidRequestError."""
-        if authorization:
-            credentials = cls._basic(authorization)
-            if parameters.get("client_secret"):
-                raise InvalidRequestError(
-                    "Authenticate in the header or in the body, not in both."
-                )
-            if parameters.get("client_id") not in {"", credentials.client_id}:
-                raise InvalidClientError("client_id differs from the header's.")
-            return credentials
-        parameters.require("client_id")
-        secret = parameters.get("client_secret")
-        method = AuthMethod.POST if secret else AuthMethod.NONE
-        return cls(parameters.get("client_id"), secret, method)
-
-    @classmethod
-    def _basic(cls, authorization: str) -> Self:
-        scheme, _, encoded = authorization.partition(" ")
-        if scheme.lower() != "basic":
-            raise InvalidClientError("Only HTTP Basic authenticates clients.")
-        try:
-            text = base64.b64decode(encoded.strip(), validate=True).decode()
-            name, secret = text.split(":", maxsplit=1)
-        except ValueError as error:
-            raise InvalidClientError("The Basic credentials are malformed.") from error
-        # Both halves are form-encoded first (RFC 6749 section 2.3.1).
-        return cls(unquote_plus(name), unquote_plus(secret), AuthMethod.BASIC)
-
-
-def authenticate(credentials: Credentials, *, any_carrier: bool = False) -> Application:
-    """Return the application, if it authenticated by exactly the method it registered for.
-
-    `any_carrier` accepts a secret in the header and in the body, whichever it registered for.
-    Raises InvalidClientError, the same for an unknown application and a wrong secret.
-    """
-    application: Application | None = Application.objects.find(credentials.client_id)
-    if application is None:
-        raise InvalidClientError
-    is_carried = any_carrier and credentials.secret and application.is_confidential
-    if not is_carried and application.token_endpoint_auth_method != credentials.method:
-        raise InvalidClientError(
-            f"This client registered for {application.token_endpoint_auth_method}."
-        )
-    if application.is_confidential and not check_password(
-        credentials.secret, application.client_secret
-    ):
-        raise InvalidClientError
-    return application

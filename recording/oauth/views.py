@@ -1,0 +1,154 @@
+"""The endpoints that clients call: metadata, registration, token, revocation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import structlog
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.debug import sensitive_post_parameters
+from oauth2_provider.views import RevokeTokenView, TokenView
+from oauthlib.oauth2 import OAuth2Error, UnsupportedGrantTypeError
+from redis.exceptions import RedisError
+
+from recording import cors
+from recording.oauth import metadata, parameters, registration
+from recording.oauth.errors import (
+    InvalidClientMetadataError,
+    MethodNotAllowedError,
+    ServerError,
+    TooManyRequestsError,
+    UnavailableError,
+    UnknownAddressError,
+    error_response,
+    respond,
+)
+from recording.throttles import client_address, seconds_to_wait
+from webhooks_core.database.outages import is_outage
+
+log = structlog.stdlib.get_logger("signpost.oauth")
+
+View = Callable[..., HttpResponse]
+CACHEABLE = {"Cache-Control": "max-age=300"}
+NOT_STORED = {"Cache-Control": "no-store"}
+REQUIRED = {
+    "authorization_code": ("code", "redirect_uri", "code_verifier"),
+    "refresh_token": ("refresh_token",),
+}
+
+
+def check_rate(request: HttpRequest, scope: str) -> None:
+    """Count a request of this address. Raises TooManyRequestsError."""
+    if seconds := seconds_to_wait(request, scope):
+        raise TooManyRequestsError(retry_after=seconds)
+
+
+def endpoint(*methods: str, rate: str = "") -> Callable[[View], View]:
+    """Return a decorator for a view that scripts of any site may call.
+
+    Every failure becomes JSON in the shape of RFC 6749 section 5.2: the toolkit's views leave some
+    to Django, as pages (test_attacks.py `test_a_malformed_token_request_changes_nothing`).
+    """
+    allowed = (*methods, "OPTIONS")
+
+    def decorate(view: View) -> View:
+        @csrf_exempt
+        @sensitive_post_parameters()
+        @wraps(view)
+        def answer(request: HttpRequest, **kwargs: str) -> HttpResponse:
+            if request.method == "OPTIONS":
+                headers = NOT_STORED | {"Allow": ", ".join(allowed)}
+                preflight = HttpResponse(status=204, headers=headers)
+                return cors.with_cors(preflight, methods=methods)
+            try:
+                if request.method not in methods:
+                    raise MethodNotAllowedError(allowed)  # noqa: TRY301
+                if rate:
+                    check_rate(request, rate)
+                response = view(request, **kwargs)
+            except Exception as error:  # noqa: BLE001 - clients expect JSON in any case
+                response = error_response(_oauth_error(error))
+            return cors.with_cors(response)
+
+        return answer
+
+    return decorate
+
+
+def _oauth_error(error: Exception) -> OAuth2Error:
+    """Return an exception as an error that the client may see; log any other kind."""
+    if isinstance(error, OAuth2Error):
+        return error
+    if is_outage(error) or isinstance(error, RedisError):
+        log.error("dependency unavailable", exc_info=error)
+        return UnavailableError()
+    log.error("oauth request failed", exc_info=error)
+    return ServerError()
+
+
+@endpoint("GET", "HEAD")
+def authorization_server(request: HttpRequest) -> HttpResponse:
+    """GET /.well-known/oauth-authorization-server."""
+    return respond(metadata.authorization_server(), headers=CACHEABLE)
+
+
+@endpoint("GET", "HEAD")
+def protected_resource(request: HttpRequest, path: str = "") -> HttpResponse:
+    """GET /.well-known/oauth-protected-resource, also with the path of the MCP server behind it."""
+    path = f"/{path}" if path else ""
+    if path not in metadata.RESOURCE_PATHS:
+        raise UnknownAddressError("There is no protected resource at this path.")
+    return respond(metadata.protected_resource(path), headers=CACHEABLE)
+
+
+@endpoint("POST", rate="register")
+def register(request: HttpRequest) -> HttpResponse:
+    """POST /oauth/register (RFC 7591 section 3).
+
+    Not the toolkit's view, which refuses what real applications send: several addresses and grants
+    (test_popular_clients.py).
+    """
+    if request.content_type != "application/json":
+        raise InvalidClientMetadataError("The body must be application/json.")
+    given = registration.Metadata.parse(parameters.body_of(request))
+    application, secret = registration.register(
+        metadata=given, address=client_address(request)
+    )
+    body = registration.registered(application, secret, grant_types=given.grant_types)
+    return respond(body, status=201)
+
+
+def _as_json(response: HttpResponse) -> HttpResponse:
+    """Name the type of a body, which the toolkit leaves out for some errors."""
+    response["Content-Type"], response["Cache-Control"] = "application/json", "no-store"
+    return response
+
+
+class _TokenView(TokenView):
+    oauthlib_backend_class = parameters.StrictCore
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Refuse what is missing first: the toolkit fails for some of it."""
+        form = parameters.read_form(request)
+        form.require("grant_type")
+        if (grant_type := form.get("grant_type")) not in REQUIRED:
+            raise UnsupportedGrantTypeError(
+                f"The grant types are {' and '.join(metadata.GRANT_TYPES)}."
+            )
+        form.require(*REQUIRED[grant_type])
+        return _as_json(super().post(request, *args, **kwargs))
+
+
+class _RevokeTokenView(RevokeTokenView):
+    oauthlib_backend_class = parameters.StrictCore
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        parameters.read_form(request).require("token")
+        return _as_json(super().post(request, *args, **kwargs))
+
+
+token = endpoint("POST", rate="token")(_TokenView.as_view())
+revoke = endpoint("POST", rate="token")(_RevokeTokenView.as_view())

@@ -1,0 +1,68 @@
+"""The consent page: who asks for what, as whom, and what was wrong."""
+
+from __future__ import annotations
+
+from html import escape
+
+import pytest
+from django.test import Client
+
+from tests.recording.oauth.flows import App
+
+
+@pytest.mark.parametrize("name", ["Notebook", ""])
+def test_it_names_what_it_gives_access_to(visitor, name):
+    page = visitor.get(App.registered(visitor, client_name=name).address())
+    text = page.content.decode()
+    assert "read your recordings and manage your webhooks" in text
+    assert "see your e-mail address (<bdi>ada@example.org</bdi>)" in text
+    assert "<code>http://127.0.0.1:4567</code>" in text
+    assert "A program on this computer." in text
+    assert ("without a name" in text) is (not name)
+
+
+def test_the_clients_name_is_text_apart_from_our_own_words(visitor):
+    name = '<script>alert(1)</script> "Signpost": click Allow'
+    page = visitor.get(App.registered(visitor, client_name=name).address())
+    before, _, rest = page.content.decode().partition('<blockquote class="quote">')
+    claim, _, after = rest.partition("</blockquote>")
+    assert escape(name) in claim
+    assert "alert(1)" not in before + after
+    assert "Nobody has checked this name." in after
+
+
+@pytest.mark.parametrize(
+    ("address", "shown_address"),
+    [
+        ("https://evil.example/cb?a=1&b=2", "https://evil.example/cb?a=1&amp;b=2"),
+        ('https://x/"><script>alert(1)</script>', None),
+        ("https://\u0430pp.example/", "https://%D0%B0pp.example/"),
+        ("https://x/\u202egpj.exe", "https://x/%E2%80%AEgpj.exe"),
+        ("Your account is locked", "Your%20account%20is%20locked"),
+        ("https://x/" + "y" * 2000, "https://x/" + "y" * 490 + "…<"),
+    ],
+)
+@pytest.mark.parametrize("logged_in", [True, False])
+def test_an_address_that_was_not_registered_is_shown_and_leads_nowhere(
+    app, logged_in, address, shown_address
+):
+    browser = app.visitor if logged_in else Client()
+    response = browser.get(app.address(redirect_uri=address))
+    assert response.status_code == 400
+    text = response.content.decode()
+    assert "The application did not register this redirect_uri." in text
+    assert f"<code>{shown_address or escape(address)}" in text
+    assert "<script" not in text
+    assert f'href="{address[:10]}' not in text
+
+
+def test_an_unknown_application_has_no_address_shown(visitor):
+    query = "client_id=nobody&redirect_uri=https://evil.example/"
+    text = visitor.get(f"/oauth/authorize?{query}").content.decode()
+    assert "The application is not known here." in text
+    assert "evil.example" not in text
+
+
+def test_a_wrong_method_gets_the_right_ones(visitor):
+    response = visitor.put("/oauth/authorize")
+    assert (response.status_code, response["Allow"]) == (405, "GET, HEAD, POST")
