@@ -18,10 +18,8 @@ from pydantic import ConfigDict, ValidationError
 from recording.mcp import calls, faults, prompts, resources, tools, webhook_tools
 from recording.mcp.events import methods
 from recording.mcp.events.errors import EventsError
-from recording.mcp.metrics import tool_calls
 
 TOOLS = tools.TOOLS | webhook_tools.TOOLS
-TOOL_NAMES = {tool.__name__ for tool in TOOLS}
 INSTRUCTIONS = f"""\
 Recordings of one account: their titles, summaries and transcripts (read only), and the webhooks \
 that tell other systems when a summary is ready.
@@ -46,7 +44,7 @@ async def _with_events(ctx: ServerRequestContext[Any], call_next: CallNext) -> A
 
 
 class RecordingServer(MCPServer[Any]):
-    """Counts the calls of its tools, and tells callers of their faults in short."""
+    """Tells callers of their faults in short."""
 
     @property
     def lowlevel(self) -> Any:
@@ -72,20 +70,12 @@ class RecordingServer(MCPServer[Any]):
         arguments: dict[str, Any],
         context: Context[Any, Any] | None = None,
     ) -> Any:
-        outcome = "failed"
         try:
-            result = await super().call_tool(name, arguments, context)
-            outcome = "ok"
+            return await super().call_tool(name, arguments, context)
         except UnexpectedToolError:
             raise
         except ToolError as error:
-            outcome = "refused"
             raise ToolError(_reason(error)) from error
-        finally:
-            # A client must not be able to create labels.
-            known = name if name in TOOL_NAMES else "unknown"
-            tool_calls.labels(known, outcome).inc()
-        return result
 
     async def get_prompt(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from mcp_types import ToolAnnotations
 from pydantic import Field
@@ -106,8 +106,7 @@ def create_webhook(url: Url, events: Events) -> Created:
         created = subscriptions().create(**serializer.validated_data)
     except InactiveAccountError as error:  # since the token was checked
         raise refused("/mcp") from error
-    fields: Any = SubscriptionCreatedSerializer(created).data
-    return Created(**fields)
+    return cast("Created", SubscriptionCreatedSerializer(created).data)
 
 
 def delete_webhook(endpoint_id: EndpointId) -> Deleted:

@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 
-from recording.mcp import metrics
 from recording.mcp.events.errors import EventsError
 from recording.webhooks import EVENTS_PROFILE
 from webhooks_core import profiles
@@ -68,9 +67,7 @@ class Challenge:
             result = await attempt(request, client)
         finally:
             client.close()
-        verdict = _verdict(result, nonce)
-        metrics.challenges.labels(verdict or "ok").inc()
-        return verdict
+        return _verdict(result, nonce)
 
     def _request(self, body: bytes) -> OutgoingRequest:
         message_id = f"msg_verification_{secrets.token_hex(12)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -53,12 +53,15 @@ def post(body: bytes, headers: Mapping[str, str]) -> Response:
         "query_string": b"",
         "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items()],
     }
-    messages, sent = [{"type": "http.request", "body": body}], list[dict[str, Any]]()
+    messages, sent = (
+        [{"type": "http.request", "body": body}],
+        list[MutableMapping[str, Any]](),
+    )
 
     async def receive() -> dict[str, Any]:
         return messages.pop() if messages else await asyncio.Future()
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
     async def answer() -> None:

@@ -200,7 +200,7 @@ def test_an_account_has_a_rate(mcp, settings):
 
 
 def revoke(_account):
-    PersonalToken.objects.all().revoke(timezone.now())
+    PersonalToken.objects.revoke(timezone.now())
 
 
 def deactivate(account):

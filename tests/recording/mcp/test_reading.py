@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.db import OperationalError
 
-from recording.library import importing, markdown
+from recording.library import importing, markdown, reading
 from recording.mcp import pages
 from tests.recording.mcp.conftest import Client, store
 
@@ -231,3 +232,24 @@ def test_another_accounts_recording_is_not_found(mcp, stranger, tool, audio_id):
     assert "There is no such recording." in mcp.refusal(tool, audio_id=audio_id)
     assert Client(stranger).call(tool, audio_id="aud_theirs")["title"]
     assert mcp.call("list_recordings")["recordings"] == []
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (RuntimeError("secret"), "Error executing tool list_recordings"),
+        (
+            OperationalError("secret"),
+            "A required service is temporarily unavailable.",
+        ),
+    ],
+)
+def test_a_failure_tells_no_details(mcp, monkeypatch, error, text):
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(reading, "page", fail)
+    monkeypatch.setattr(reading, "find", fail)
+    assert mcp.refusal("list_recordings") == text
+    answer = mcp.request("resources/read", {"uri": "recording://x"})["error"]
+    assert "secret" not in answer["message"]

@@ -100,7 +100,7 @@ def test_a_short_verifier_is_refused_even_if_it_matches(app):
 @pytest.mark.spec("recording", "GET /oauth/authorize")
 def test_every_error_names_the_issuer_and_returns_the_state(app, changes, error):
     stranger = Client().get(app.address(**changes))
-    assert stranger["Location"].startswith("/accounts/login?next=/oauth/authorize")
+    assert stranger["Location"].startswith("/accounts/login/?next=/oauth/authorize")
     response = app.visitor.get(app.address(**changes))
     assert response.status_code == 303
     received = query_of(response["Location"])

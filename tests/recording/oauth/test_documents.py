@@ -69,7 +69,7 @@ def test_only_consent_stores_a_client(described, site):
 def test_a_stranger_makes_the_server_fetch_nothing(site):
     app = App(Client(), site.client_id)
     response = app.visitor.get(app.address())
-    assert response["Location"].startswith("/accounts/login?next=/oauth/authorize")
+    assert response["Location"].startswith("/accounts/login/?next=/oauth/authorize")
     assert app.exchange("x").json()["error"] == "invalid_client"
     assert site.connections == 0
 

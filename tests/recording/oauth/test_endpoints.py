@@ -14,7 +14,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from recording.accounts import personal_tokens
 from recording.accounts.hashers import RandomSecretHasher
-from recording.oauth import access, parameters, views
+from recording.oauth import access, parameters
 from recording.oauth.errors import InvalidRequestError, PayloadTooLargeError
 from recording.oauth.models import Application, AuthMethod
 from recording.subscriptions import owner_id
@@ -150,7 +150,7 @@ OPEN = [
     *("/oauth/revoke", "/v1/webhooks", "/v1/webhooks/ep_x", "/mcp"),
 ]
 CLOSED = [
-    *("/", "/oauth/authorize", "/accounts/login", "/admin/"),
+    *("/", "/oauth/authorize", "/accounts/login/", "/admin/"),
     *("/v1/webhooks/subscriptions", "/v2/chat/completions"),
 ]
 
@@ -196,7 +196,7 @@ def test_an_outage_is_reported_in_the_contracts_shape(
     def fail(*_: object) -> None:
         raise failure
 
-    monkeypatch.setattr(views.parameters, "read_form", fail)
+    monkeypatch.setattr(parameters, "read_form", fail)
     response = Client().post("/oauth/token", b"", FORM)
     assert refusal(response, status) == code
     assert ("Retry-After" in response) is (status == 503)
