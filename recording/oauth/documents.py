@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import socket
 from datetime import timedelta
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 import structlog
+from django.conf import settings
 from django.core.cache import cache
 from django.utils import timezone
 from oauth2_provider import cimd
@@ -20,7 +18,7 @@ from recording.oauth import redirects
 from recording.oauth.metadata import GRANT_TYPES, RESPONSE_TYPES
 from recording.oauth.models import Application, AuthMethod
 from recording.oauth.registration import Metadata
-from webhooks_core.network.addresses import is_public
+from webhooks_core.network.url_policy import UrlPolicy
 
 MAX_LENGTH = 255  # of an address: the column of client ids
 # The columns of a client's row that its document sets.
@@ -102,6 +100,11 @@ def _fields(document: dict[str, Any], max_age: int) -> dict[str, Any]:
     }
 
 
+def check_address(client_id: str) -> None:
+    """Accept a public address. Raises UrlRefusedError."""
+    UrlPolicy.public_https(settings.BASE_URL, local=False).check(client_id)
+
+
 class DocumentFetcher(cimd.SafeMetadataFetcher):
     """The toolkit's fetcher, with our rules for addresses and documents.
 
@@ -110,13 +113,11 @@ class DocumentFetcher(cimd.SafeMetadataFetcher):
     """
 
     def fetch(self, client_id: str) -> tuple[dict[str, Any], int]:
-        """Return a document and for how many seconds it is valid. Raises CIMDError, OSError."""
-        url = urlsplit(client_id)
-        rows = socket.getaddrinfo(
-            url.hostname, url.port or 443, proto=socket.IPPROTO_TCP
-        )
-        if not all(is_public(ip_address(address)) for *_, (address, *_) in rows):
-            raise cimd.CIMDError("the host leads to an address that is not public")
+        """Return a document and for how many seconds it is valid.
+
+        Raises CIMDError, UrlRefusedError.
+        """
+        check_address(client_id)
         document, max_age = super().fetch(client_id)
         if document.get("client_id") != client_id:
             raise cimd.CIMDError("the document describes another client_id")

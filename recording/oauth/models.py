@@ -49,8 +49,8 @@ class ApplicationQuerySet(models.QuerySet["Application"]):
         )
         used = Coalesce("last_used_at", "created")
         manual = Application.RegistrationSource.MANUAL
-        rows = self.exclude(registration_source=manual).alias(used=used)
-        return rows.filter(~Exists(live), used__lt=since)
+        rows: ApplicationQuerySet = self.exclude(registration_source=manual)
+        return rows.alias(used=used).filter(~Exists(live), used__lt=since)
 
 
 class Application(AbstractApplication):

@@ -32,7 +32,7 @@ from webhooks_core.database.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.oauth")
 
-Answer = Callable[..., Any]
+Answer = Callable[..., Any]  # an HttpResponse
 CACHEABLE = {"Cache-Control": "max-age=300"}
 NOT_STORED = {"Cache-Control": "no-store"}
 REQUIRED = {
@@ -69,7 +69,7 @@ def endpoint(*methods: str, rate: str = "") -> Callable[[Answer], Answer]:
                     raise MethodNotAllowedError(allowed)  # noqa: TRY301
                 if rate:
                     check_rate(request, rate)
-                response = view(request, **kwargs)
+                response: HttpResponse = view(request, **kwargs)
             except Exception as error:  # noqa: BLE001 - clients expect JSON in any case
                 response = error_response(_oauth_error(error))
             return cors.with_cors(response)

@@ -73,7 +73,7 @@ def site(monkeypatch, tmp_path: Path) -> Iterator[Site]:
         return ever("127.0.0.1" if host == HOST else host, *args, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    monkeypatch.setattr(documents, "is_public", lambda _: True)
+    monkeypatch.setattr(documents, "check_address", lambda _: None)
     monkeypatch.setattr(cimd, "_ip_is_public", lambda _: True)
     with socket.create_server(("127.0.0.1", 0)) as server:
         site = Site(server, server_side(authority.issue_cert(HOST)))
