@@ -7,11 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import anthropic
-import httpx
 import openai
-from langchain_core.messages import HumanMessage, ToolMessage
-from langchain_openai import ChatOpenAI
-from pydantic import SecretStr
 
 from tests.gateway.chat.apis.responses.test_passing import (
     DELTA,
@@ -216,54 +212,7 @@ class AnthropicMessages:
             turns.append({"role": "user", "content": results})
 
 
-class LangChainChat:
-    package, shape = "langchain-openai", "/v1/chat/completions"
-    uses_responses = False
-
-    def __init__(self, url: str, key: str) -> None:
-        self.url, self.key = url, key
-        self.client = httpx.Client()  # ChatOpenAI does not close one of its own
-
-    def talk(self, model: str, *, stream: bool, tools: bool) -> Iterator[Any]:
-        client: Any = ChatOpenAI(
-            base_url=f"{self.url}/v1",
-            api_key=SecretStr(self.key),
-            model=model,
-            max_retries=0,
-            http_client=self.client,
-            use_responses_api=self.uses_responses,
-        )
-        if tools:
-            client = client.bind_tools([{"type": "function", "function": FUNCTION}])
-        turns: list[Any] = [HumanMessage(TEXT)]
-        while True:
-            if stream:
-                said, *rest = client.stream(turns)
-                for each in rest:
-                    said += each
-            else:
-                said = client.invoke(turns)
-            if not said.tool_calls:
-                yield said.text
-                return
-            turns.append(said)
-            for call in said.tool_calls:
-                yield call["args"]
-                turns.append(ToolMessage(RESULT, tool_call_id=call["id"]))
-
-
-class LangChainResponses(LangChainChat):
-    shape = "/v1/responses"
-    uses_responses = True
-
-
-CLIENTS = (
-    OpenAIChat,
-    OpenAIResponses,
-    AnthropicMessages,
-    LangChainChat,
-    LangChainResponses,
-)
+CLIENTS = (OpenAIChat, OpenAIResponses, AnthropicMessages)
 ERRORS = {
     "refusing": (openai.BadRequestError, anthropic.BadRequestError),
     "absent": (openai.NotFoundError, anthropic.NotFoundError),

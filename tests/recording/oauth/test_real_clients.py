@@ -19,7 +19,6 @@ from mcp.shared.auth import (
     OAuthToken,
 )
 from oauth2_provider.models import RefreshToken
-from requests_oauthlib import OAuth2Session
 
 from tests.recording.oauth.flows import METHODS, REDIRECT, query_of
 from tests.recording.oauth.live import Person, installed_node_clients
@@ -160,31 +159,6 @@ def test_authlib_connects_refreshes_and_revokes(person, method):
         )
         assert response.status_code == 200
         assert status(person, fresh) == 401
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_requests_oauthlib_connects_and_refreshes(person, method, monkeypatch):
-    monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")  # the test server has no TLS
-    document = registered(person, method)
-    client = OAuth2Session(
-        document["client_id"], redirect_uri=REDIRECT, scope=["mcp:connect"], pkce="S256"
-    )
-    with client as session:
-        address, _ = session.authorization_url(f"{person.url}/oauth/authorize")
-        endpoint, secret = f"{person.url}/oauth/token", document.get("client_secret")
-        how: dict[str, Any] = {"include_client_id": True}
-        if method == "client_secret_post":
-            how["client_secret"] = secret
-        if method == "client_secret_basic":
-            how = {
-                "auth": requests.auth.HTTPBasicAuth(document["client_id"], secret or "")
-            }
-        location = person.allow(address)
-        token = session.fetch_token(endpoint, authorization_response=location, **how)
-        assert status(person, token) == 200
-        how.pop("include_client_id", None)
-        fresh = session.refresh_token(endpoint, client_id=document["client_id"], **how)
-        assert status(person, fresh) == 200
 
 
 # ── Node ────────────────────────────────────────────────────────────────────────────
