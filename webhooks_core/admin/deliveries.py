@@ -76,14 +76,7 @@ def delivery_line(delivery: Delivery) -> SafeString:
 
 @admin.register(Delivery)
 class DeliveryAdmin(HistoryAdmin[Delivery]):
-    list_display = (
-        "public_id",
-        "type",
-        "shown_state",
-        "last_error",
-        "sent_to",
-        "created",
-    )
+    list_display = ("public_id", "shown_state", "type", "sent_to", "created")
     list_filter = ("status", "created_at")
     search_fields = ("public_id",)
     search_help_text = (
@@ -135,7 +128,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
 
     @admin.display
     def waits(self, obj: Delivery) -> str:
-        return wording.waits(obj, timezone.now())
+        return wording.waits(obj, timezone.now()) or "-"
 
     @admin.display(description="endpoint")
     def sent_to(self, obj: Delivery) -> SafeString:

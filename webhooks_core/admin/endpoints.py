@@ -120,12 +120,12 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
 
     @admin.display(description="what to do")
     def remedy(self, obj: Endpoint) -> str:
-        return state.describe(obj).remedy
+        return state.describe(obj).remedy or "-"
 
     @admin.display(description="custom headers")
     def sent_headers(self, obj: Endpoint) -> str:
         try:
-            return ", ".join(payloads.custom_names(obj))
+            return ", ".join(payloads.custom_names(obj)) or "-"
         except SecretUnreadableError:
             return "none of WEBHOOK_SECRET_KEYS decrypts them"
 
@@ -145,7 +145,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
 
     @admin.display
     def declared_in(self, obj: Endpoint) -> str:
-        return repairs.declared_in(obj)
+        return repairs.declared_in(obj) or "-"
 
     @admin.display(description="newest deliveries")
     def recent(self, obj: Endpoint) -> SafeString:

@@ -79,8 +79,8 @@ _CONDITIONS = {
     Health.FAILING: Q(failing_since__isnull=False),
 }
 _NEXT = {
-    Health.DISABLED: "Then enable it, or change its URL.",
-    Health.PAUSED: "Switch it on: nothing is sent until then.",
+    Health.DISABLED: "Enable the endpoint then, or change its URL.",
+    Health.PAUSED: "Switch the endpoint on: nothing is sent until then.",
 }
 
 

@@ -26,6 +26,13 @@ def moment(at: datetime | None, empty: str = "never") -> SafeString | str:
 
 
 @register.simple_tag
+def due(at: datetime) -> SafeString:
+    """Return when the next attempt is made, as `in 12 s`, or `now`."""
+    now = timezone.now()
+    return stamped(at, f"in {in_words(at - now)}" if at > now else "now")
+
+
+@register.simple_tag
 def since(at: datetime | None) -> SafeString | str:
     """Return for how long something has lasted, as `12 h`."""
     return stamped(at, in_words(timezone.now() - at)) if at else ""
