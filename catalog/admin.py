@@ -31,7 +31,6 @@ class VerbatimText(forms.CharField):
 class CatalogAdmin(admin.ModelAdmin[Row]):
     formfield_overrides = {models.CharField: {"form_class": VerbatimText}}
     ordering = ("pk",)
-    empty_hint = "Add one above, or import a file by manage.py import_catalog."
     show_full_result_count = False
     list_per_page = 50
 

@@ -109,7 +109,6 @@ class TenantHistoryAdmin(HistoryAdmin[Any]):
 class GatewayKeyAdmin(TenantHistoryAdmin):
     form = KeyForm
     operations = {"revoke": "Revoke this key"}
-    empty_hint = "Add one above, or by manage.py create_gateway_key."
     list_display = (
         *("shown_key", "tenant", "principal", "name", "state"),
         *("created", "expires", "last_used"),
@@ -238,7 +237,6 @@ class PolicyDecisionAdmin(TenantHistoryAdmin):
     )
     search_fields = ("public_id", "tenant", "principal", "resource", "request_id")
     search_help_text = "Part of an id, a tenant, a principal, a resource or a request"
-    empty_hint = "Each request that a policy denies makes one."
 
     @admin.display
     def decision(self, obj: PolicyDecision) -> SafeString:
@@ -272,7 +270,6 @@ class PortalLinkAdmin(TenantHistoryAdmin):
     )
     search_fields = ("public_id", "tenant", "principal", "actor")
     search_help_text = "Part of an id, a tenant, a principal or an actor"
-    empty_hint = "Made by POST /v1/portal, or by manage.py create_portal_link."
     actions = ("revoke_selected",)
 
     @admin.action(description="Revoke selected links and sessions", permissions=["act"])
@@ -314,7 +311,6 @@ class DocumentAdmin(TenantHistoryAdmin):
     )
     search_fields = ("public_id", "tenant", "title", "checksum")
     search_help_text = "Part of an id, a tenant, a title or a checksum"
-    empty_hint = "Callers of the gateway send them to /v1/ingest."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         return Document.objects.without_text()

@@ -76,7 +76,6 @@ class RecordingAdmin(CappedAdmin[Recording]):
     search_fields = ("audio_id", "account__username")
     indexed = ("audio_id", "account__username")
     search_help_text = "Recording id or user name"
-    empty_hint = "Add one above, or by manage.py import_recording."
     list_filter = ("created_at",)
     ordering = ("-id",)
     autocomplete_fields = ("account",)
@@ -142,7 +141,6 @@ class PersonalTokenAdmin(CappedAdmin[PersonalToken]):
     search_fields = ("display_prefix", "user__username", "name")
     indexed = ("user__username",)
     search_help_text = "First characters of the token, user name or name"
-    empty_hint = "Users create them on their account page."
     ordering = ("-id",)
     fields = (*list_display, "revoked_at")
     readonly_fields = fields
@@ -179,7 +177,6 @@ class SecondFactorAdmin(admin.ModelAdmin[Authenticator]):
     list_display = ("user", "type", "created_at", "last_used_at")
     list_select_related = ("user",)
     search_fields = ("user__username",)
-    empty_hint = "Users add them on their account's page."
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -78,7 +78,7 @@ def test_an_owner_subscribes_finds_a_failure_repairs_it_and_resends_what_was_mis
 
 def subscribe(page: Page, address: str, server: Receiver, has_scripts: bool) -> None:
     page.goto(address)
-    page.get_by_label("User name").fill("ada")
+    page.get_by_label("Username").fill("ada")
     page.get_by_label("Password").fill("a-long-password")
     page.keyboard.press("Enter")
     expect(page.get_by_text("You have no endpoints yet.")).to_be_visible()

@@ -57,8 +57,6 @@ class CappedAdmin(admin.ModelAdmin[M]):
     show_facets = admin.ShowFacets.NEVER
     # Fields with an index: their complete values are searched among all rows.
     indexed: tuple[str, ...] = ()
-    # Shown in an empty list: where rows come from.
-    empty_hint = ""
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[M], search_term: str

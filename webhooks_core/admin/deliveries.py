@@ -82,7 +82,6 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     search_help_text = (
         "The complete id of a delivery or an event; part of an endpoint's id or URL"
     )
-    empty_hint = "Each event creates one for each endpoint that receives its type."
     actions = ("resend_selected",)
     operations = {"resend": "Resend"}
     inlines = (AttemptInline,)

@@ -68,7 +68,6 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
     list_filter = (StateFilter, "profile")
     search_fields = ("public_id", "url", "owner")
     search_help_text = "Part of an id, a URL or an owner"
-    empty_hint = "Accounts and tenants create them by the webhooks API of a product."
     actions = ("resend_failed_selected", "enable_selected", "disable_selected")
     operations = {
         "send_test": "Send a test event",

@@ -23,7 +23,6 @@ class EventAdmin(ReadOnlyAdmin[Event]):
     sortable_by = ()
     search_fields = ("public_id",)
     search_help_text = "The complete id of an event"
-    empty_hint = "Products publish them."
     fields = (
         *("public_id", "type", "profile", "owner", "size", "created_at"),
         *("dedupe_key", "deliveries", "text"),
