@@ -34,8 +34,8 @@ class Newcomer:
         return self._run(sample("../README.md", "sh", name))
 
     def shell(self, script: str) -> str:
-        """Run lines of a page of docs/, after what running.md says of proxies."""
-        return self._run(sample("running.md", "sh", "no-proxy") + script)
+        """Run lines of a page of docs/, after what operations.md says of proxies."""
+        return self._run(sample("operations.md", "sh", "no-proxy") + script)
 
     def _run(self, script: str) -> str:
         for written, real in {
@@ -64,7 +64,7 @@ def test_openais_client_is_answered_as_the_page_says(instance):
     code = code.replace("gw_key_…", instance.gateway_key)
     code = code.replace(":8000", f":{instance.port}")
     [(name, value)] = re.findall(
-        r"export (\w+)=(\S+)", sample("running.md", "sh", "no-proxy")
+        r"export (\w+)=(\S+)", sample("operations.md", "sh", "no-proxy")
     )
     said = subprocess.check_output(
         [sys.executable, "-c", code],
