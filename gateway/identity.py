@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gateway.configuration.shapes import BudgetEntry
+if TYPE_CHECKING:
+    from gateway.configuration.shapes import BudgetEntry
+
 
 # A server joins repeated headers with commas: whichever of them is a bearer's, the first counts.
 BEARER = re.compile(r"(?:.*?,\s*)??bearer(?:$|\s)(.*)", re.IGNORECASE | re.DOTALL)

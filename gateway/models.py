@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from gateway.configuration.shapes import BudgetEntry, key_budget_name
 from gateway.identity import GENERAL, Rights
 from webhooks_core.models.bearer import BearerQuerySet, BearerToken
+
+if TYPE_CHECKING:
+    from gateway.configuration.shapes import BudgetEntry
 
 
 class GatewayKeyQuerySet(BearerQuerySet["GatewayKey"]):
@@ -56,6 +58,9 @@ class GatewayKey(BearerToken):
         """The budget of the key alone."""
         if self.budget is None:
             return None
+        # Here: a command that reads no configuration does not load what reads it.
+        from gateway.configuration.shapes import BudgetEntry, key_budget_name
+
         return BudgetEntry(key_budget_name(self.pk), **self.budget, per=("key",))
 
     def state(self, now: datetime) -> str:

@@ -10,6 +10,7 @@ from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
 from recording.accounts.locks import active_account
+from recording.accounts.owners import owner_id
 from recording.webhooks import EVENT_TYPES, PROFILE, ping
 from webhooks_core import changes, profiles
 from webhooks_core.api.subscriptions import SubscriptionService
@@ -17,11 +18,6 @@ from webhooks_core.ids import public_id
 from webhooks_core.models import Endpoint, Event
 from webhooks_core.profiles import EventContext, PingEvent
 from webhooks_core.times import iso
-
-
-def owner_id(account: AbstractUser) -> str:
-    """Return the name by which the engine knows an account."""
-    return str(account.pk)
 
 
 class Subscriptions(SubscriptionService):

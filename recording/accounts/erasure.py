@@ -10,9 +10,9 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models import Q, QuerySet
 from oauth2_provider.models import get_access_token_model, get_refresh_token_model
 
+from recording.accounts.owners import owner_id
 from recording.library.search import index
 from recording.models import EventSubscription, PersonalToken, Recording
-from recording.subscriptions import owner_id
 from recording.webhooks import EVENTS_PROFILE, PROFILE
 from webhooks_core.upkeep.erasure import OwnerErasure
 

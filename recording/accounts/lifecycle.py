@@ -19,9 +19,9 @@ from django.db.models.signals import (  # noqa: TID251 - see above
 from django.utils import timezone
 
 from recording.accounts.locks import locked_account
+from recording.accounts.owners import owner_id
 from recording.models import PersonalToken
 from recording.oauth import grants
-from recording.subscriptions import owner_id
 from recording.webhooks import EVENTS_PROFILE, PROFILE
 from webhooks_core import endpoints
 from webhooks_core.models import Endpoint

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractUser
 
 from recording.ids import row_id
 from webhooks_core.profiles import OwnerInfo
@@ -25,3 +26,8 @@ def named(name: str) -> str:
     if user is None:
         raise LookupError(f"there is no user {name!r}")
     return str(user.pk)
+
+
+def owner_id(account: AbstractUser) -> str:
+    """Return the name by which the engine knows an account."""
+    return str(account.pk)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import orjson
 from django.contrib.auth.models import AbstractUser
 
+from recording.accounts.owners import owner_id
 from recording.library import demo_webhooks, importing
 from recording.models import Recording
-from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE, SUMMARY_COMPLETED_SAMPLE
 from webhooks_core.models import Endpoint
 

@@ -12,10 +12,10 @@ from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
 from recording.accounts import locks
+from recording.accounts.owners import owner_id
 from recording.library import event_data, files, times
 from recording.library.search import index
 from recording.models import Recording
-from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE, SUMMARY_COMPLETED
 from webhooks_core import publishing
 from webhooks_core.models import Event

@@ -18,12 +18,12 @@ from recording.accounts.locks import (
     active_account,
     locked_account,
 )
+from recording.accounts.owners import owner_id
 from recording.mcp.events import clients
 from recording.mcp.events.challenges import Challenge
 from recording.mcp.events.clients import Client
 from recording.mcp.events.errors import EventsError
 from recording.models import EventSubscription
-from recording.subscriptions import owner_id
 from recording.webhooks import EVENTS_PROFILE
 from webhooks_core import endpoints
 from webhooks_core.models import Endpoint
