@@ -1,36 +1,32 @@
-"""Gateway keys, decisions and documents for operators: keys are created and revoked."""
+"""Gateway keys and portal links for operators: keys are created, both are revoked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from gateway import keys
 from gateway.identity import KEYS, SCOPES
-from gateway.models import (
-    Document,
-    GatewayKey,
-    PolicyDecision,
-    PortalLink,
-)
+from gateway.models import GatewayKey, PortalLink
 from gateway.portal import links
 from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.form_fields import LinesField
 
-TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
-# Enough to recognise a document: its text may have megabytes.
-SHOWN_CHARACTERS = 20_000
+TONES = {
+    "live": "success",
+    "unused": "pending",
+    "open": "success",
+    "expired": "neutral",
+    "revoked": "error",
+}
 
 
 class KeyForm(forms.ModelForm[GatewayKey]):
@@ -83,18 +79,27 @@ class KeyForm(forms.ModelForm[GatewayKey]):
         return cleaned
 
 
-class TenantHistoryAdmin(HistoryAdmin[Any]):
-    """Rows that a principal of a tenant caused."""
+class RevokedAdmin(HistoryAdmin[Any]):
+    """Rows of tenants that have a state, and are revoked by the action of their list."""
 
-    indexed: tuple[str, ...] = ("public_id", "tenant")
+    actions = ("revoke_selected",)
 
-    @admin.display(description="id")
-    def shown_id(self, obj: Any) -> SafeString:
-        return format_html("<code>{}</code>", obj.public_id)
+    @admin.action(description="Revoke selected", permissions=["act"])
+    def revoke_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        live = list(queryset.filter(revoked_at=None))
+        revoked = self.revoke(live)
+        for row in live:
+            self.log_change(request, row, "Revoked.")
+        text = f"Revoked {revoked}. Within {keys.CACHE_S:g} seconds nobody accepts it."
+        self.message_user(request, text)
 
-    @admin.display(description="tenant, principal")
-    def caller(self, obj: Any) -> SafeString:
-        return format_html("{}<br>{}", obj.tenant, obj.principal)
+    def revoke(self, rows: list[Any]) -> int:
+        raise NotImplementedError
+
+    @admin.display
+    def state(self, obj: Any) -> SafeString:
+        state = obj.state(timezone.now())
+        return display.badge(TONES[state], state.capitalize())
 
     @admin.display
     def created(self, obj: Any) -> SafeString | None:
@@ -106,9 +111,8 @@ class TenantHistoryAdmin(HistoryAdmin[Any]):
 
 
 @admin.register(GatewayKey)
-class GatewayKeyAdmin(TenantHistoryAdmin):
+class GatewayKeyAdmin(RevokedAdmin):
     form = KeyForm
-    operations = {"revoke": "Revoke this key"}
     list_display = (
         *("shown_key", "tenant", "principal", "name", "state"),
         *("created", "expires", "last_used"),
@@ -116,7 +120,6 @@ class GatewayKeyAdmin(TenantHistoryAdmin):
     search_fields = ("display_prefix", "tenant", "principal", "name")
     indexed = ("tenant",)
     search_help_text = "First characters of the key, tenant, principal or name"
-    actions = ("revoke_selected",)
     new_fields: ClassVar = (
         *("tenant", "principal", "name", "days"),
         *("scopes", "models", "budget"),
@@ -137,9 +140,6 @@ class GatewayKeyAdmin(TenantHistoryAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
 
-    def shown_operations(self, obj: GatewayKey) -> Mapping[str, str]:
-        return {} if obj.revoked_at else self.operations
-
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
@@ -148,8 +148,6 @@ class GatewayKeyAdmin(TenantHistoryAdmin):
             "show_save_and_continue": False,
         }
         return super().render_change_form(request, context, *args, **kwargs)
-
-    # Creation.
 
     def save_model(
         self, request: HttpRequest, obj: GatewayKey, form: Any, change: bool
@@ -162,46 +160,18 @@ class GatewayKeyAdmin(TenantHistoryAdmin):
         self, request: HttpRequest, obj: GatewayKey, post_url_continue: Any = None
     ) -> HttpResponse:
         """Show the key: no other page does."""
-        context = self.admin_site.each_context(request) | {
-            "title": "New gateway key",
-            "opts": self.opts,
-            "shown": obj,
-            "secret": vars(obj)["text"],
-        }
         template = "admin/gateway/gatewaykey/created.html"
-        return TemplateResponse(request, template, context)
+        secret = vars(obj)["text"]
+        return self.render(
+            request, template, title="New gateway key", shown=obj, secret=secret
+        )
 
-    # Revocation.
-
-    def revoke(self, request: HttpRequest, key: GatewayKey) -> HttpResponse:
-        if keys.revoke([key.pk]):
-            self.log_change(request, key, "Revoked.")
-            text = f"Revoked: within {keys.CACHE_S:g} seconds nobody accepts it."
-            self.message_user(request, text)
-        else:
-            self.message_user(request, "It is revoked already.", "WARNING")
-        return redirect("admin:gateway_gatewaykey_change", key.pk)
-
-    @admin.action(description="Revoke selected keys", permissions=["act"])
-    def revoke_selected(
-        self, request: HttpRequest, queryset: QuerySet[GatewayKey]
-    ) -> None:
-        live = list(queryset.filter(revoked_at=None))
-        revoked = keys.revoke([key.pk for key in live])
-        for key in live:
-            self.log_change(request, key, "Revoked.")
-        self.message_user(request, f"Revoked {revoked}.")
-
-    # The columns.
+    def revoke(self, rows: list[GatewayKey]) -> int:
+        return keys.revoke([key.pk for key in rows])
 
     @admin.display(description="key")
     def shown_key(self, obj: GatewayKey) -> SafeString:
         return format_html("<code>{}…</code>", obj.display_prefix)
-
-    @admin.display
-    def state(self, obj: GatewayKey) -> SafeString:
-        state = obj.state(timezone.now())
-        return display.badge(TONES[state], state.capitalize())
 
     @admin.display
     def expires(self, obj: GatewayKey) -> str:
@@ -228,63 +198,21 @@ class GatewayKeyAdmin(TenantHistoryAdmin):
         return display.time(obj.last_used_at) or "never"
 
 
-@admin.register(PolicyDecision)
-class PolicyDecisionAdmin(TenantHistoryAdmin):
-    list_display = ("shown_id", "decided", "caller", "operation", "created")
-    fields = (
-        *("shown_id", "decision", "tenant", "principal", "action"),
-        *("resource", "reason", "created", "request_id", "trace_id"),
-    )
-    search_fields = ("public_id", "tenant", "principal", "resource", "request_id")
-    search_help_text = "Part of an id, a tenant, a principal, a resource or a request"
-
-    @admin.display
-    def decision(self, obj: PolicyDecision) -> SafeString:
-        tone, text = ("success", "Allowed") if obj.allowed else ("error", "Denied")
-        return display.badge(tone, text)
-
-    @admin.display(description="decision, reason")
-    def decided(self, obj: PolicyDecision) -> SafeString:
-        return format_html("{}<br>{}", self.decision(obj), obj.reason)
-
-    @admin.display(description="action, resource")
-    def operation(self, obj: PolicyDecision) -> SafeString:
-        return format_html("{}<br>{}", obj.action, obj.resource)
-
-
-LINK_TONES = {
-    PortalLink.State.UNUSED: "pending",
-    PortalLink.State.OPEN: "success",
-    PortalLink.State.EXPIRED: "neutral",
-    PortalLink.State.REVOKED: "error",
-}
-
-
 @admin.register(PortalLink)
-class PortalLinkAdmin(TenantHistoryAdmin):
+class PortalLinkAdmin(RevokedAdmin):
     list_select_related = ("key",)
-    list_display = ("shown_id", "state", "caller", "actor", "may", "created", "opened")
-    fields = (
-        *("shown_id", "state", "tenant", "principal", "actor", "may"),
-        *("created", "expires", "opened", "revoked"),
+    list_display = (
+        *("public_id", "state", "tenant", "principal", "actor"),
+        *("may", "created", "opened"),
     )
+    fields = (*list_display, "expires", "revoked")
     search_fields = ("public_id", "tenant", "principal", "actor")
+    indexed = ("public_id", "tenant")
     search_help_text = "Part of an id, a tenant, a principal or an actor"
-    actions = ("revoke_selected",)
 
-    @admin.action(description="Revoke selected links and sessions", permissions=["act"])
-    def revoke_selected(
-        self, request: HttpRequest, queryset: QuerySet[PortalLink]
-    ) -> None:
-        for link in queryset:
-            self.log_change(request, link, "Revoked.")
-        rows = PortalLink.objects.filter(pk__in=[link.pk for link in queryset])
-        self.message_user(request, f"Revoked {links.revoke(rows, timezone.now())}.")
-
-    @admin.display
-    def state(self, obj: PortalLink) -> SafeString:
-        state = obj.state(timezone.now())
-        return display.badge(LINK_TONES[state], state.label)
+    def revoke(self, rows: list[PortalLink]) -> int:
+        chosen = PortalLink.objects.filter(pk__in=[link.pk for link in rows])
+        return links.revoke(chosen, timezone.now())
 
     @admin.display
     def may(self, obj: PortalLink) -> str:
@@ -297,33 +225,3 @@ class PortalLinkAdmin(TenantHistoryAdmin):
     @admin.display
     def opened(self, obj: PortalLink) -> str:
         return display.time(obj.opened_at) or "no"
-
-
-@admin.register(Document)
-class DocumentAdmin(TenantHistoryAdmin):
-    list_display = (
-        *("shown_id", "title", "caller", "content_type"),
-        *("size", "created"),
-    )
-    fields = (
-        *("shown_id", "title", "tenant", "principal", "content_type"),
-        *("size", "created", "characters", "checksum", "metadata_text", "text"),
-    )
-    search_fields = ("public_id", "tenant", "title", "checksum")
-    search_help_text = "Part of an id, a tenant, a title or a checksum"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
-        return Document.objects.without_text()
-
-    @admin.display(description="metadata")
-    def metadata_text(self, obj: Document) -> SafeString:
-        return _preformatted(bytes(obj.metadata).decode())
-
-    @admin.display
-    def text(self, obj: Document) -> SafeString:
-        return _preformatted(obj.content)
-
-
-def _preformatted(text: str) -> SafeString:
-    more = "\n…" if len(text) > SHOWN_CHARACTERS else ""
-    return format_html("<pre>{}</pre>", text[:SHOWN_CHARACTERS] + more)

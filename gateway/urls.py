@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from gateway.key_views import KeyViewSet
+from gateway.key_api import KeyViewSet
 from gateway.viewsets import IngestView, PublishView, SubscriptionViewSet
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import BasePagination
@@ -111,4 +112,5 @@ def page_shape(name: str, item: type[serializers.Serializer[Any]]) -> Any:
             help_text="For the next page; empty after the last."
         ),
     }
-    return type(name, (serializers.Serializer,), fields)
+    shape = type(name, (serializers.Serializer,), fields)
+    return extend_schema_serializer(many=False)(shape)  # itself no list of pages

@@ -1,0 +1,271 @@
+"""/v1/keys: a key with the scope `keys`, which operators alone give, manages those of its tenant.
+
+A key gives no right that it does not have: what its request leaves out is what it has itself, and
+its budget is each new key's.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import structlog
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import (
+    extend_schema,
+    extend_schema_field,
+    extend_schema_serializer,
+)
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gateway import keys
+from gateway.configuration.shapes import COUNTED, WINDOWS
+from gateway.errors import ForbiddenError, UnauthorizedError
+from gateway.fields import NamesField
+from gateway.identity import KEYS, SCOPES
+from gateway.models import GatewayKey
+from gateway.names import NAME_RULE
+from gateway.throttles import CreateThrottle
+from gateway.viewsets import GatewayView
+from webhooks_core.web.errors import BadRequestError, NotFoundError
+from webhooks_core.web.examples import TIME, request_example, response_example
+from webhooks_core.web.fields import (
+    StrictCharField,
+    StrictChoiceField,
+    TimeField,
+    TimeParameter,
+)
+from webhooks_core.web.json_schema import NUMBER, described, object_of, one_of
+from webhooks_core.web.pages import CursorQuery, newest, page_of, page_shape
+from webhooks_core.web.views import ProductViewSet, route
+
+log = structlog.stdlib.get_logger(__name__)
+
+OPERATORS_ONLY = "Operators alone give and revoke keys with the scope keys."
+KEY: dict[str, Any] = {
+    "id": 12,
+    "prefix": "gw_key_4fT9",
+    "name": "build server",
+    "principal": "robot",
+    "scopes": ["chat"],
+    "models": ["small"],
+    "state": "live",
+    "created_by": "ada",
+    "created_at": TIME,
+    "last_used_at": None,
+    "expires_at": None,
+    "budget": {"counts": "tokens", "window": "day", "limit": 100000},
+}
+NEW = {"name": "build server", "scopes": ["chat"], "models": ["small"]}
+
+
+@extend_schema_serializer(examples=[request_example(NEW)])
+class NewKeySerializer(serializers.Serializer[Any]):
+    """Every field may be missing; what a misspelt one limits would not be limited."""
+
+    name = StrictCharField(
+        required=False,
+        allow_blank=True,
+        help_text=f"To show in lists: at most {keys.MAX_NAME} printable characters.",
+    )
+    principal = StrictCharField(
+        required=False, help_text=f"Who uses it: {NAME_RULE}. Yours if it is missing."
+    )
+    scopes = NamesField(
+        required=False,
+        child=StrictChoiceField(
+            choices=SCOPES,
+            error_messages={
+                "invalid_choice": f"scopes must be at least one of {', '.join(SCOPES)}."
+            },
+        ),
+        help_text="Those of your key, but `keys`, if it is missing. Operators alone give `keys`.",
+    )
+    models = NamesField(
+        required=False,
+        child=StrictCharField(),
+        help_text=f"1 to {keys.MAX_MODELS} names of at most {keys.MAX_MODEL} characters: the "
+        "only models that it calls. Those of your key if it is missing.",
+    )
+    expires_at = TimeParameter(
+        required=False,
+        help_text="RFC 3339. When your key expires, or never, if it is missing.",
+    )
+
+    def to_internal_value(self, data: Any) -> Any:
+        if unknown := data.keys() - self.fields.keys():
+            raise ValidationError({min(unknown): "A field of the body is unknown."})
+        return super().to_internal_value(data)
+
+
+@extend_schema_field(
+    described(
+        "What its requests may use in each window of the UTC calendar, besides all other budgets. "
+        "Null: none of its own.",
+        object_of(
+            counts=described("What is counted.", one_of(*COUNTED)),
+            window=described("After which time it starts again.", one_of(*WINDOWS)),
+            limit=described("At most so many.", NUMBER),
+        ),
+    )
+)
+class BudgetField(serializers.JSONField):
+    pass
+
+
+@extend_schema_serializer(examples=[response_example(KEY)])
+class KeySerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField(help_text="The number of the key.")
+    prefix = serializers.CharField(
+        source="display_prefix", help_text="The first characters of the key."
+    )
+    name = serializers.CharField(help_text="To show in lists.")
+    principal = serializers.CharField(help_text="Who uses it.")
+    scopes = serializers.SerializerMethodField(help_text="What it may do.")
+    models = serializers.ListField(
+        child=serializers.CharField(),
+        source="allowed_models",
+        allow_null=True,
+        help_text="The only models that it calls; null: those that its principal may.",
+    )
+    state = serializers.SerializerMethodField(help_text="`live` or `expired`.")
+    created_by = serializers.SerializerMethodField(
+        help_text="The principal whose key created it; null: an operator."
+    )
+    created_at = TimeField(help_text="UTC.")
+    last_used_at = TimeField(
+        allow_null=True, help_text="To the hour; null before the first use."
+    )
+    expires_at = TimeField(allow_null=True, help_text="Null: never.")
+    budget = BudgetField(allow_null=True)
+
+    def get_scopes(self, key: GatewayKey) -> list[str]:
+        return sorted(key.rights.scopes)
+
+    def get_state(self, key: GatewayKey) -> str:
+        return key.state(timezone.now())
+
+    def get_created_by(self, key: GatewayKey) -> str | None:
+        return key.created_by or None
+
+
+@extend_schema_serializer(
+    examples=[response_example({**KEY, "key": "gw_key_<36 characters>"})]
+)
+class KeyCreatedSerializer(KeySerializer):
+    key = serializers.CharField(help_text="The key, in this response alone.")
+
+    def to_representation(self, instance: keys.Created) -> dict[str, Any]:
+        return {**KeySerializer(instance.key).data, "key": instance.text}
+
+
+@extend_schema(tags=["Gateway keys"])
+class KeyViewSet(GatewayView, ProductViewSet):
+    """Requests of a manager: a caller with the scope `keys`."""
+
+    required_scope = KEYS
+    operation_prefix = "gateway_keys"
+    lookup_url_kwarg = "key_id"
+    serializer_class = KeySerializer
+
+    @route(
+        summary="List the tenant's keys that are not revoked, newest first",
+        query=CursorQuery,
+        response=page_shape("KeyPage", KeySerializer),
+    )
+    def list(self, request: Request) -> Response:
+        found, cursor = newest(self._keys(), self.read_query())
+        return page_of(KeySerializer(found, many=True), cursor)
+
+    @route(
+        summary="Create a key with at most the rights of yours; it is shown only here",
+        request=NewKeySerializer,
+        response=KeyCreatedSerializer,
+        status=201,
+        throttle="create",
+    )
+    def create(self, request: Request) -> Response:
+        self.read_query()
+        fields = self.read_body().validated_data
+        own = GatewayKey.objects.live(timezone.now()).filter(pk=self.caller.key_id or 0)
+        created = create(own.first(), fields)
+        self._log("gateway key created", created.key)
+        CreateThrottle().count(request, self)
+        return self.respond(created)
+
+    @route(summary="Describe a key", response=KeySerializer, errors=(400,))
+    def retrieve(self, request: Request, key_id: str) -> Response:
+        key = self._find(key_id)
+        self.read_query()
+        return self.respond(key)
+
+    @route(summary="Revoke a key", status=204, errors=(400,))
+    def destroy(self, request: Request, key_id: str) -> Response:
+        key = self._find(key_id)
+        self.read_query()
+        if KEYS in key.rights.scopes:
+            raise ForbiddenError(OPERATORS_ONLY)
+        if not keys.revoke([key.pk]):
+            raise NotFoundError("There is no such key.")
+        self._log("gateway key revoked", key)
+        return Response(status=204)
+
+    def _keys(self) -> QuerySet[GatewayKey]:
+        tenant = self.caller.tenant
+        return GatewayKey.objects.filter(tenant=tenant, revoked_at=None).order_by("-id")
+
+    def _find(self, key_id: str) -> GatewayKey:
+        """Return a key of the tenant. Raises 404, also for another tenant's."""
+        # No query for what cannot be an id.
+        if key_id.isascii() and key_id.isdigit() and len(key_id) <= 18:
+            key = self._keys().filter(pk=int(key_id)).first()
+            if key is not None:
+                return key
+        raise NotFoundError("There is no such key.")
+
+    def _log(self, event: str, key: GatewayKey) -> None:
+        """Log a change. What operators change, the admin keeps in its history."""
+        scopes, by_key = sorted(key.rights.scopes), self.caller.key_id
+        log.info(event, key_id=key.pk, tenant=key.tenant, scopes=scopes, by_key=by_key)
+
+
+def create(own: GatewayKey | None, fields: dict[str, Any]) -> keys.Created:
+    """Create a key by that of a manager, None if it was revoked meanwhile.
+
+    Raises 400 for its values, 403 for rights that the manager does not have.
+    """
+    if own is None:
+        raise UnauthorizedError("The gateway key is not valid.", refused=True)
+    inherited = {
+        "name": "",
+        "principal": own.principal,
+        "scopes": sorted(own.rights.scopes - {KEYS}),
+        "models": own.allowed_models,
+        "expires_at": own.expires_at,
+    }
+    wanted = inherited | fields
+    _check_rights(own, wanted)
+    try:
+        return keys.create(
+            tenant=own.tenant, created_by=own.principal, budget=own.budget, **wanted
+        )
+    except keys.KeyInputError as error:
+        raise BadRequestError(f"{error}.") from error
+
+
+def _check_rights(own: GatewayKey, wanted: dict[str, Any]) -> None:
+    rights, end = own.rights, own.expires_at
+    expires_at: datetime | None = wanted["expires_at"]
+    if KEYS in wanted["scopes"]:
+        raise ForbiddenError(OPERATORS_ONLY)
+    if missing := sorted({*wanted["scopes"]} - rights.scopes):
+        raise ForbiddenError(f"Your key does not have the scope {missing[0]}.")
+    models = {*(wanted["models"] or ())}
+    if rights.models is not None and (missing := sorted(models - rights.models)):
+        raise ForbiddenError(f"Your key may not call the model {missing[0]}.")
+    if end is not None and (expires_at is None or expires_at > end):
+        raise ForbiddenError("The key must not expire after yours.")
