@@ -74,7 +74,7 @@ WEB_KEEP_ALIVE_S = env.integer("WEB_KEEP_ALIVE_S", 75, least=1, most=3600)
 WEB_THREADS = env.integer("WEB_THREADS", 8, least=1, most=1000)
 WEB_MCP_THREADS = env.integer("WEB_MCP_THREADS", 4, least=1, most=1000)
 WEB_STATEMENT_TIMEOUT_S = env.integer("WEB_STATEMENT_TIMEOUT_S", 10, least=1, most=3600)
-WORKERS = env.integer("WORKERS", 2, least=1, most=1000)
+WORKERS = env.integer("WORKERS", 2, least=2, most=1000)
 EXTRA_CA_FILE = env.ca_file("EXTRA_CA_FILE", "")
 METRICS_TOKEN = env.metrics_token("METRICS_TOKEN", "")
 

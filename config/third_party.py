@@ -10,7 +10,7 @@ Q_CLUSTER: dict[str, Any] = {
     "name": "signpost",
     "label": "Tasks",
     "recycle": 100,
-    "timeout": 90,  # a dispatcher runs for about 20 s and then ends its open requests
+    "timeout": 90,  # not of a dispatcher, which runs until it is stopped
     "retry": 120,
     "max_attempts": 1,
     "ack_failures": True,

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
-import struct
-import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from webhooks_core.worker import shutdown
 
@@ -31,14 +27,3 @@ def work_for_ever(path: str) -> None:
     sign(path)
     while True:
         time.sleep(0.1)
-
-
-def die_within_a_message(path: str) -> None:
-    """Sign, then die as a worker does that is killed while it writes its result."""
-    sign(path)
-    frame: Any = sys._getframe()
-    while "result_queue" not in frame.f_locals:
-        frame = frame.f_back
-    writer = frame.f_locals["result_queue"]._writer.fileno()
-    os.write(writer, struct.pack("!i", 2**30) + b"half")
-    os.kill(os.getpid(), signal.SIGKILL)

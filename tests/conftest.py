@@ -27,10 +27,10 @@ from tests.running import environment, migrate
 from tests.spec.matrix import is_slow
 from webhooks_core import profiles
 from webhooks_core.database.clock import DatabaseClock
+from webhooks_core.dispatch import notify
 from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import EventType, PingEvent, WebhookProfile
-from webhooks_core.worker import notify
 
 gc.disable()  # from here on `garbage` looks for it, where a file ends
 

@@ -13,8 +13,7 @@ from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 
-from webhooks_core import profiles
-from webhooks_core.conf import RUN_S, webhook_settings
+from webhooks_core.conf import webhook_settings
 from webhooks_core.network import proxy
 
 NEW_KEY = (
@@ -80,18 +79,3 @@ def _task_faults() -> Iterator[Fault]:
         message = "INSTALLED_APPS lacks django_q, whose tasks send the deliveries."
         hint = "Add django_q, and run `manage.py qcluster` beside the web server."
         yield 5, message, hint
-    cluster = getattr(settings, "Q_CLUSTER", {})
-    timeout, retry = cluster.get("timeout"), cluster.get("retry", 60)
-    if timeout is None:
-        return
-    # On a stop signal a dispatcher waits for the requests that it has opened.
-    timeouts = (profile.timeout_s for profile in profiles.registered())
-    longest = RUN_S + max(timeouts, default=0)
-    if timeout < longest:
-        message = f"timeout is {timeout} s; a dispatcher may run for {longest:g} s."
-        hint = f"Set timeout above {longest:g}, and retry above timeout."
-        yield 6, f"Q_CLUSTER: {message}", hint
-    if retry <= timeout:
-        message = f"retry is {retry} s, not more than timeout, {timeout} s."
-        hint = "Set retry above timeout: else tasks that still run are run again."
-        yield 7, f"Q_CLUSTER: {message}", hint

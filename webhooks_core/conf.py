@@ -11,9 +11,6 @@ from django.db import connection
 
 T = TypeVar("T")
 
-# Seconds after which a dispatcher claims no more; it awaits the requests that are open then.
-RUN_S = 20.0
-
 
 class Setting(Generic[T]):
     """A Django setting, read at each use, so that `override_settings` takes effect at once."""

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
-from ipaddress import ip_network
 from typing import Any
 
 import orjson
@@ -20,18 +18,16 @@ from django.utils import timezone
 
 from webhooks_core import changes, profiles, secrets
 from webhooks_core.changes import CONFIGURATION, ENGINE, Actor
-from webhooks_core.conf import webhook_settings
+from webhooks_core.dispatch import notify
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
 from webhooks_core.network import custom_headers
-from webhooks_core.network.addresses import AllowedNetworks, IPNetwork
 from webhooks_core.secrets import EncryptedText
 from webhooks_core.signing.schemes import standard_key
-from webhooks_core.worker import notify
+from webhooks_core.targets import pending_failure
 
 # Each of them signs every request: servers refuse a header of more than some kilobytes.
 MAX_SECRETS = 10
-NOT_HANGING = {"timeouts": 0, "hanging_since": None}
 # Of one endpoint, while others come and go in its place.
 INSERTIONS = 3
 
@@ -133,9 +129,7 @@ def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint
         if locked.is_disabled and (is_enabled or has_new_url):
             fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
         if is_enabled or has_new_url:
-            fields |= NOT_HANGING
-        if fields.get("active"):
-            fields |= {"refused_at": None}
+            fields |= {"timeouts": 0}
         fields["updated_at"] = now = timezone.now()
         for name, value in fields.items():
             setattr(locked, name, value)
@@ -150,10 +144,8 @@ def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint
 
 
 def _notify_of_change(before: Endpoint, changed: Endpoint) -> None:
-    """Have dispatchers do what a change allows, and drop what it forbids."""
-    if before.is_receiving and not changed.is_receiving:
-        notify.recall_on_commit([changed.pk])
-    elif changed.is_receiving and not before.is_receiving:
+    """Have dispatchers send what a change allows."""
+    if changed.is_receiving and not before.is_receiving:
         _waiting(changed).make_due()
         notify.notify_on_commit([changed.pk])
 
@@ -170,7 +162,7 @@ def _outage(endpoint: Endpoint, now: datetime) -> dict[str, Any]:
 # Not told as changes: what follows from others, and times.
 _IMPLIED = {
     *("updated_at", "disabled_at", "enabled_at", "consecutive_failures"),
-    *("timeouts", "hanging_since", "refused_at"),
+    "timeouts",
 }
 
 
@@ -189,12 +181,8 @@ def _record_change(
 
 
 def enable(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:
-    """Make a disabled endpoint active again with its counter at 0; waiting deliveries become due.
-
-    The same for one that its receiver switched off.
-    """
-    fields = {"active": True} if endpoint.refused_at else {}
-    return update(endpoint, by=by, status=Endpoint.Status.ACTIVE, **fields)
+    """Make a disabled endpoint active again with its counter at 0; waiting deliveries become due."""
+    return update(endpoint, by=by, status=Endpoint.Status.ACTIVE)
 
 
 def pause(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:
@@ -239,7 +227,6 @@ def delete(endpoint: Endpoint, *, by: Actor = ENGINE) -> bool:
         won = Endpoint.objects.filter(pk=endpoint.pk).end(timezone.now()) == 1
         if won:
             changes.record(endpoint.public_id, "deleted", by=by)
-        notify.recall_on_commit([endpoint.pk])
     while _waiting(endpoint).fail_some(error="endpoint deleted"):
         pass
     return won
@@ -287,45 +274,5 @@ def rotate_secret(
     return secret
 
 
-def pending_failure(endpoint: Endpoint) -> str:
-    """Return why waiting deliveries of an endpoint fail; "" if they may wait."""
-    if endpoint.deleted_at is not None:
-        return "endpoint deleted"
-    if not endpoint.active and profiles.get(endpoint.profile).inactive_fails_pending:
-        return "endpoint inactive"
-    return ""
-
-
 def _waiting(endpoint: Endpoint) -> Any:
     return Delivery.objects.waiting().filter(endpoint=endpoint)
-
-
-def check_url(profile: str, url: str, *, trusted: bool = False) -> None:
-    """Check the URL of an endpoint; this resolves its host for up to 2 s. Raises UrlRefusedError.
-
-    A `trusted` endpoint may lie in WEBHOOK_ALLOWED_TARGETS.
-    """
-    profiles.get(profile).url_policy.check(url, networks=_networks(trusted))
-
-
-def allowed_networks(endpoint: Endpoint) -> AllowedNetworks:
-    """Return the addresses that attempts to an endpoint may connect to."""
-    policy = profiles.get(endpoint.profile).url_policy
-    return policy.allowed_networks(endpoint.url, networks=_networks(endpoint.trusted))
-
-
-def may_be_internal(endpoint: Endpoint) -> bool:
-    """Return True if WEBHOOK_ALLOWED_TARGETS lets an endpoint into internal networks.
-
-    Then what it answers is for operators alone.
-    """
-    return bool(_networks(endpoint.trusted))
-
-
-def _networks(trusted: bool) -> tuple[IPNetwork, ...]:
-    return _parse(tuple(webhook_settings.ALLOWED_TARGETS)) if trusted else ()
-
-
-@lru_cache(maxsize=4)
-def _parse(networks: tuple[str, ...]) -> tuple[IPNetwork, ...]:
-    return tuple(map(ip_network, networks))

@@ -127,7 +127,6 @@ class WebhookProfile:
     a new event and its data. `prepare` returns what each delivery of a claim sends, by its key, or
     the error with which it fails at once; it runs in the claim's transaction, so it reads alone.
     After a response with one of `final_statuses` a delivery is not tried again. With
-    `receiver_control` receivers may ask for more than that (`dispatch/decisions.py`). With
     `standard_alone` a request has the signature of Standard Webhooks and no other.
     """
 
@@ -157,7 +156,6 @@ class WebhookProfile:
     published: Callable[[Any, Mapping[str, Any]], None] | None = None
     prepare: Callable[[Sequence[Sending]], Mapping[int, Prepared | str]] | None = None
     final_statuses: frozenset[int] = frozenset()
-    receiver_control: bool = False
     standard_alone: bool = False
 
     def __post_init__(self) -> None:

@@ -7,15 +7,14 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from webhooks_core import filters, ids, profiles, times
 from webhooks_core.database.clock import clock
-from webhooks_core.database.statements import array_literal, execute, fetch
+from webhooks_core.dispatch import notify
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import EventContext, WebhookProfile
-from webhooks_core.worker import notify
 
 
 class UnknownEventTypeError(ValueError):
@@ -77,9 +76,7 @@ def publish_to(
     with transaction.atomic():
         if existing := _existing(profile, owner, dedupe_key):
             return Published(existing, is_new=False, endpoint_ids=())
-        matching = Matching([], {})
-        if webhook_profile.enabled:
-            matching = _matching(webhook_profile, owner, event_type)
+        matching = _matching(webhook_profile, owner, event_type)
         event, is_new = _store(
             webhook_profile,
             owner=owner,
@@ -88,24 +85,13 @@ def publish_to(
             metadata=metadata or {},
             dedupe_key=dedupe_key,
         )
-        if is_new:
-            matching = matching.filtered(event)
-            deliver(event, matching.endpoint_ids)
-            if webhook_profile.published is not None:
-                webhook_profile.published(event, data)
-    return Published(event, is_new, matching.endpoint_ids if is_new else ())
-
-
-def lock_owner(*, profile: str, owner: str) -> None:
-    """Let one transaction at a time publish several events of an owner.
-
-    Two of them would otherwise wait for each other, if their events come in different orders.
-    """
-    if connection.vendor == "postgresql":
-        execute(_LOCK_OWNER, f"webhooks_core_owner {profile} {owner}")
-
-
-_LOCK_OWNER = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+        if not is_new:
+            return Published(event, is_new=False, endpoint_ids=())
+        endpoint_ids = _filtered(matching, event)
+        deliver(event, endpoint_ids)
+        if webhook_profile.published is not None:
+            webhook_profile.published(event, data)
+    return Published(event, is_new=True, endpoint_ids=endpoint_ids)
 
 
 def publish_test(
@@ -128,13 +114,9 @@ def publish_test(
             metadata=metadata,
         )
         if endpoint.is_subscribed:
-            deliver(
-                event, [endpoint.pk], trigger=TEST, at=Delivery.objects.front(endpoint)
-            )
+            at = Delivery.objects.front(endpoint)
+            deliver(event, [endpoint.pk], trigger=Delivery.Trigger.TEST, at=at)
     return event
-
-
-TEST = Delivery.Trigger.TEST
 
 
 def deliver(
@@ -147,32 +129,18 @@ def deliver(
     """Create the deliveries of an event for these endpoints, due now or at a time."""
     if not endpoint_ids:
         return
-    prefix = profiles.get(event.profile).delivery_prefix
-    public_ids = [ids.public_id(prefix) for _ in endpoint_ids]
-    due, now = map(
-        connection.ops.adapt_datetimefield_value,
-        (at or clock.recent(), timezone.now()),
+    prefix, due = profiles.get(event.profile).delivery_prefix, at or clock.recent()
+    Delivery.objects.bulk_create(
+        Delivery(
+            public_id=ids.public_id(prefix),
+            event=event,
+            endpoint_id=pk,
+            trigger=trigger,
+            next_attempt_at=due,
+        )
+        for pk in endpoint_ids
     )
-    shared = (event.pk, due, now, trigger.value)
-    with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            rows = zip(public_ids, endpoint_ids, strict=True)
-            cursor.executemany(_INSERT_EACH, [(*shared, *row) for row in rows])
-        else:
-            arrays = array_literal(public_ids), array_literal(endpoint_ids)
-            cursor.execute(_INSERT_ALL, (*shared, *arrays))
     notify.notify_on_commit(endpoint_ids)
-
-
-# Raw SQL: half of the time of publish() to 50 endpoints would go into bulk_create.
-_INSERT = (
-    'INSERT INTO webhooks_core_delivery (event_id, next_attempt_at, created_at, "trigger",'
-    " status, attempts, interruptions, lone_interruptions, last_error, replay_number,"
-    " public_id, endpoint_id) SELECT %s, %s, %s, %s,"
-    f" {Delivery.Status.PENDING:d}, 0, 0, 0, '', 0, "
-)
-_INSERT_EACH = f"{_INSERT} %s, %s"
-_INSERT_ALL = f"{_INSERT} unnest(%s::text[]), unnest(%s::bigint[])"
 
 
 def _store(
@@ -230,43 +198,26 @@ def _existing(profile: str, owner: str, dedupe_key: str | None) -> Event | None:
     return rows.first()
 
 
-class Matching(NamedTuple):
-    """The endpoints that receive an event, ascending, and their filters."""
-
-    endpoint_ids: list[int]
-    filters: dict[int, str]
-
-    def filtered(self, event: Event) -> Matching:
-        """Return the endpoints whose filter matches an event, or that have none."""
-        if not self.filters:
-            return self
-        envelope = orjson.loads(bytes(event.body))
-        refused = {
-            pk
-            for pk, text in self.filters.items()
-            if not filters.from_json(text)(envelope)
-        }
-        return Matching([pk for pk in self.endpoint_ids if pk not in refused], {})
+def _matching(profile: WebhookProfile, owner: str, event_type: str) -> dict[int, Any]:
+    """Return the endpoints that receive a type of event, ascending, each with its filter."""
+    if not profile.enabled:
+        return {}
+    rows = Endpoint.objects.of(profile.name, owner).subscribed().order_by("pk")
+    return {
+        pk: filter_
+        for pk, types, filter_ in rows.values_list("pk", "event_types", "filter")
+        if profile.matches(types, event_type)
+    }
 
 
-def _matching(profile: WebhookProfile, owner: str, event_type: str) -> Matching:
-    """Return the endpoints that receive a type of event."""
-    rows = fetch(_OF_OWNER, profile.name, owner)
-    matching = Matching([], {})
-    for pk, types, is_active, status, filter_text in rows:
-        # As EndpointQuerySet.subscribed.
-        if not is_active or status != Endpoint.Status.ACTIVE:
-            continue
-        if not profile.matches(orjson.loads(types), event_type):
-            continue
-        matching.endpoint_ids.append(pk)
-        if filter_text is not None:
-            matching.filters[pk] = filter_text
-    return matching
-
-
-# As EndpointQuerySet.of: composing it with the ORM would be a fourth of the cost.
-_OF_OWNER = (
-    "SELECT id, event_types, active, status, filter FROM webhooks_core_endpoint"
-    " WHERE profile = %s AND owner = %s AND deleted_at IS NULL ORDER BY id"
-)
+def _filtered(matching: Mapping[int, Any], event: Event) -> list[int]:
+    """Return the endpoints whose filter matches an event, or that have none."""
+    if all(filter_ is None for filter_ in matching.values()):
+        return list(matching)
+    envelope = orjson.loads(event.body)
+    return [
+        pk
+        for pk, filter_ in matching.items()
+        if filter_ is None
+        or filters.from_json(orjson.dumps(filter_).decode())(envelope)
+    ]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from webhooks_core.dispatch import dispatcher as engine
+from webhooks_core.dispatch import notify
 from webhooks_core.upkeep import removal
 from webhooks_core.upkeep import sweep as sweeper
-from webhooks_core.worker import notify, shutdown
+from webhooks_core.worker import shutdown
 
 
 def dispatch() -> int:
-    """Run a dispatcher, cut short when the cluster is to stop; return the number of attempts.
-
-    One dispatcher is resident: it waits for what is published next.
-    """
+    """Run a dispatcher until the cluster is to stop; return the number of attempts."""
     return engine.dispatch(stop=shutdown.is_set, resident=True)
 
 
@@ -23,5 +21,5 @@ def remove_ended_owners() -> int:
 
 def sweep() -> None:
     """Sweep, and wake a dispatcher unless one is live."""
-    sweeper.sweep_as_scheduled()
+    sweeper.sweep()
     notify.wake_dispatcher()

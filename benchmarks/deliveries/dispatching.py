@@ -9,12 +9,12 @@ from benchmarks.deliveries.sending import Watch
 from webhooks_core.dispatch.dispatcher import dispatch
 
 
-def dispatch_all(at: float, run_s: float = 600.0) -> dict[str, float]:
+def dispatch_all(at: float) -> dict[str, float]:
     """Dispatch from a moment on until nothing waits; return the peak of memory too."""
     # Reset the peak of memory, so that it is that of this run.
     Path("/proc/self/clear_refs").write_text("5")
     watch = Watch(at)
-    attempts = dispatch(linger=timedelta(0), run_s=run_s)
+    attempts = dispatch(linger=timedelta(0))
     return watch.read(attempts) | {"peak": peak_memory()}
 
 

@@ -30,9 +30,9 @@ from tests.running import (
 )
 
 READY = "Signpost is ready"
-# With WORKERS=1: the supervisor, the web server, and six of the cluster: its watchdog, main process,
-# sentinel, worker, monitor and pusher.
-EVERYBODY = 8
+# With WORKERS=2: the supervisor, the web server, and seven of the cluster: its parent, main process,
+# sentinel, two workers, monitor and pusher.
+EVERYBODY = 9
 
 # `manage.py` for each list of words, in one process: its imports cost more than a command that
 # refuses. A line behind each command's output tells its exit status.
@@ -66,7 +66,7 @@ STRANGE = {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "no_proxy": "intranet.example"
 
 def variables(file: Path, **more: str) -> dict[str, str]:
     """Return an environment whose data is in this SQLite file alone."""
-    return environment(DATABASE_URL=f"sqlite:///{file}", WORKERS="1") | more
+    return environment(DATABASE_URL=f"sqlite:///{file}", WORKERS="2") | more
 
 
 def strange(**variables: str) -> dict[str, str]:

@@ -63,7 +63,7 @@ def test_the_first_start_makes_the_demo_user_and_a_second_one_changes_nothing(tm
     data = folder / "var" / "signpost.sqlite3"
     port = free_port()
     arguments = ("manage.py", "up", "--port", str(port))
-    own = environment(WORKERS="1")
+    own = environment(WORKERS="2")
     with running(*arguments, environment=own, cwd=folder) as it:
         wait_for_everybody(it)
         [password] = re.findall(r"User: demo   password: (\S+)", it.output)

@@ -87,7 +87,7 @@ def test_a_database_file_that_cannot_be_is_one_clear_line(tmp_path):
 
 
 def test_production_gets_no_demo_data(data):
-    variables = production(DATABASE_URL=f"sqlite:///{data}", WORKERS="1")
+    variables = production(DATABASE_URL=f"sqlite:///{data}", WORKERS="2")
     arguments = ("manage.py", "up", "--port", str(free_port()), "--no-web")
     with running(*arguments, environment=variables) as it:
         it.wait_for(READY)

@@ -33,9 +33,8 @@ HALTED = "halted"
 
 def rig(folder: Path) -> None:
     """Wrap the code at each point; needs a set-up Django."""
-    from webhooks_core.dispatch import results
+    from webhooks_core.dispatch import results, sql
     from webhooks_core.dispatch.claims import OpenClaims
-    from webhooks_core.dispatch.sql import deliveries
 
     def halt(point: str) -> None:
         try:
@@ -58,8 +57,8 @@ def rig(folder: Path) -> None:
         setattr(owner, name, wrapped)
 
     # Inside the transactions, after their last UPDATE and INSERT.
-    halt_after(deliveries, "claim", BEFORE_CLAIM)
-    halt_after(deliveries, "insert_attempts", WRITING)
+    halt_after(sql, "claim", BEFORE_CLAIM)
+    halt_after(sql, "insert_attempts", WRITING)
     halt_after(OpenClaims, "claim_due", CLAIMED)
     halt_before_recording(results, halt)
     change_requests()

@@ -11,7 +11,6 @@ from typing import Any
 from django.db import connection
 
 from tests.receiver import Receiver
-from tests.running import PATIENCE_S
 from webhooks_core.dispatch import dispatcher
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Delivery
@@ -19,8 +18,7 @@ from webhooks_core.models import Delivery
 
 def dispatch(**options: Any) -> int:
     """Send what is due now; do not wait for what is due later."""
-    defaults: dict[str, Any] = {"linger": timedelta(0), "run_s": PATIENCE_S}
-    return dispatcher.dispatch(**defaults | options)
+    return dispatcher.dispatch(**{"linger": timedelta(0)} | options)
 
 
 @contextmanager
@@ -30,8 +28,7 @@ def running_dispatcher() -> Iterator[None]:
 
     def work() -> None:
         try:
-            while not stopped.is_set():
-                dispatch(stop=stopped.is_set, resident=True)
+            dispatch(stop=stopped.is_set, resident=True)
         finally:
             connection.close()
 
@@ -46,13 +43,13 @@ def running_dispatcher() -> Iterator[None]:
 
 def answer_after_release(monkeypatch, server: Receiver) -> None:
     """Open the gate of a receiver when what has not been started is released."""
-    release_unstarted = Sender.release_unstarted
+    stop = Sender.stop
 
     def release(self: Sender) -> None:
-        release_unstarted(self)
+        stop(self)
         server.gate.set()
 
-    monkeypatch.setattr(Sender, "release_unstarted", release)
+    monkeypatch.setattr(Sender, "stop", release)
 
 
 def only_delivery() -> Delivery:

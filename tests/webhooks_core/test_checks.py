@@ -38,9 +38,6 @@ def test_valid_settings_pass():
         ("E004", "WEBHOOK_ALLOWED_TARGETS", ["10.1.0.0/16", "10.1.0.1/16"]),
         ("E004", "WEBHOOK_ALLOWED_TARGETS", ["example.com"]),
         ("E008", "WEBHOOK_PROXY_URL", "https://proxy.example:3128"),
-        ("E006", "Q_CLUSTER", TASKS | {"timeout": 20}),
-        ("E007", "Q_CLUSTER", TASKS | {"retry": 90}),
-        ("E007", "Q_CLUSTER", {"name": "own", "timeout": 90}),
     ],
 )
 def test_an_unusable_setting_is_an_error_that_names_it(sound, number, name, value):
@@ -60,8 +57,3 @@ def test_django_q_must_be_installed(monkeypatch):
     monkeypatch.setattr(apps, "is_installed", lambda name: name != "django_q")
     [error] = check_settings()
     assert error.id == "webhooks_core.E005"
-
-
-def test_tasks_without_a_time_limit_pass(sound):
-    sound.Q_CLUSTER = {"name": "own"}
-    assert check_settings() == []

@@ -13,7 +13,7 @@ from django.utils import timezone
 from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, failed
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import endpoints
+from webhooks_core import endpoints, targets
 from webhooks_core.dispatch import claims
 from webhooks_core.endpoints import QuotaExceededError
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
@@ -191,7 +191,7 @@ class TestPause:
         EndpointQueue.objects.update(next_due_at=timezone.now())
 
         def activate(endpoint: Endpoint) -> str:
-            reason = endpoints.pending_failure(endpoint)
+            reason = targets.pending_failure(endpoint)
             endpoints.update(target, active=True)
             publish_event()
             return reason

@@ -11,12 +11,12 @@ from tests.threads import at_once
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import ids
+from webhooks_core.dispatch import notify
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, Event
 from webhooks_core.publishing import (
     UnknownEventTypeError,
     publish,
 )
-from webhooks_core.worker import notify
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

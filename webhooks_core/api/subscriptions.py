@@ -13,7 +13,7 @@ import orjson
 from django.db import transaction
 from django.db.models import QuerySet
 
-from webhooks_core import endpoints, profiles, publishing
+from webhooks_core import endpoints, profiles, publishing, targets
 from webhooks_core.changes import Actor
 from webhooks_core.endpoints import Created, QuotaExceededError
 from webhooks_core.ids import is_id
@@ -83,7 +83,7 @@ class SubscriptionService(ABC):
 
     def listed(self, columns: Iterable[str]) -> list[Endpoint]:
         """Return the owner's subscriptions, newest first, with some of their columns."""
-        return Endpoint.objects.read_list(self.profile, self.owner, columns=columns)
+        return list(self.all().only("id", *columns))
 
     def find(self, public_id: str, *, lock: bool = False) -> Endpoint:
         """Return a subscription of the owner. Raises 404, also for another owner's."""
@@ -98,7 +98,7 @@ class SubscriptionService(ABC):
     def check_url(self, url: str, *, trusted: bool = False) -> None:
         """Raise 400 for a URL that is refused. Queries the resolver: up to 2 s."""
         try:
-            endpoints.check_url(self.profile, url, trusted=trusted)
+            targets.check_url(self.profile, url, trusted=trusted)
         except UrlRefusedError as error:
             raise BadRequestError(f"{error}.") from error
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 from django.db import connection
+from django.db.models import QuerySet
 
 # A condition on `ids()`: one parameter, however many there are.
 AMONG = {
@@ -53,14 +54,14 @@ def fetch_as_one(columns: str, sql: str, *values: object) -> list[list[Any]]:
     return rows
 
 
-def fetch_binary(sql: Statement, *values: object) -> list[tuple[Any, ...]]:
-    """As fetch(), for rows with large binary columns, without times.
+def fetch_binary(rows: QuerySet[Any, Any]) -> Any:
+    """Return the rows of a `values_list()` with large binary columns, without times.
 
     PostgreSQL sends them in its binary format. In its text format, which Django always asks for,
     binary columns are hexadecimal: twice the bytes and three times the work, on both sides.
     """
     if connection.vendor != "postgresql":
-        return fetch(sql, *values)
+        return rows
     import psycopg
 
     connection.ensure_connection()
@@ -70,9 +71,8 @@ def fetch_binary(sql: Statement, *values: object) -> list[tuple[Any, ...]]:
         psycopg.Cursor(connection.connection) as cursor,
     ):
         cursor.format = psycopg.pq.Format.BINARY
-        # A text of this project, no matter what the type checker can prove.
-        query: Any = _text(sql)
-        return cursor.execute(query, values).fetchall()
+        query: Any = rows.query.sql_with_params()
+        return cursor.execute(*query).fetchall()
 
 
 def _text(sql: Statement) -> str:
@@ -89,15 +89,8 @@ def ids(pks: Iterable[int]) -> str:
     """Return ids as the parameter of such a condition."""
     if connection.vendor == "sqlite":
         return orjson.dumps(list(pks)).decode()
-    return array_literal(pks)
-
-
-def array_literal(values: Iterable[object]) -> str:
-    """Return PostgreSQL's text of an array of numbers or public ids, which need no quotes.
-
-    psycopg quotes each element with several regular expressions, for any content.
-    """
-    return "{" + ",".join(map(str, values)) + "}"
+    # psycopg quotes each element of a list with several regular expressions, for any content.
+    return "{" + ",".join(map(str, pks)) + "}"
 
 
 def as_time(value: Any) -> Any:

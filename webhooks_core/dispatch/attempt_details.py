@@ -57,4 +57,5 @@ def _sent(head: bytes, custom: EncryptedText | None) -> str:
 
 def _received(result: AttemptResult) -> str:
     lines = [b"%s: %s" % pair for pair in result.response_headers]
-    return b"\r\n".join(lines).decode("latin-1")
+    # PostgreSQL stores no NUL.
+    return b"\r\n".join(lines).decode("latin-1").replace("\0", "\ufffd")

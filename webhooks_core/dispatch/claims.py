@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
 import structlog
 from django.db import transaction
 
 from webhooks_core import profiles
-from webhooks_core.dispatch import leases, preparing
+from webhooks_core.dispatch import leases, preparing, sql
+from webhooks_core.dispatch.preparing import Body
 from webhooks_core.dispatch.queues import LeasedQueues, QueueState
-from webhooks_core.dispatch.shares import Shares
+from webhooks_core.dispatch.shares import Owner, Shares
 from webhooks_core.dispatch.signer import RequestSigner, signers
-from webhooks_core.dispatch.sql import deliveries
-from webhooks_core.dispatch.sql import endpoints as endpoint_rows
-from webhooks_core.dispatch.sql.deliveries import (
-    ClaimLimit,
-    DueDelivery,
-    due_deliveries,
-)
-from webhooks_core.dispatch.sql.endpoints import Body
-from webhooks_core.endpoints import allowed_networks, pending_failure
+from webhooks_core.dispatch.sql import ClaimLimit, DueDelivery
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.profiles import WebhookProfile
+from webhooks_core.targets import allowed_networks, pending_failure
 
 # The most that one owner may claim. For other owners, a third of it is kept free.
 MAX_CLAIMED = 2048
 MAX_BYTES = 32 * 1024 * 1024
+# When a queue is looked at again: while there is no network, and while another suspect is sent.
 SECOND = timedelta(seconds=1)
+SUSPECT_TICK = timedelta(milliseconds=100)
 # How long an endpoint is left out whose deliveries cannot be claimed.
 PAUSE_AFTER_ERROR = timedelta(minutes=1)
 
@@ -67,7 +63,7 @@ class Claim(NamedTuple):
 class OpenClaims:
     """All claims of a dispatcher without a result, bounded in number and bytes.
 
-    Each owner has its share of both.
+    Each owner has its share of both. One suspect at a time may be among them.
     """
 
     lease: DispatcherLease
@@ -76,6 +72,8 @@ class OpenClaims:
     _open: dict[int, Claim] = field(default_factory=dict, init=False)
     _count: Shares = field(default_factory=lambda: Shares(MAX_CLAIMED), init=False)
     _bytes: Shares = field(default_factory=lambda: Shares(MAX_BYTES), init=False)
+    _suspects: set[int] = field(default_factory=set, init=False)
+    _is_contended: bool = field(default=False, init=False)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -83,10 +81,10 @@ class OpenClaims:
     def pop(self, pk: int) -> Claim:
         """Remove the claim of a delivery that has a result."""
         claim = self._open.pop(pk)
-        queue = self.queues[claim.due.queue]
-        self._count.add(queue.owner, -1)
-        self._bytes.add(queue.owner, -claim.due.size)
-        queue.ended()
+        owner = self.queues[claim.due.queue].owner
+        self._count.add(owner, -1)
+        self._bytes.add(owner, -claim.due.size)
+        self._suspects.discard(pk)
         return claim
 
     def claim_due(self, now: datetime) -> list[OutgoingRequest]:
@@ -94,82 +92,56 @@ class OpenClaims:
 
         One endpoint whose deliveries cannot be claimed does not keep the others waiting.
         """
-        if not (queues := self._with_room(self.queues.due(now))):
+        if not (queues := self._with_room(self.queues.claimable(now))):
             return []
         try:
-            return self._claim_batch(queues, now)
+            return self._claim(queues, now)
         except Exception as error:  # an error of one row must not affect the others
             if leases.is_general(error):
                 raise
             log.exception("batch claim failed")
-        return self._claim_one_by_one(queues, now)
-
-    def _claim_one_by_one(
-        self, queues: Iterable[QueueState], now: datetime
-    ) -> list[OutgoingRequest]:
-        requests: list[OutgoingRequest] = []
-        try:
-            for queue in queues:
-                requests += self._claim_single(queue, now)
-        except Exception:
-            # These are not sent: once the database is back, they are released.
-            for request in requests:
-                self.pop(request.key)
-            raise
-        return requests
+        return [
+            request for queue in queues for request in self._claim_alone(queue, now)
+        ]
 
     def _with_room(self, due: Sequence[QueueState]) -> list[QueueState]:
         """Return the queues of owners that may claim more, the owner with the fewest first."""
         owners = {queue.owner for queue in due}
-        self._count.is_contended = self._bytes.is_contended = len(owners) > 1
+        self._is_contended = several = len(owners) > 1
         wanted = {
             owner
             for owner in owners
-            if self._count.room(owner) and self._bytes.room(owner)
+            if self._count.room(owner, is_contended=several)
+            and self._bytes.room(owner, is_contended=several)
         }
         queues = [queue for queue in due if queue.owner in wanted]
         return sorted(queues, key=lambda queue: self._count.held(queue.owner))
 
-    def claim_suspect(self, now: datetime) -> list[OutgoingRequest]:
-        """Claim one suspect that may be sent now; nothing else may be claimed until it ends."""
-        for queue in self.queues.suspected():
-            queue.scheduled(now)  # the next dispatcher looks for what else waits
-            if requests := self._claim_single(queue, now, isolated=True):
-                return requests
-            queue.forget_suspects()
-        return []
-
-    def _claim_single(
-        self, queue: QueueState, now: datetime, *, isolated: bool = False
-    ) -> list[OutgoingRequest]:
+    def _claim_alone(self, queue: QueueState, now: datetime) -> list[OutgoingRequest]:
         try:
-            return self._claim_batch([queue], now, isolated=isolated)
+            return self._claim([queue], now)
         except Exception as error:
             if leases.is_general(error):
                 raise
-            ids = Endpoint.objects.filter(pk=queue.pk).values_list(
-                "public_id", flat=True
-            )
+            ids = Endpoint.objects.filter(pk=queue.pk).values_list("public_id")
             log.exception("endpoint claim failed", endpoint=ids.first())
-        queue.check_at(now + PAUSE_AFTER_ERROR)
+        queue.next_check_at = now + PAUSE_AFTER_ERROR
         return []
 
-    def _claim_batch(
-        self, queues: Sequence[QueueState], now: datetime, *, isolated: bool = False
+    def _claim(
+        self, queues: Sequence[QueueState], now: datetime
     ) -> list[OutgoingRequest]:
         with transaction.atomic():
             leases.lock(self.lease)
             # Read for every claim: a changed URL, a new secret or a deletion applies at once.
-            endpoints = endpoint_rows.by_pk([queue.pk for queue in queues])
-            select = self._select_suspect if isolated else self._select_due
-            due = select(self._claim_limits(queues, endpoints, now), now)
-            rows = self._claim_rows(due)
-            bodies = endpoint_rows.bodies({row.event_pk for row in rows})
+            endpoints = Endpoint.objects.to_send([queue.pk for queue in queues])
+            due = self._select(self._limits(queues, endpoints, now), now)
             claimed, sent = preparing.prepare(
-                rows, endpoints, bodies, lease=self.lease.pk
+                self._claim_rows(due), endpoints, lease=self.lease.pk
             )
-            signed = {row.queue: endpoints[row.queue] for row in claimed}
-            signer_of = signers(list(signed.values()), now)
+            signer_of = signers(
+                [endpoints[pk] for pk in {row.queue for row in claimed}], now
+            )
             requests = [
                 _request(row, endpoints[row.queue], signer_of[row.queue], sent[row.pk])
                 for row in claimed
@@ -177,18 +149,7 @@ class OpenClaims:
         self._open_claims(claimed, endpoints)
         return requests
 
-    def release_unconfirmed(self, *, unrecorded: Iterable[int]) -> int:
-        """Release claims of this lease that are in the database but not in this dispatcher's memory.
-
-        Their commit went unconfirmed, so their requests were never made. Return how many.
-        """
-        stored = set(
-            Delivery.objects.claimed_by(self.lease.pk).values_list("pk", flat=True)
-        )
-        unconfirmed = stored.difference(self._open, unrecorded)
-        return Delivery.objects.release(unconfirmed, lease=self.lease.pk)
-
-    def _claim_limits(
+    def _limits(
         self,
         queues: Sequence[QueueState],
         endpoints: Mapping[int, Endpoint],
@@ -202,14 +163,12 @@ class OpenClaims:
             if endpoint is None or not _is_served(endpoint):
                 has_more = endpoint is not None and _fail_what_may_not_wait(endpoint)
                 # A change that lets it receive again notifies.
-                queue.check_at(now if has_more else None)
+                queue.next_check_at = now if has_more else None
                 continue
-            if probe_at := _probe_at(endpoint, now):
-                queue.check_at(probe_at)
-                continue
-            room = min(queue.room(endpoint), count.room(queue.owner))
-            if self.connectivity.is_offline and self._is_postponed(endpoint):
-                queue.postponed(now + SECOND)
+            share = count.room(queue.owner, is_contended=self._is_contended)
+            room = min(queue.room(endpoint), share)
+            if self._is_postponed(endpoint):
+                queue.next_check_at = now + SECOND
                 room = min(room, queue.pk == trial)
             count.add(queue.owner, room)
             if room:
@@ -217,69 +176,69 @@ class OpenClaims:
         return limits
 
     def _is_postponed(self, endpoint: Endpoint) -> bool:
+        if not self.connectivity.is_offline:
+            return False
         networks = allowed_networks(endpoint)
         return self.connectivity.postpones(endpoint.owner, endpoint.url, networks)
 
-    def _select_due(
-        self, limits: Sequence[ClaimLimit], now: datetime
-    ) -> list[DueDelivery]:
-        """Return the deliveries to claim, and set when each queue is checked next.
-
-        Suspects are only noted.
-        """
-        room = {limit.queue: limit.room for limit in limits}
-        sizes = self._bytes.copy()
-        selected: list[DueDelivery] = []
-        limits = [self._past_suspects(limit) for limit in limits]
-        unread = {limit.queue: limit.room + 1 for limit in limits}
-        for due in due_deliveries(limits, now):
-            unread[due.queue] -= 1
-            if due.queue not in room:
-                continue  # behind one that cannot be claimed now
-            queue = self.queues[due.queue]
-            if due.later or room[due.queue] == 0 or not sizes.room(queue.owner):
-                queue.scheduled(due.later or now)
-                del room[due.queue]
-            elif due.is_suspect:
-                queue.note_suspect(due)
-            else:
-                room[due.queue] -= 1
-                sizes.add(queue.owner, due.size)
-                selected.append(due)
-        for pk in room:
-            if not unread[pk]:  # suspects took the place of others
-                self.queues[pk].scheduled(now)
+    def _select(self, limits: Sequence[ClaimLimit], now: datetime) -> list[DueDelivery]:
+        """Return the deliveries to claim, and set when each queue is checked next."""
+        rooms, selected = dict(limits), list[DueDelivery]()
+        fits = partial(self._bytes.copy().take, is_contended=self._is_contended)
+        for pk in rooms:
+            self.queues[pk].next_check_at = None
+        rows = sql.due_deliveries(limits, now)
+        for pk, due in groupby(rows, key=lambda row: row.queue):
+            may_suspect = not (
+                self._suspects or any(row.is_suspect for row in selected)
+            )
+            selected += _take(
+                self.queues[pk], due, rooms[pk], fits, now, may_suspect=may_suspect
+            )
         return selected
-
-    def _past_suspects(self, limit: ClaimLimit) -> ClaimLimit:
-        """Forget what is known of a queue; return a limit that also reads its suspects."""
-        known = self.queues[limit.queue].begin_selection()
-        return limit._replace(room=limit.room + known)
-
-    def _select_suspect(
-        self, limits: Sequence[ClaimLimit], now: datetime
-    ) -> list[DueDelivery]:
-        """Return the first suspect of a queue."""
-        return [self.queues[limit.queue].pop_suspect() for limit in limits[:1]]
 
     def _claim_rows(self, due: Sequence[DueDelivery]) -> list[DueDelivery]:
         pks = [row.pk for row in due]
-        if deliveries.claim(pks, lease=self.lease.pk) == len(pks):
+        if sql.claim(pks, lease=self.lease.pk) == len(pks):
             return list(due)
         # Another process may have failed some of them since.
-        claimed = deliveries.still_claimed(pks, lease=self.lease.pk)
+        claimed = Delivery.objects.still_claimed(pks, lease=self.lease.pk)
         return [row for row in due if row.pk in claimed]
 
     def _open_claims(
-        self, claimed: Sequence[DueDelivery], endpoints: Mapping[int, Endpoint]
+        self, claimed: Iterable[DueDelivery], endpoints: Mapping[int, Endpoint]
     ) -> None:
         for due in claimed:
-            endpoint, owner = endpoints[due.queue], self.queues[due.queue].owner
+            endpoint, queue = endpoints[due.queue], self.queues[due.queue]
             self._open[due.pk] = Claim(due, endpoint, profiles.get(endpoint.profile))
-            self._count.add(owner, 1)
-            self._bytes.add(owner, due.size)
-        for pk, count in Counter(due.queue for due in claimed).items():
-            self.queues[pk].claimed(count)
+            self._count.add(queue.owner, 1)
+            self._bytes.add(queue.owner, due.size)
+            queue.open += 1
+            if due.is_suspect:
+                self._suspects.add(due.pk)
+
+
+def _take(
+    queue: QueueState,
+    due: Iterable[DueDelivery],
+    room: int,
+    fits: Callable[[Owner, int], bool],
+    now: datetime,
+    *,
+    may_suspect: bool,
+) -> list[DueDelivery]:
+    """Return the first deliveries of a queue to claim, with one suspect at most."""
+    taken: list[DueDelivery] = []
+    for row in due:
+        if row.is_suspect and not (may_suspect or row.later):
+            queue.schedule(now + SUSPECT_TICK)
+            continue
+        if row.later or len(taken) == room or not fits(queue.owner, row.size):
+            queue.schedule(row.later or now)
+            break
+        may_suspect = may_suspect and not row.is_suspect
+        taken.append(row)
+    return taken
 
 
 def _fail_what_may_not_wait(endpoint: Endpoint) -> bool:
@@ -291,29 +250,18 @@ def _fail_what_may_not_wait(endpoint: Endpoint) -> bool:
     return suspended.fail_some(error=reason) > 0
 
 
-def _probe_at(endpoint: Endpoint, now: datetime) -> datetime | None:
-    """Return until when an endpoint that hangs gets nothing; None if it may get something."""
-    if not endpoint.is_hanging:
-        return None
-    return endpoint.probe_at(now, profiles.get(endpoint.profile).retry)
-
-
 def _is_served(endpoint: Endpoint) -> bool:
     return endpoint.is_receiving and profiles.get(endpoint.profile).enabled
 
 
 def _request(
-    due: DueDelivery,
-    endpoint: Endpoint,
-    signer: RequestSigner,
-    event: Body,
+    due: DueDelivery, endpoint: Endpoint, signer: RequestSigner, event: Body
 ) -> OutgoingRequest:
     return OutgoingRequest(
         key=due.pk,
         queue=due.queue,
         owner=(endpoint.profile, endpoint.owner),
         limit=endpoint.in_flight,
-        has_answered=endpoint.has_answered,
         url=endpoint.url,
         body=event.bytes,
         sign=partial(signer.headers, due.public_id, event),

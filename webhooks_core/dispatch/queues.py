@@ -6,161 +6,82 @@ takes room from another endpoint.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from webhooks_core.database import limits
-from webhooks_core.dispatch import leases
+from webhooks_core import profiles
+from webhooks_core.dispatch import leases, sql
 from webhooks_core.dispatch.shares import Owner
-from webhooks_core.dispatch.sql import queues
-from webhooks_core.dispatch.sql.deliveries import DueDelivery
-from webhooks_core.dispatch.sql.queues import LeasedRow
-from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.models import (
+    Delivery,
+    DispatcherLease,
+    Endpoint,
+    EndpointQueue,
+    EngineState,
+)
 from webhooks_core.network.transport import AttemptResult
 
 MAX_QUEUES = 2000
-# Beyond these, only queues of owners that do not fill whole batches are leased.
-MAX_QUEUES_OF_ANY = MAX_QUEUES * 3 // 4
 # Small, so that dispatchers that start together share what is due.
 LEASE_BATCH = 32
 MAX_WINDOW = 128
 # Claim ahead what a receiver can be expected to accept in this time. A request that waits longer
-# than the sender's STALE_AFTER_S is released, so that much more would be wasted work.
+# than the sender's STALE_AFTER_S is given back, so that much more would be wasted work.
 CLAIM_AHEAD_MS = 200
+# A publisher notifies after its commit: a queue that is overdue for less than this may still be
+# notified, and needs no repair.
+GRACE = timedelta(seconds=5)
 
 
 @dataclass(slots=True)
 class QueueState:
-    """The state of a queue that a dispatcher has leased.
+    """A queue that a dispatcher has leased: its window, and how many claims of it are open.
 
-    Its window is how many deliveries can be claimed at once: twice what may be in flight, and more
+    The window is how many deliveries can be claimed at once: twice what may be in flight, and more
     for a receiver that accepts more within CLAIM_AHEAD_MS, since a claim costs the same for any
-    size. The queue of an endpoint that hangs is exact: it claims
-    nothing that cannot be sent at once. A suspect is due, and waits until it can be sent alone.
+    size. That of an endpoint that hangs is one. A success is open until it is received. A failure is open
+    until it is written: it may have to be repeated before others, or end the endpoint.
     """
 
     pk: int
     owner: Owner = ("", "")
-    _not_before: datetime | None = field(default=None, init=False)
-    _window: int = field(default=0, init=False)
-    _open: int = field(default=0, init=False)
-    _next_check_at: datetime | None = field(default=None, init=False)
-    _is_exact: bool = field(default=False, init=False)
-    _suspects: list[DueDelivery] = field(default_factory=list, init=False)
-    _unrecorded: int = field(default=0, init=False)
-    # A result that is not written yet decides what may be claimed next.
-    _awaits_record: bool = field(default=False, init=False)
+    window: int = 0
+    open: int = 0
+    # When the next delivery is due; None if none is known.
+    next_check_at: datetime | None = None
 
-    @property
-    def claims(self) -> int:
-        """The number of open claims."""
-        return self._open
-
-    @property
-    def is_busy(self) -> bool:
-        return bool(self._open or self._unrecorded)
-
-    @property
-    def has_suspects(self) -> bool:
-        return bool(self._suspects)
-
-    @property
-    def awaits_record(self) -> bool:
-        return self._awaits_record
-
-    @property
-    def next_check_at(self) -> datetime | None:
-        """When the next delivery is due; None if none is known."""
-        return self._next_check_at
-
-    @property
-    def next_claim_at(self) -> datetime | None:
-        """When a delivery is due and may be claimed; None if none is known."""
-        if self._next_check_at is None:
-            return None
-        return max(self._next_check_at, self._not_before or self._next_check_at)
-
-    def why_idle(self, now: datetime) -> str:
-        """Return why nothing is claimed from this queue now; "" if something may be."""
-        if self._next_check_at is None or self._next_check_at > now:
-            return "nothing is due"
-        if self._awaits_record:
-            return "a result is not written yet"
-        if self._not_before is not None and now < self._not_before:
-            return "it is postponed"
+    def is_claimable(self, now: datetime) -> bool:
+        """Return True if something is due, and the window has room for it."""
+        if self.next_check_at is None or self.next_check_at > now:
+            return False
         # More than half-full windows are left alone: fewer and larger claims cost less.
-        most = self._window - 1 if self._is_exact else self._window // 2
-        return "its window is full" if self._open and self._open > most else ""
+        return self.open <= self.window // 2
 
     def room(self, endpoint: Endpoint) -> int:
-        """Update the window from an endpoint's limits; return how many more may be claimed."""
-        self._is_exact = endpoint.is_hanging
-        if self._is_exact:
-            # A result that is not written yet may have to be repeated before all others.
-            self._window = endpoint.in_flight - self._unrecorded
-        else:
-            self._window = max(self._window, 2 * endpoint.in_flight)
-        return max(self._window - self._open, 0)
+        """Update the window from an endpoint's limit; return how many more may be claimed."""
+        most = 2 * endpoint.max_in_flight
+        self.window = 1 if endpoint.is_hanging else max(self.window, most)
+        return max(self.window - self.open, 0)
 
-    def check_at(self, at: datetime | None) -> None:
-        """Set when a delivery is due; None if none is."""
-        self._next_check_at = at
-
-    def scheduled(self, at: datetime) -> None:
+    def schedule(self, at: datetime) -> None:
         """Note that a delivery is due at a time."""
-        self._next_check_at = min(self._next_check_at or at, at)
+        self.next_check_at = min(self.next_check_at or at, at)
 
-    def postponed(self, until: datetime) -> None:
-        """Claim nothing before a time."""
-        self._not_before = until
-
-    def claimed(self, count: int) -> None:
-        """Count claims."""
-        self._open += count
-
-    def ended(self) -> None:
-        """Note that a claim has a result, or is released."""
-        self._open -= 1
-
-    def received(
-        self, result: AttemptResult, endpoint: Endpoint, now: datetime
-    ) -> None:
-        """Count a result that is not written yet, and adapt the window to its receiver.
+    def adapt(self, result: AttemptResult, endpoint: Endpoint, now: datetime) -> None:
+        """Adapt the window to a receiver.
 
         A quick one gets twice the window, up to what it accepts ahead; a slow one the narrowest.
         """
-        self._unrecorded += 1
-        self._awaits_record |= self._is_exact or result.outcome != Outcome.OK
         if result.outcome is None or result.is_slow:
-            self._window = 0
-        elif not self.why_idle(now):
+            self.window = 0
+        elif self.is_claimable(now):
             duration_ms = max(result.duration_ms, 1)
             ahead = endpoint.in_flight * CLAIM_AHEAD_MS // duration_ms
-            self._window = max(self._window, min(2 * self._window, ahead, MAX_WINDOW))
-
-    def recorded(self) -> None:
-        """Note that all its results have been written."""
-        self._unrecorded, self._awaits_record = 0, False
-
-    def begin_selection(self) -> int:
-        """Forget what is known of due deliveries; return how many suspects there were."""
-        known = len(self._suspects)
-        self._next_check_at, self._suspects = None, []
-        return known
-
-    def note_suspect(self, due: DueDelivery) -> None:
-        self._suspects.append(due)
-
-    def pop_suspect(self) -> DueDelivery:
-        return self._suspects.pop(0)
-
-    def forget_suspects(self) -> None:
-        self._suspects = []
+            self.window = max(self.window, min(2 * self.window, ahead, MAX_WINDOW))
 
 
 class LeasedQueues:
@@ -169,10 +90,6 @@ class LeasedQueues:
     def __init__(self, lease: DispatcherLease) -> None:
         self._lease = lease
         self._queues: dict[int, QueueState] = {}
-        # What waits in the sender for endpoints that receive nothing any more.
-        self._stopped: list[int] = []
-        # The owners that had more than a quarter of a batch, since batches have no room for more.
-        self._greedy: frozenset[Owner] = frozenset()
 
     def __len__(self) -> int:
         return len(self._queues)
@@ -180,121 +97,91 @@ class LeasedQueues:
     def __getitem__(self, pk: int) -> QueueState:
         return self._queues[pk]
 
-    def idle(self) -> list[QueueState]:
-        """Return the queues without open claims, unwritten results and suspects."""
-        return [
-            queue
-            for queue in self._queues.values()
-            if not (queue.is_busy or queue.has_suspects)
-        ]
-
-    def suspected(self) -> list[QueueState]:
-        """Return the queues with suspects."""
-        return [queue for queue in self._queues.values() if queue.has_suspects]
-
-    def forget_suspects(self, now: datetime) -> None:
-        """Leave the remaining suspects, and what waits with them, to the next dispatcher."""
-        for queue in self.suspected():
-            queue.forget_suspects()
-            queue.scheduled(now)
-
-    def lease_due(self, now: datetime, *, is_known: bool = False) -> int:
-        """Lease free queues with work, and note new work in our own; return how many.
-
-        With `is_known`, has_due() was true a moment ago.
-        """
-        if not is_known and not self.has_due(now):
+    def lease_due(self, now: datetime) -> int:
+        """Lease free queues with work, and note new work in our own; return how many."""
+        if not self.has_due(now):
             return 0
-        leased = self._lease_batch(now)
-        if not leased:  # another dispatcher was first, or this lease has expired
+        room = min(max(MAX_QUEUES - len(self), 1), LEASE_BATCH)
+        rows = sql.lease_due(self._lease, now, room)
+        if not rows:  # another dispatcher was first, or this lease has expired
             with transaction.atomic():
                 leases.lock(self._lease)
-        for row in leased:
-            queue = self._queues.setdefault(row.pk, _state(row))
-            queue.check_at(now)
-            if queue.claims and not row.is_receiving:
-                self._stopped.append(row.pk)
-        return len(leased)
-
-    def pop_stopped(self) -> list[int]:
-        """Return the queues with claims whose endpoints have just been found to receive nothing."""
-        stopped, self._stopped = self._stopped, []
-        return stopped
-
-    def _lease_batch(self, now: datetime) -> list[LeasedRow]:
-        """Lease the next queues; after a batch mostly of one owner, those of others first."""
-        leased: list[LeasedRow] = []
-        if self._greedy:
-            room = self._room(MAX_QUEUES, LEASE_BATCH)
-            leased = queues.lease_due(self._lease, now, room, without=self._greedy)
-        room = self._room(MAX_QUEUES_OF_ANY, LEASE_BATCH - len(leased))
-        rest = queues.lease_due(self._lease, now, room) if room else []
-        leased += rest
-        is_full = len(rest) == room
-        self._greedy = self._greedy | _greedy(leased) if is_full else frozenset()
-        return leased
-
-    def _room(self, most: int, batch: int) -> int:
-        return min(max(most - len(self), 1), batch)
+        for pk, profile, owner in rows:
+            queue = self._queues.setdefault(pk, QueueState(pk, (profile, owner)))
+            queue.next_check_at = now
+        return len(rows)
 
     def has_due(self, now: datetime) -> bool:
         """Return True if lease_due() would find a queue; called many times a second."""
-        return queues.has_due(self._lease.pk, now)
+        return EndpointQueue.objects.due(now, lease=self._lease.pk).exists()
 
     def next_at(self) -> datetime | None:
         """Return when the first delivery in our queues is due, as far as we know."""
-        times = (queue.next_claim_at for queue in self._queues.values())
+        times = (queue.next_check_at for queue in self._queues.values())
         return min(filter(None, times), default=None)
 
-    def due(self, now: datetime) -> list[QueueState]:
+    def claimable(self, now: datetime) -> list[QueueState]:
         """Return the queues with due work and room for it, the emptiest first."""
         return sorted(
-            (queue for queue in self._queues.values() if not queue.why_idle(now)),
-            key=lambda queue: (queue.claims, queue.next_check_at),
+            (queue for queue in self._queues.values() if queue.is_claimable(now)),
+            key=lambda queue: (queue.open, queue.next_check_at),
         )
 
-    def mark_recorded(self, pks: Iterable[int]) -> None:
-        """Note that all results of these queues have been written."""
-        for pk in pks:
-            if queue := self._queues.get(pk):
-                queue.recorded()
+    def release(self, *, keep: Collection[int], near: datetime | None = None) -> None:
+        """Release the queues without open claims that have nothing due before `near`.
 
-    def reload(self, now: datetime) -> None:
-        """Read from the database which queues are ours: a commit may have had no confirmation.
-
-        The queue of a removed endpoint stays until its attempts have ended.
+        Not those to `keep`, of which results wait to be written.
         """
-        busy = [pk for pk, queue in self._queues.items() if queue.is_busy]
-        self._queues = {pk: self._queues[pk] for pk in busy} | {
-            row.pk: self._queues.get(row.pk) or _state(row)
-            for row in queues.leased(self._lease)
-        }
-        for queue in self._queues.values():
-            queue.check_at(now)
+        idle = [
+            queue
+            for pk, queue in self._queues.items()
+            if not queue.open and pk not in keep and _is_far(queue, near)
+        ]
+        if idle:
+            self._release(idle)
 
-    def release(self, pks: Iterable[int]) -> None:
-        """Release queues, each with the time of its next delivery."""
-        pks = list(pks)
-        if not pks:
-            return
+    def _release(self, queues: Iterable[QueueState]) -> None:
         rows = EndpointQueue.objects.filter(leased_by=self._lease.pk)
+        pks = [queue.pk for queue in queues]
         with transaction.atomic():
-            limits.limit_idle()
-            for pk in pks:
-                if next_check_at := self._queues[pk].next_check_at:
-                    rows.mark_due([pk], at=next_check_at)
+            for queue in queues:
+                if queue.next_check_at:
+                    rows.mark_due([queue.pk], at=queue.next_check_at)
             rows.filter(pk__in=pks).update(leased_by=None)
         for pk in pks:
             del self._queues[pk]
 
 
-def _state(row: LeasedRow) -> QueueState:
-    return QueueState(row.pk, (row.profile, row.owner))
+def _is_far(queue: QueueState, near: datetime | None) -> bool:
+    return near is None or queue.next_check_at is None or queue.next_check_at > near
 
 
-def _greedy(leased: Sequence[LeasedRow]) -> frozenset[Owner]:
-    """Return the owners with more than a quarter of a batch."""
-    counts = Counter((row.profile, row.owner) for row in leased)
-    return frozenset(
-        owner for owner, count in counts.items() if 4 * count > len(leased)
+def repair(now: datetime) -> int:
+    """Make free queues due whose earliest delivery is overdue; return how many.
+
+    A publisher that died between its commit and its notification leaves such a queue. What waits
+    for a deleted endpoint is found too: the claim fails it.
+    """
+    overdue = _served().annotate(next_due=Delivery.objects.next_due())
+    overdue = overdue.filter(pk=OuterRef("pk"), next_due__lt=now - GRACE)
+    stale = EndpointQueue.objects.filter(
+        Q(next_due_at=None) | Q(next_due_at__gt=now), Exists(overdue), leased_by=None
     )
+    pks = list(stale.values_list("pk", flat=True))
+    repaired = EndpointQueue.objects.mark_due(pks, at=now)
+    if repaired:
+        state = EngineState.objects.filter(pk=1)
+        state.update(repaired_queues=F("repaired_queues") + repaired)
+    return repaired
+
+
+def _served() -> QuerySet[Endpoint]:
+    """Return the endpoints whose waiting deliveries a dispatcher would send or fail."""
+    enabled, ending = Q(pk=None), Q(deleted_at__isnull=False)
+    for profile in profiles.registered():
+        if profile.enabled:
+            enabled |= Q(profile=profile.name)
+        if profile.inactive_fails_pending:
+            ending |= Q(profile=profile.name, active=False)
+    receiving = Endpoint.objects.receiving().filter(enabled)
+    return receiving | Endpoint.objects.filter(ending)

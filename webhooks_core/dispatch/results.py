@@ -11,29 +11,28 @@ from typing import Any, NamedTuple
 
 import structlog
 from django.db import transaction
-from django.db.models import Case, F, IntegerField, Q, Value, When
+from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce
 
 from webhooks_core import changes, notices
 from webhooks_core.database.clock import clock
-from webhooks_core.dispatch import leases
+from webhooks_core.dispatch import leases, sql
 from webhooks_core.dispatch.attempt_details import details, excerpt
 from webhooks_core.dispatch.claims import Claim, OpenClaims
-from webhooks_core.dispatch.decisions import Decision, decide, word_of
+from webhooks_core.dispatch.decisions import Decision, decide
 from webhooks_core.dispatch.queues import LeasedQueues
-from webhooks_core.dispatch.sql import deliveries, endpoints
-from webhooks_core.dispatch.sql.deliveries import AttemptRow
+from webhooks_core.dispatch.sql import AttemptRow
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
+from webhooks_core.models.endpoints import HANGS_AFTER
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.errors import NO_PORT
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult
-from webhooks_core.worker import notify
 
+SECOND = timedelta(seconds=1)
 # More failures in a row without a free port are not temporary: the receiver's address cannot be
 # used from this machine.
 MAX_LOCAL_FAILURES = 10
-SECOND = timedelta(seconds=1)
 UNWRITABLE = "the database refused the text of this error"
 
 log = structlog.stdlib.get_logger(__name__)
@@ -45,8 +44,7 @@ EndedAttempt = tuple[Claim, AttemptResult]
 class ResultRecorder:
     """Receives the results of a dispatcher's attempts and writes them in batches.
 
-    `unrecorded` keeps the results that are not written yet, also while the database is
-    unavailable; `attempts` counts those that are.
+    `unrecorded` keeps the results that are not written yet; `attempts` counts those that are.
     """
 
     lease: DispatcherLease
@@ -60,27 +58,27 @@ class ResultRecorder:
     _without_port: Counter[int] = field(default_factory=Counter, init=False)
 
     @property
-    def is_awaited(self) -> bool:
-        """Return True if a queue claims nothing before its results are written."""
-        queues = {result.queue for _, result in self.unrecorded}
-        return any(self.queues[pk].awaits_record for pk in queues)
+    def busy_queues(self) -> set[int]:
+        """The queues of the results that are not written yet."""
+        return {result.queue for _, result in self.unrecorded}
 
-    def receive(self, results: Iterable[AttemptResult]) -> bool:
-        """Take results; return True if any shows that the network is back."""
+    def receive(self, results: Iterable[AttemptResult]) -> None:
+        """Take results. A success makes room in its queue at once, a failure when it is written."""
         now = clock.now()
-        is_network_back = False
         for received in results:
             claim = self.claims.pop(received.key)
             result = self._handle_local_failure(received)
             self.unrecorded.append((claim, result))
-            self.queues[result.queue].received(result, claim.endpoint, now)
-            owner, url = claim.endpoint.owner, claim.endpoint.url
+            queue = self.queues[result.queue]
+            queue.open -= result.outcome == Outcome.OK
+            queue.adapt(result, claim.endpoint, now)
             outcome = result.outcome if result.proves_network else None
-            is_network_back |= self.connectivity.record(owner, url, outcome, now)
-        return is_network_back
+            self.connectivity.record(
+                claim.endpoint.owner, claim.endpoint.url, outcome, now
+            )
 
     def _handle_local_failure(self, result: AttemptResult) -> AttemptResult:
-        """Delay a queue for which this machine lacks a local resource.
+        """Log which resource this machine lacks.
 
         A missing port may be due to the receiver's address: in the end it is a failure.
         """
@@ -94,25 +92,31 @@ class ResultRecorder:
             self._without_port[result.queue] += 1
             if self._without_port[result.queue] > MAX_LOCAL_FAILURES:
                 return result._replace(outcome=Outcome.CONNECT)
-        self.queues[result.queue].postponed(clock.now() + SECOND)
         return result
 
-    def record(self) -> bool:
-        """Write the unrecorded results, and schedule what follows; return False if none was written."""
+    def record(self) -> None:
+        """Write the results that wait, and schedule what follows."""
         if not self.unrecorded:
-            return False
+            return
         now, ended = clock.now(), self.unrecorded
         recorded, self.unrecorded = record_results(self.lease, ended, now=now)
-        left = {result.queue for _, result in self.unrecorded}
-        self.queues.mark_recorded({result.queue for _, result in ended} - left)
-        for _, result in ended:
-            if result.outcome is None:
-                self.queues[result.queue].scheduled(now)
+        later = {claim.pk for claim, _ in self.unrecorded}
+        for claim, result in ended:
+            if claim.pk not in later:
+                self._free_place(result, now)
         for entry in recorded:
             if entry.retry_at:
-                self.queues[entry.result.queue].scheduled(entry.retry_at)
+                self.queues[entry.result.queue].schedule(entry.retry_at)
         self.attempts += len(recorded)
-        return len(self.unrecorded) < len(ended)
+
+    def _free_place(self, result: AttemptResult, now: datetime) -> None:
+        queue = self.queues[result.queue]
+        queue.open -= result.outcome != Outcome.OK
+        if result.outcome is None:
+            if result.error:  # what this machine lacks now
+                queue.next_check_at = now + SECOND
+            else:
+                queue.schedule(now)
 
 
 class RecordedResult(NamedTuple):
@@ -138,12 +142,6 @@ class Recorded(NamedTuple):
     postponed: list[EndedAttempt]
 
 
-# What another failure makes of its time-outs in a row: a receiver that hangs must succeed first.
-KEPT_WHILE_HANGING = Case(
-    When(hanging_since=None, then=0), default="timeouts", output_field=IntegerField()
-)
-
-
 def record_results(
     lease: DispatcherLease, ended: Sequence[EndedAttempt], *, now: datetime
 ) -> Recorded:
@@ -154,31 +152,23 @@ def record_results(
         if leases.is_general(error):
             raise
         log.error("batch result write failed", error=type(error).__name__)  # noqa: TRY400 - one line
-    parts = [_record_single(lease, *attempt, now) for attempt in ended]
+    parts = [_record_alone(lease, *attempt, now) for attempt in ended]
     return Recorded(
         [entry for part in parts for entry in part.results],
         [attempt for part in parts for attempt in part.postponed],
     )
 
 
-def _record_single(
+def _record_alone(
     lease: DispatcherLease, claim: Claim, result: AttemptResult, now: datetime
 ) -> Recorded:
-    """Write one result, if need be without the receiver's text; otherwise fail the delivery."""
-    bare = result._replace(
-        error=UNWRITABLE if result.error else "", body=b"", request_head=b""
-    )
-    for version in (result, bare):
-        try:
-            return record_batch(lease, [(claim, version)], now=now)
-        except Exception as error:
-            if leases.is_general(error):
-                raise
-            log.error(  # noqa: TRY400 - one line
-                "result write failed",
-                delivery=claim.due.public_id,
-                error=type(error).__name__,
-            )
+    """Write one result; if that is impossible, fail its delivery."""
+    try:
+        return record_batch(lease, [(claim, result)], now=now)
+    except Exception as error:
+        if leases.is_general(error):
+            raise
+        log.exception("result write failed", delivery=claim.due.public_id)
     Delivery.objects.claimed([claim.pk], lease=lease.pk).fail(error=UNWRITABLE)
     return Recorded([], [])
 
@@ -201,11 +191,9 @@ def record_batch(
             [attempt for attempt in claimed if attempt[1].queue in locked], now
         )
         _count_failures(recorded, now)
-        _switch_off(recorded, now)
         Delivery.objects.release(untried, lease=lease.pk)
         _update_deliveries(lease, recorded, now)
         _insert_attempts(lease, recorded)
-    postponed = [attempt for attempt in claimed if attempt[1].queue not in locked]
     for entry in recorded:
         if entry.decision.is_final_failure:
             log.warning(
@@ -215,7 +203,7 @@ def record_batch(
                 attempts=entry.claim.number,
                 error=entry.decision.error,
             )
-    return Recorded(recorded, postponed)
+    return Recorded(recorded, [each for each in claimed if each[1].queue not in locked])
 
 
 def _still_claimed(
@@ -224,7 +212,7 @@ def _still_claimed(
     """Leave out what was not attempted, and what was recorded or freed before."""
     made = [attempt for attempt in ended if attempt[1].outcome is not None]
     pks = [claim.pk for claim, _ in made]
-    claimed = deliveries.still_claimed(pks, lease=lease.pk)
+    claimed = Delivery.objects.still_claimed(pks, lease=lease.pk)
     return [(claim, result) for claim, result in made if claim.pk in claimed]
 
 
@@ -233,14 +221,10 @@ def _decide_all(ended: Iterable[EndedAttempt], now: datetime) -> list[RecordedRe
     decisions: dict[tuple[object, ...], Decision] = {}
     recorded: list[RecordedResult] = []
     for claim, result in ended:
-        obeys = claim.profile.receiver_control
-        word = word_of(result) if obeys else None
         failure = (result.status_code, result.error, result.retry_after)
-        key = (claim.due.queue, claim.tried, *failure, word)
+        key = (claim.due.queue, claim.tried, *failure)
         if key not in decisions:
-            decisions[key] = decide(
-                claim.profile, tried=claim.tried, result=result, word=word
-            )
+            decisions[key] = decide(claim.profile, tried=claim.tried, result=result)
         pause_s = decisions[key].pause_s
         retry_at = None if pause_s is None else now + timedelta(seconds=pause_s)
         recorded.append(RecordedResult(claim, result, decisions[key], retry_at))
@@ -258,7 +242,7 @@ def _count_failures(recorded: Iterable[RecordedResult], now: datetime) -> None:
         if all(entry.decision.is_delivered for entry in entries)
     ]
     if clean:
-        endpoints.succeed(clean, now)
+        Endpoint.objects.succeed(clean, now)
     for pk in sorted(by_endpoint.keys() - set(clean)):
         for _, run in groupby(by_endpoint[pk], _kind):
             _count_run(pk, list(run), now)
@@ -268,39 +252,30 @@ def _kind(entry: RecordedResult) -> tuple[bool, bool]:
     return entry.decision.is_delivered, entry.has_timed_out
 
 
+# What another failure makes of its time-outs in a row: a receiver that hangs must succeed first.
+KEPT_WHILE_HANGING = Case(
+    When(timeouts__gte=HANGS_AFTER, then=F("timeouts")), default=0
+)
+
+
 def _count_run(pk: int, run: Sequence[RecordedResult], now: datetime) -> None:
     """Count successes, time-outs or other failures alone, as if one by one."""
     first, last = run[0], run[-1]
     if first.decision.is_delivered:
-        endpoints.succeed([pk], now)
+        Endpoint.objects.succeed([pk], now)
         return
-    failures = F("consecutive_failures") + len(run)
     timeouts = F("timeouts") + len(run) if first.has_timed_out else KEPT_WHILE_HANGING
     Endpoint.objects.filter(pk=pk).update(
-        consecutive_failures=failures,
+        consecutive_failures=F("consecutive_failures") + len(run),
         timeouts=timeouts,
         last_attempt_at=now,
         **_latest_failure(run, now),
     )
-    if first.has_timed_out and Endpoint.objects.hang(pk=pk, now=now):
-        log.warning("endpoint hangs", endpoint=first.claim.endpoint.public_id)
     limit = first.claim.profile.disable_after
     if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk], now=now):
         endpoint, error = last.claim.endpoint, last.decision.error
         changes.record(endpoint.public_id, "disabled", by=changes.ENGINE)
         notices.disabled(endpoint, failures=limit, error=error, now=now)
-
-
-def _switch_off(recorded: Iterable[RecordedResult], now: datetime) -> None:
-    """Switch off the endpoints whose receivers ask for that; what waits for them is dropped."""
-    asked = {entry.result.queue: entry for entry in recorded if entry.decision.disables}
-    for pk, entry in sorted(asked.items()):
-        if Endpoint.objects.refuse(pk=pk, now=now):
-            error = entry.decision.error
-            endpoint = entry.claim.endpoint
-            changes.record(endpoint.public_id, "disabled", by=changes.ENGINE)
-            notices.disabled(endpoint, failures=0, error=error, now=now)
-            notify.recall_on_commit([pk])
 
 
 def _latest_failure(run: Sequence[RecordedResult], now: datetime) -> dict[str, Any]:
@@ -331,7 +306,7 @@ def _update_deliveries(
             delivered.append(claim.pk)
         else:
             failed[result.queue, retry_at, decision.error].append(claim.pk)
-    deliveries.deliver(delivered, lease=lease.pk, at=now)
+    sql.deliver(delivered, lease=lease.pk, at=now)
     for (_, retry_at, error), pks in failed.items():
         if retry_at:
             Delivery.objects.reschedule(pks, lease=lease.pk, at=retry_at, error=error)
@@ -342,7 +317,7 @@ def _update_deliveries(
 def _insert_attempts(
     lease: DispatcherLease, recorded: Iterable[RecordedResult]
 ) -> None:
-    deliveries.insert_attempts(
+    sql.insert_attempts(
         [
             AttemptRow(
                 delivery_id=claim.pk,

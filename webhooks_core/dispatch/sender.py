@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Self
@@ -26,9 +26,9 @@ from webhooks_core.network.transport import (
     can_connect,
 )
 
-# Of one owner; others find a third more.
+# Of one owner; for others, a third more places are kept free.
 MAX_IN_FLIGHT = 512
-# A request that has waited longer is released: its endpoint may have changed.
+# A request that has waited longer is given back: its endpoint may have changed.
 STALE_AFTER_S = 1.0
 # About half of what a dispatcher claims. Smaller batches compete more for the interpreter's lock.
 MANY_RESULTS = 1024
@@ -41,16 +41,10 @@ class _Queue:
     owner: Owner
     waiting: deque[tuple[float, OutgoingRequest]] = field(default_factory=deque)
     running: int = 0
-    has_answered: bool = False
 
     @property
     def limit(self) -> int:
-        if not self.waiting:
-            return 0
-        request = self.waiting[0][1]
-        # Connections to receivers that may never answer would hold up everybody's requests.
-        may_start = self.has_answered or request.has_answered
-        return request.limit if may_start else 1
+        return self.waiting[0][1].limit if self.waiting else 0
 
 
 class Sender:
@@ -100,29 +94,17 @@ class Sender:
             self._idle.wait(wait_s)
         return [self._results.popleft() for _ in range(len(self._results))]
 
-    def release_unstarted(self) -> None:
-        """Release every request that has not been started."""
+    def stop(self) -> None:
+        """Start no more requests: those that have not been started are given back."""
         self._idle.clear()
-        self._loop.call_soon_threadsafe(self._release_all)
-
-    def release_waiting(self, pks: Collection[int]) -> None:
-        """Release the requests of some queues that have not been started: after this, none is."""
-        if pks:
-            is_done = threading.Event()
-            self._loop.call_soon_threadsafe(self._release_queues, pks)
-            self._loop.call_soon_threadsafe(is_done.set)
-            is_done.wait()
+        self._loop.call_soon_threadsafe(self._give_back_all)
 
     def probe(self, url: str, networks: AllowedNetworks) -> None:
         """Try to connect to a receiver; a success shows in `has_reached()`."""
         self._loop.call_soon_threadsafe(self._start, self._connect(url, networks))
 
-    def mark_reached(self) -> None:
-        """Note that a receiver was reached in another way."""
-        self._reached.set()
-
     def has_reached(self) -> bool:
-        """Return True if a receiver was reached since the last call."""
+        """Return True if a probe reached a receiver since the last call."""
         reached = self._reached.is_set()
         self._reached.clear()
         return reached
@@ -151,12 +133,9 @@ class Sender:
         """Start as many runners as the queue's limit and its owner's share allow."""
         queue = self._queues[pk]
         wanted = min(len(queue.waiting), queue.limit - queue.running)
-        self._slots.is_contended = any(
-            owner != queue.owner for owner in self._awaiting_slot
-        )
-        room = self._slots.room(queue.owner)
-        started = min(wanted, room)
-        for _ in range(started):
+        others = any(owner != queue.owner for owner in self._awaiting_slot)
+        room = self._slots.room(queue.owner, is_contended=others)
+        for _ in range(min(wanted, room)):
             queue.running += 1
             self._slots.add(queue.owner, 1)
             self._start(self._run(pk, queue))
@@ -168,15 +147,12 @@ class Sender:
         while queue.waiting and queue.running <= queue.limit:
             since, request = queue.waiting.popleft()
             if self._loop.time() - since > STALE_AFTER_S:
-                self._release(request)
+                self._give_back([request])
                 continue
             result = await attempt(request, self._client(request.networks))
             self._results.append(result)
             if result.is_slow:
-                self._release_waiting(queue)
-            elif result.outcome and queue.waiting and not queue.has_answered:
-                queue.has_answered = True
-                self._start_runners(pk)
+                self._give_back_waiting(queue)
             if self._is_slot_wanted(queue.owner):
                 break  # this queue waits behind those that wait already
         self._finish(pk, queue)
@@ -201,8 +177,8 @@ class Sender:
         """Give free slots to those who wait, first to the owner that holds the fewest."""
         while self._awaiting_slot:
             owner = min(self._awaiting_slot, key=self._slots.held)
-            self._slots.is_contended = len(self._awaiting_slot) > 1
-            if not self._slots.room(owner):
+            is_contended = len(self._awaiting_slot) > 1
+            if not self._slots.room(owner, is_contended=is_contended):
                 return
             queues = self._awaiting_slot[owner]
             pk = next(iter(queues))
@@ -212,35 +188,23 @@ class Sender:
             if pk in self._queues:
                 self._start_runners(pk)
 
-    def _release(self, request: OutgoingRequest) -> None:
+    def _give_back(self, requests: Iterable[OutgoingRequest]) -> None:
+        """Return requests that were not started: results without an outcome."""
         now = datetime.now(UTC)
-        self._results.append(AttemptResult(request.key, request.queue, now, None))
+        self._results += (
+            AttemptResult(request.key, request.queue, now, None) for request in requests
+        )
 
-    def _release_waiting(self, queue: _Queue) -> None:
-        while queue.waiting:
-            self._release(queue.waiting.pop()[1])
+    def _give_back_waiting(self, queue: _Queue) -> None:
+        self._give_back(request for _, request in queue.waiting)
+        queue.waiting.clear()
 
-    def _drop(self, pk: int, queue: _Queue) -> None:
-        """Release the waiting requests, and forget a queue without a runner."""
-        self._release_waiting(queue)
-        if not queue.running:
-            del self._queues[pk]
-
-    def _release_all(self) -> None:
+    def _give_back_all(self) -> None:
         self._awaiting_slot.clear()
         for pk, queue in list(self._queues.items()):
-            self._drop(pk, queue)
-        if not self._queues:
-            self._idle.set()
-
-    def _release_queues(self, pks: Collection[int]) -> None:
-        for pk in self._queues.keys() & set(pks):
-            queue = self._queues[pk]
-            if awaiting := self._awaiting_slot.get(queue.owner):
-                awaiting.pop(pk, None)
-            if not awaiting:
-                self._awaiting_slot.pop(queue.owner, None)
-            self._drop(pk, queue)
+            self._give_back_waiting(queue)
+            if not queue.running:
+                del self._queues[pk]
         if not self._queues:
             self._idle.set()
 

@@ -10,21 +10,19 @@ class Shares:
     """Places of one kind (slots, claims or bytes), and how many of them each owner holds.
 
     An owner alone may hold `most`, which is three quarters of all: it holds at most three times
-    what it leaves free. While `is_contended`, that is while several owners want more, an owner may
-    hold a quarter, and no more than it leaves free. So a newcomer never waits for another owner's
-    time-outs.
+    what it leaves free. While places are contended, that is while several owners want more, an
+    owner may hold a quarter, and no more than it leaves free. So a newcomer never waits for
+    another owner's time-outs.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.total = 4 * most // 3
-        self.is_contended = False
         self._used = 0
         self._held: dict[Owner, int] = {}
 
     def copy(self) -> Shares:
         shares = Shares(self.most)
-        shares.is_contended = self.is_contended
         shares._used, shares._held = self._used, self._held.copy()
         return shares
 
@@ -39,13 +37,20 @@ class Shares:
         else:
             self._held.pop(owner, None)
 
-    def room(self, owner: Owner) -> int:
+    def take(self, owner: Owner, count: int, *, is_contended: bool) -> bool:
+        """Take places if the owner may take at least one more; return False if it may not."""
+        if not self.room(owner, is_contended=is_contended):
+            return False
+        self.add(owner, count)
+        return True
+
+    def room(self, owner: Owner, *, is_contended: bool) -> int:
         """Return how many more places an owner may take.
 
         Rounded up, so that the last free place can be taken; never negative.
         """
         held, free = self.held(owner), self.total - self._used
-        if self.is_contended:
+        if is_contended:
             most = min(-(-self.total // 4) - held, -((held - free) // 2))
         else:
             most = -((held - 3 * free) // 4)

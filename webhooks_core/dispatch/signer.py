@@ -7,13 +7,14 @@ import hmac
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 import orjson
 
 from webhooks_core import profiles
-from webhooks_core.dispatch.sql import endpoints as sql
-from webhooks_core.dispatch.sql.endpoints import Body
-from webhooks_core.models import Endpoint
+from webhooks_core.dispatch.preparing import Body
+from webhooks_core.models import Endpoint, EndpointSecret
+from webhooks_core.models.lookups import among
 from webhooks_core.profiles import SigningContext
 from webhooks_core.secrets import EncryptedText
 from webhooks_core.signing.schemes import standard_key
@@ -21,8 +22,11 @@ from webhooks_core.signing.schemes import standard_key
 
 def signers(endpoints: Sequence[Endpoint], now: datetime) -> dict[int, RequestSigner]:
     """Return the signer of each endpoint, by its primary key, with the secrets of now."""
-    secrets: dict[int, list[EncryptedText]] = {row.pk: [] for row in endpoints}
-    for pk, secret in sql.secrets(secrets, now):
+    secrets: dict[int, list[Any]] = {row.pk: [] for row in endpoints}
+    current = EndpointSecret.objects.current(now).filter(
+        among(secrets, of="endpoint_id")
+    )
+    for pk, secret in current.values_list("endpoint", "value"):
         secrets[pk].append(secret)
     return {row.pk: RequestSigner(row, secrets[row.pk]) for row in endpoints}
 

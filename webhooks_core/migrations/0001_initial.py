@@ -118,7 +118,6 @@ class Migration(migrations.Migration):
                 ("paused_at", models.DateTimeField(blank=True, null=True)),
                 ("consecutive_failures", models.PositiveIntegerField(default=0)),
                 ("timeouts", models.PositiveIntegerField(default=0)),
-                ("hanging_since", models.DateTimeField(blank=True, null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("last_attempt_at", models.DateTimeField(blank=True, null=True)),
@@ -166,7 +165,6 @@ class Migration(migrations.Migration):
                 ),
                 ("disabled_at", models.DateTimeField(blank=True, null=True)),
                 ("enabled_at", models.DateTimeField(blank=True, null=True)),
-                ("refused_at", models.DateTimeField(blank=True, null=True)),
                 ("alerted_at", models.DateTimeField(blank=True, null=True)),
                 ("deleted_at", models.DateTimeField(blank=True, null=True)),
                 ("static_key", models.CharField(blank=True, max_length=128, null=True)),
@@ -231,8 +229,6 @@ class Migration(migrations.Migration):
                 ("swept_at", models.DateTimeField(null=True)),
                 ("expired_leases", models.PositiveBigIntegerField(default=0)),
                 ("repaired_queues", models.PositiveBigIntegerField(default=0)),
-                ("retention_at", models.DateTimeField(null=True)),
-                ("retention_event", models.BigIntegerField(null=True)),
             ],
         ),
         migrations.CreateModel(
@@ -336,13 +332,10 @@ class Migration(migrations.Migration):
                 ("slot", models.PositiveSmallIntegerField(null=True, unique=True)),
                 ("host", models.CharField(max_length=255)),
                 ("pid", models.PositiveIntegerField()),
-                ("boot_id", models.CharField(blank=True, max_length=128)),
-                ("address", models.CharField(blank=True, max_length=45)),
                 ("started_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("expires_at", models.DateTimeField()),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("attempts", models.PositiveIntegerField(default=0)),
-                ("offline_since", models.DateTimeField(null=True)),
             ],
             options={
                 "indexes": [

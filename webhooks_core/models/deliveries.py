@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import datetime, timedelta
-from heapq import nlargest
-from itertools import chain
 from typing import Any, Self
 
 from django.db import models, transaction
@@ -13,8 +11,8 @@ from django.db.models import Exists, F, Min, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from webhooks_core.database.clock import clock
-from webhooks_core.models.endpoints import MAX_IN_FLIGHT, Endpoint, EndpointQueue
-from webhooks_core.models.lookups import IdList, among
+from webhooks_core.models.endpoints import Endpoint, EndpointQueue
+from webhooks_core.models.lookups import among
 from webhooks_core.network.outcomes import Outcome
 
 # From this row on, compare a page's start with the newest id before reading the page.
@@ -81,11 +79,6 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         """Return the waiting deliveries of endpoints that receive nothing now."""
         return self.waiting().exclude(endpoint__in=Endpoint.objects.receiving())
 
-    def dispatchable(self) -> Self:
-        """Return the pending deliveries that are not suspended."""
-        receiving = Q(endpoint__in=Endpoint.objects.receiving())
-        return self.pending().filter(receiving | Q(claimed_by__isnull=False))
-
     def undelivered(self) -> Self:
         """Return the failed deliveries whose event neither arrived in another way nor is pending.
 
@@ -106,29 +99,6 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
             return self.none()
         return self.filter(pk__in=ids[start : start + size]).order_by("-pk")
 
-    def newest_pending(
-        self, endpoints: models.QuerySet[Endpoint], *, most: int
-    ) -> list[int]:
-        """Return the ids of the newest deliveries pending for some endpoints."""
-        return nlargest(most, self._pending(endpoints, "-event", "-pk", most=most))
-
-    def in_flight(self, endpoints: models.QuerySet[Endpoint]) -> Self:
-        """Return the claimed deliveries of some endpoints: always the earliest due."""
-        first = self._pending(endpoints, "next_attempt_at", "pk", most=MAX_IN_FLIGHT)
-        return self.filter(among(list(first)), claimed_by__isnull=False)
-
-    def _pending(
-        self, endpoints: models.QuerySet[Endpoint], *order: str, most: int
-    ) -> Iterator[int]:
-        """Yield the ids of the first pending deliveries of each endpoint.
-
-        Costs one index lookup per endpoint, however much waits for the others.
-        """
-        pending = self.filter(endpoint=OuterRef("pk"), status=Delivery.Status.PENDING)
-        first = pending.order_by(*order).values("pk")[:most]
-        lists = endpoints.order_by().values_list(IdList(first), flat=True)
-        return chain.from_iterable(filter(None, lists))
-
     def next_due(self) -> Any:
         """Return when the next delivery of the outer query's endpoint is due."""
         waiting = self.waiting().filter(endpoint=OuterRef("pk"))
@@ -139,6 +109,14 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def claimed(self, pks: Collection[int], *, lease: int) -> Self:
         """Return those of `pks` that this lease still claims: the fencing token's check."""
         return self.filter(among(pks), claimed_by=lease, status=Delivery.Status.PENDING)
+
+    def still_claimed(self, pks: Collection[int], *, lease: int) -> set[int]:
+        """Return those of `pks` that this lease still claims."""
+        rows = self.claimed(pks, lease=lease)
+        if rows.count() == len(pks):
+            # Almost always. On SQLite each row that is read may wait for the thread of the sender.
+            return set(pks)
+        return set(rows.values_list("pk", flat=True))
 
     def claimed_by(self, lease: int) -> Self:
         """Return what a lease claims, found by its queues: `claimed_by` has no index."""
@@ -202,8 +180,7 @@ class Delivery(models.Model):
     `claimed_at` is when it was claimed last: the start of an attempt that was interrupted.
     `replay_number` counts the resends of an event to an endpoint from 1. `interruptions` are
     attempts without a known result: they count in `attempts`, but neither against the receiver
-    nor against the retry policy. `lone_interruptions` are those of a dispatcher that had nothing
-    else in flight.
+    nor against the retry policy. `lone_interruptions` are those in which it was the only suspect.
     """
 
     class Status(models.IntegerChoices):

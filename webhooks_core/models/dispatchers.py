@@ -13,30 +13,23 @@ from webhooks_core.database.clock import clock
 
 class DispatcherLeaseQuerySet(models.QuerySet["DispatcherLease"]):
     def live(self) -> Self:
-        """Return the leases of dispatchers that take new work."""
+        """Return the leases of dispatchers that work."""
         return self.filter(slot__isnull=False, expires_at__gt=clock.in_sql())
 
 
 class DispatcherLease(models.Model):
     """One run of a dispatcher. Its id is the fencing token in every row that it claims.
 
-    `slot` is set while the dispatcher takes new work; one that only waits for its last results
-    has left the slot to its successor. `expires_at` passes only if the dispatcher died or hangs.
+    `slot` is null once it has ended. `expires_at` passes only if the dispatcher died or hangs.
     """
 
     slot = models.PositiveSmallIntegerField(null=True, unique=True)
     host = models.CharField(max_length=255)
     pid = models.PositiveIntegerField()
-    # Where the pid is valid: one boot of one kernel, and a namespace in it.
-    boot_id = models.CharField(max_length=128, blank=True)
-    # The machine's address as PostgreSQL sees it: clones of one machine differ in it.
-    address = models.CharField(max_length=45, blank=True)
     started_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     attempts = models.PositiveIntegerField(default=0)
-    # Since when it postpones attempts because its machine has no network.
-    offline_since = models.DateTimeField(null=True)
 
     objects = DispatcherLeaseQuerySet.as_manager()
 
@@ -68,9 +61,8 @@ class OwnerRemoval(models.Model):
 class EngineState(models.Model):
     """One row: `woken_at` is when a dispatcher was last woken, so that a burst wakes only one.
 
-    `expired_leases` and `repaired_queues` count all repairs ever made. `retention_at` and
-    `retention_event` are the creation time and the id of the last event that retention has
-    checked; null at the beginning of its cycle.
+    `swept_at` is when a worker last swept. `expired_leases` and `repaired_queues` count all
+    repairs ever made.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
@@ -78,8 +70,6 @@ class EngineState(models.Model):
     swept_at = models.DateTimeField(null=True)
     expired_leases = models.PositiveBigIntegerField(default=0)
     repaired_queues = models.PositiveBigIntegerField(default=0)
-    retention_at = models.DateTimeField(null=True)
-    retention_event = models.BigIntegerField(null=True)
 
     def __str__(self) -> str:
         return "engine state"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Self
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import connection, models
-from django.db.models import Q, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core.models.fields import RoundedJSONField
@@ -17,33 +16,24 @@ from webhooks_core.models.lookups import among
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.secrets import EncryptedTextField
 
-if TYPE_CHECKING:
-    from webhooks_core.dispatch.retry import RetryPolicy
-
 # More than one dispatcher can have in flight for one endpoint.
 MAX_IN_FLIGHT = 512
 # After so many time-outs in a row an endpoint hangs: it gets one request at a time.
 HANGS_AFTER = 3
 
 
+# What only people read.
+UNREAD = (
+    *("event_types", "filter", "description", "last_success_at", "failing_since"),
+    *("failed_attempts", "alike_failures", "last_outcome", "last_error"),
+    *("last_response", "disabled_at", "enabled_at"),
+)
+
+
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def of(self, profile: str, owner: str) -> Self:
         """Return an owner's endpoints that are not deleted."""
         return self.filter(profile=profile, owner=owner, deleted_at=None)
-
-    def read_list(
-        self, profile: str, owner: str, *, columns: Iterable[str]
-    ) -> list[Endpoint]:
-        """Return an owner's endpoints, newest first, with some of their columns.
-
-        As SQL: to compose the query with the ORM takes most of the time of a list.
-        """
-        names = ", ".join(map(connection.ops.quote_name, ("id", *columns)))
-        sql = (
-            f"SELECT {names} FROM webhooks_core_endpoint"  # noqa: S608 - columns of the model
-            " WHERE profile = %s AND owner = %s AND deleted_at IS NULL ORDER BY id DESC"
-        )
-        return list(self.raw(sql, [profile, owner]))
 
     def subscribed(self) -> Self:
         """Return the endpoints that get a delivery of what is published now."""
@@ -56,13 +46,6 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def receiving(self) -> Self:
         """Return the endpoints that deliveries are sent to now: not to paused ones."""
         return self.subscribed().filter(paused_at=None)
-
-    def idle(self) -> Self:
-        """Return all other endpoints: deleted, disabled, inactive or paused ones."""
-        gone, disabled = Q(deleted_at__isnull=False), ~Q(status=Endpoint.Status.ACTIVE)
-        return self.filter(
-            gone | disabled | Q(active=False) | Q(paused_at__isnull=False)
-        )
 
     def end(self, now: datetime) -> int:
         """Delete those that are not deleted yet; return how many. Their rows stay.
@@ -84,12 +67,21 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         free = rows.select_for_update(no_key=True, skip_locked=True)
         return set(free.values_list("pk", flat=True))
 
-    def hang(self, *, pk: int, now: datetime) -> bool:
-        """Mark an endpoint as hanging if it had too many time-outs; return True if it was not."""
-        timed_out = self.filter(
-            pk=pk, timeouts__gte=HANGS_AFTER, hanging_since__isnull=True
+    def to_send(self, pks: Collection[int]) -> dict[int, Endpoint]:
+        """Return endpoints by their keys, without what a request does not need."""
+        return {row.pk: row for row in self.filter(among(pks)).defer(*UNREAD)}
+
+    def succeed(self, pks: Collection[int], now: datetime) -> None:
+        """Note a success of endpoints: no failures in a row, no time-outs."""
+        self.filter(among(pks)).update(
+            last_attempt_at=now,
+            last_success_at=now,
+            consecutive_failures=0,
+            timeouts=0,
+            failing_since=None,
+            failed_attempts=0,
+            alike_failures=0,
         )
-        return timed_out.update(hanging_since=now) == 1
 
     def disable_failing(
         self, *, threshold: int, pks: Sequence[int], now: datetime
@@ -105,12 +97,6 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
             status=Endpoint.Status.DISABLED, disabled_at=now, enabled_at=None
         )
         return disabled
-
-    def refuse(self, *, pk: int, now: datetime) -> bool:
-        """Switch off an endpoint whose receiver asked for that; return False if it is off."""
-        rows = self.filter(pk=pk, deleted_at=None, active=True)
-        off = {"active": False, "refused_at": now, "updated_at": now}
-        return rows.update(**off, disabled_at=Coalesce("disabled_at", Value(now))) == 1
 
 
 class Endpoint(models.Model):
@@ -136,7 +122,6 @@ class Endpoint(models.Model):
     consecutive_failures = models.PositiveIntegerField(default=0)
     # In a row; of an endpoint that hangs, all since its last success.
     timeouts = models.PositiveIntegerField(default=0)
-    hanging_since = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
     last_attempt_at = models.DateTimeField(null=True, blank=True)
@@ -159,8 +144,6 @@ class Endpoint(models.Model):
     # once it receives again, until when. Both null: nothing of that time is missed any more.
     disabled_at = models.DateTimeField(null=True, blank=True)
     enabled_at = models.DateTimeField(null=True, blank=True)
-    # Its receiver has asked to be sent nothing more (dispatch/decisions.py).
-    refused_at = models.DateTimeField(null=True, blank=True)
     # A notice said that it was disabled; another one says when it works again.
     alerted_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
@@ -220,11 +203,6 @@ class Endpoint(models.Model):
         return self.status == self.Status.DISABLED
 
     @property
-    def may_be_enabled(self) -> bool:
-        """Whether it is off, but not by its owner: by the engine, or as its receiver asked."""
-        return self.is_disabled or self.refused_at is not None
-
-    @property
     def is_subscribed(self) -> bool:
         """As `EndpointQuerySet.subscribed`."""
         return (
@@ -245,24 +223,8 @@ class Endpoint(models.Model):
 
     @property
     def is_hanging(self) -> bool:
-        """Whether its last attempts timed out: until a success it gets one at a time, a probe."""
-        return self.hanging_since is not None
-
-    @property
-    def has_answered(self) -> bool:
-        """Whether its last attempt did not time out; false before the first one."""
-        return self.last_attempt_at is not None and not self.timeouts
-
-    def probe_at(self, now: datetime, retry: RetryPolicy) -> datetime | None:
-        """Return when a hanging endpoint may be probed next by its profile's policy; None if now.
-
-        An attempt in the future was made before the clock was set back.
-        """
-        if self.last_attempt_at is None or self.last_attempt_at > now:
-            return None
-        pause_s = retry.probe_pause(self.timeouts - HANGS_AFTER)
-        at = self.last_attempt_at + timedelta(seconds=pause_s)
-        return at if at > now else None
+        """Whether its last attempts timed out: until a success it gets one request at a time."""
+        return self.timeouts >= HANGS_AFTER
 
     def secrets(self, *, now: datetime) -> list[str]:
         """Return the current secrets, newest first. Raises SecretUnreadableError."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -36,46 +36,34 @@ class Connectivity:
     this machine, all failed before they reached a receiver, and none reached one.
     """
 
-    def __init__(self, offline_since: datetime | None = None) -> None:
-        self.offline_since = offline_since
+    def __init__(self) -> None:
+        self.is_offline = False
         self._failed: dict[tuple[str, str], datetime] = {}
         self._postponed: dict[tuple[str, str], ProbeTarget] = {}
-        self._probed_at = offline_since
-        self._tried_at: datetime | None = None
-
-    @property
-    def is_offline(self) -> bool:
-        return self.offline_since is not None
+        self._probed_at = self._tried_at = datetime.min.replace(tzinfo=UTC)
 
     def record(
         self, owner: str, url: str, outcome: Outcome | None, now: datetime
-    ) -> bool:
-        """Record the end of an attempt; return True if it shows that the network is back."""
-        if outcome in REACHED and not self.is_offline and not self._failed:
-            return False  # the common case
-        if is_local(url):
-            return False
-        if outcome in UNREACHED:
+    ) -> None:
+        """Record the end of an attempt."""
+        if outcome in REACHED and (self._failed or self.is_offline):
+            if not is_local(url):
+                self.mark_online()
+        elif outcome in UNREACHED and not is_local(url):
             self._failed[owner, _host(url)] = now
-        elif outcome in REACHED:
-            self._failed.clear()
-            return self.is_offline
-        return False
 
-    def is_suspect(self, now: datetime) -> bool:
-        """Return True if every attempt failed; other dispatchers may have reached one."""
-        if self.is_offline:
-            return False
-        recent = [key for key, at in self._failed.items() if now - WINDOW < at <= now]
+    def has_lost_network(self, now: datetime) -> bool:
+        """Return True if the network is lost from now on: every attempt has failed."""
+        recent = [key for key, at in self._failed.items() if now - WINDOW < at]
         owners, hosts = ({key[part] for key in recent} for part in (0, 1))
-        return len(owners) > 1 and len(hosts) > 1
-
-    def mark_offline(self, now: datetime) -> None:
-        self.offline_since = self._tried_at = now
-        self._probed_at = None
+        if self.is_offline or min(len(owners), len(hosts)) < 2:
+            return False
+        self.is_offline, self._tried_at = True, now
+        self._probed_at = now - PROBE_EVERY
+        return True
 
     def mark_online(self) -> None:
-        self.offline_since = None
+        self.is_offline = False
         self._failed.clear()
         self._postponed.clear()
 
@@ -88,33 +76,19 @@ class Connectivity:
 
     def trial_queue(self, queues: Sequence[int], now: datetime) -> int | None:
         """Return the queue that may make one attempt, every TRIAL_EVERY; otherwise None."""
-        if not self.is_offline or not queues:
-            return None
-        if self._tried_at is None:
-            # An earlier dispatcher lost the network. Dispatchers run for seconds: if each began
-            # with an attempt, a long outage would disable its receivers.
-            self._tried_at = now - TRIAL_EVERY * random.random()  # noqa: S311
-        if _is_within(self._tried_at, TRIAL_EVERY, now):
+        if not self.is_offline or not queues or now < self._tried_at + TRIAL_EVERY:
             return None
         self._tried_at = now
         return random.choice(queues)  # noqa: S311 - so that it is not always the same one
 
     def probe_targets(self, now: datetime) -> list[ProbeTarget]:
-        """Return the receivers to connect to now, first those without a known failure."""
-        if not self.is_offline or not self._postponed:
-            return []
-        if _is_within(self._probed_at, PROBE_EVERY, now):
+        """Return the receivers to connect to now: some of those with postponed attempts."""
+        if not self._postponed or now < self._probed_at + PROBE_EVERY:
             return []
         self._probed_at = now
-        keys = random.sample(list(self._postponed), len(self._postponed))
-        keys.sort(key=lambda key: key in self._failed)
-        targets = [self._postponed[key] for key in keys[:MAX_PROBES]]
+        targets = list(self._postponed.values())
         self._postponed.clear()  # attempts that still wait are postponed again within a second
-        return targets
-
-
-def _is_within(at: datetime | None, time: timedelta, now: datetime) -> bool:
-    return at is not None and at <= now < at + time
+        return random.sample(targets, min(len(targets), MAX_PROBES))
 
 
 def _host(url: str) -> str:

@@ -22,5 +22,3 @@ class Outcome(models.TextChoices):
 UNREACHED = frozenset({Outcome.DNS, Outcome.CONNECT})
 # A receiver that answered anything, or took too long, was reachable.
 REACHED = frozenset({Outcome.OK, Outcome.HTTP, Outcome.TLS, Outcome.TIMEOUT})
-# What a stored attempt proves: a time-out on a reused connection proves nothing.
-REACHED_STORED = REACHED - {Outcome.TIMEOUT}

@@ -111,8 +111,7 @@ class Connections:
 
     def keep(self, route: Route, connection: Connection) -> None:
         """Keep a connection for the next request, or close it if it cannot serve one."""
-        is_refusal = 300 <= (connection.status_code or 0) < 500
-        if is_refusal or not connection.is_reusable:
+        if not connection.is_reusable:
             connection.abort()
             return
         until = self._loop.time() + KEEP_ALIVE_S

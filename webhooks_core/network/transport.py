@@ -34,7 +34,6 @@ CONNECT_FOR_S = 3.0
 class OutgoingRequest(NamedTuple):
     """One attempt to make. At most `limit` requests of a `queue` run at once.
 
-    Only one runs until the receiver answers, if it has not `has_answered` before.
     `sign` returns the headers for a unix time in seconds. Raises SecretUnreadableError, SecretFormError.
     `owner` is whose share of the slots it takes.
     """
@@ -47,7 +46,6 @@ class OutgoingRequest(NamedTuple):
     sign: Callable[[int], Mapping[str, str]]
     timeout_s: float
     networks: AllowedNetworks
-    has_answered: bool = True
     owner: tuple[str, str] = ("", "")
 
 

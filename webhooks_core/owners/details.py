@@ -6,11 +6,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from webhooks_core.endpoints import may_be_internal
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.owners import deliveries, wording
 from webhooks_core.secrets import HIDDEN
+from webhooks_core.targets import may_be_internal
 
 # What began the first attempt; a person or the retry policy begins the others.
 FIRST_TRIGGERS = {

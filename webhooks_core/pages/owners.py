@@ -14,12 +14,12 @@ from django.http.response import HttpResponseBase
 from webhooks_core import profiles
 from webhooks_core.api.subscriptions import SubscriptionService
 from webhooks_core.changes import Actor
-from webhooks_core.endpoints import may_be_internal
 from webhooks_core.ids import is_id
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners import state
 from webhooks_core.owners.state import EndpointState
 from webhooks_core.profiles import WebhookProfile
+from webhooks_core.targets import may_be_internal
 from webhooks_core.web.errors import NotFoundError
 
 

@@ -1,4 +1,4 @@
-"""Processes of this machine: they exit with their parent; which are alive."""
+"""Processes that exit with their parent."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import signal
 import threading
 import time
 from argparse import ArgumentParser
-from functools import cache
-from pathlib import Path
 
 POLL_EVERY_S = 0.25
 
@@ -37,40 +35,3 @@ def exit_with_parent(parent: int | None) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=poll, daemon=True).start()
-
-
-@cache
-def boot_id() -> str:
-    """Return the id of this boot and pid namespace; "" where it is unknown.
-
-    Host names repeat, and containers share a kernel but not their pids.
-    """
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-    except OSError:
-        return ""
-
-
-def is_alive(pid: int) -> bool:
-    """Return True if a process of this machine runs.
-
-    One that has ended is not alive, even before a parent has waited for it: the first process of a
-    container often waits for no orphan.
-    """
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except ProcessLookupError:
-        return False
-    return _state(pid) not in {"Z", "X"}
-
-
-def _state(pid: int) -> str:
-    """Return the letter of proc_pid_stat(5) for a process; "" where there is none."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return ""
-    return stat.rpartition(") ")[2][:1]  # the name before it may hold anything

@@ -25,7 +25,7 @@ from recording.mcp.events.clients import Client
 from recording.mcp.events.errors import EventsError
 from recording.models import EventSubscription
 from recording.webhooks import EVENTS_PROFILE
-from webhooks_core import endpoints
+from webhooks_core import endpoints, targets
 from webhooks_core.models import Endpoint
 from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.signing.schemes import standard_key
@@ -54,7 +54,7 @@ def check_secret(secret: str) -> None:
 def check_url(url: str) -> None:
     """Accept a callback URL; this resolves its host. Raises EventsError."""
     try:
-        endpoints.check_url(EVENTS_PROFILE, url)
+        targets.check_url(EVENTS_PROFILE, url)
     except UrlRefusedError as error:
         raise EventsError("InvalidParams", f"delivery.{error}") from error
 

@@ -204,7 +204,6 @@ def test_what_a_dispatcher_has_in_flight_is_erased_too(live_claim):
 @pytest.fixture
 def live_claim(monkeypatch) -> str:
     monkeypatch.setattr(removal, "SETTLED_AFTER", timedelta(0))
-    monkeypatch.setattr(removal, "STALE_AFTER_S", 0.01)
     make_tenant(NAME)
     lease = DispatcherLeaseFactory.create()
     pending = Delivery.objects.filter(endpoint__deleted_at=None).pending()

@@ -29,7 +29,8 @@ from tests.recording.oauth.flows import App
 from tests.running import until
 from tests.threads import started
 from tests.webhooks_core.engine import dispatch, running_dispatcher
-from webhooks_core import endpoints, publishing, tasks
+from webhooks_core import endpoints, publishing, targets, tasks
+from webhooks_core.dispatch import notify
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -40,7 +41,6 @@ from webhooks_core.models import (
     OwnerRemoval,
 )
 from webhooks_core.upkeep.sweep import sweep
-from webhooks_core.worker import notify
 
 ROWS = (Endpoint, EndpointSecret, EndpointQueue, Event, Delivery, Attempt)
 pytestmark = pytest.mark.django_db
@@ -201,7 +201,7 @@ def test_many_deletions_beside_a_loaded_engine_lose_no_delivery_of_others(
             for _ in range(5):
                 publishing.publish(**owner, event_type=SUMMARY_COMPLETED, data={})
         stranger.create(url=other.url)
-        until(lambda: len(server.requests) >= 8, "requests in flight")
+        until(lambda: len(server.requests) == 8 * 4, "all that may be in flight")
         for user in users:
             user.delete()
             stranger.publish(5)
@@ -219,7 +219,7 @@ def test_a_call_whose_account_was_deleted_meanwhile_creates_nothing(api, monkeyp
     def delete_meanwhile(*_: object, **__: object):
         User.objects.filter(pk=api.user.pk).delete()
 
-    monkeypatch.setattr(endpoints, "check_url", delete_meanwhile)
+    monkeypatch.setattr(targets, "check_url", delete_meanwhile)
     response = api.post("webhooks", {"url": URL})
     error_of(response, 401, "unauthorized")
     assert 'error="invalid_token"' in response["WWW-Authenticate"]

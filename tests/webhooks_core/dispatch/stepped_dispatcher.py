@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.running import PATIENCE_S
 from webhooks_core.dispatch import dispatcher, leases
 from webhooks_core.dispatch.dispatcher import Dispatcher
 from webhooks_core.models import DispatcherLease
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
-from webhooks_core.upkeep import housekeeping
 
 Answer = Callable[[OutgoingRequest], AttemptResult]
 
@@ -72,7 +70,6 @@ class MonotonicClock:
         self.now = 1000.0
         stand_in = SimpleNamespace(monotonic=lambda: self.now, sleep=self.move)
         patch.setattr(dispatcher, "time", stand_in)
-        patch.setattr(housekeeping, "time", stand_in)
 
     def move(self, seconds: float) -> None:
         self.now += max(seconds, 0)
@@ -106,20 +103,14 @@ class FakeSender:
         results, self._results = self._results, []
         return results
 
-    def release_waiting(self, pks: Collection[int]) -> None:
-        """Release what has not started: all but the first request of each queue."""
-        for pk in pks:
+    def stop(self) -> None:
+        """Give back what has not started: all but the first request of each queue."""
+        for pk in {request.queue for request in self.open}:
             for request in [each for each in self.open if each.queue == pk][1:]:
                 self.answer(request, untried)
 
-    def release_unstarted(self) -> None:
-        self.release_waiting({request.queue for request in self.open})
-
     def probe(self, url: str, networks: AllowedNetworks) -> None:
         """Reach nothing: `is_reached` decides."""
-
-    def mark_reached(self) -> None:
-        self.is_reached = True
 
     def has_reached(self) -> bool:
         reached, self.is_reached = self.is_reached, False
@@ -141,7 +132,7 @@ class SteppedDispatcher:
         lease = leases.acquire()
         assert lease is not None
         self.lease: DispatcherLease = lease
-        self.is_finishing = self.is_stopped = False
+        self.is_stopped = False
         self._is_running = self._has_waited = False
         self._on_submit = on_submit
         self._submitted: list[OutgoingRequest] = []
@@ -173,15 +164,14 @@ class SteppedDispatcher:
 
     @property
     def is_offline(self) -> bool:
-        row = DispatcherLease.objects.get(pk=self.lease.pk)
-        return row.offline_since is not None
+        return self._dispatcher._connectivity.is_offline
 
     def work(self) -> bool:
         """Do one round; return False if it would end now. Raises LeaseLostError."""
         self._has_waited = False
-        goes_on = self._dispatcher.work()
+        self._dispatcher.work()
         self._has_waited = False
-        return goes_on
+        return not self._dispatcher._is_stopping()
 
     def claim(self) -> list[OutgoingRequest]:
         """Do a round; return what has been submitted since the last call."""
@@ -197,11 +187,11 @@ class SteppedDispatcher:
         self.work()
 
     def run(self, answer: Answer) -> None:
-        """Do a whole run: all that is due, and then each suspect, gets this answer."""
+        """Do a whole run: all that is due gets this answer."""
         self._is_running, self.sender.answer_all_with = True, answer
-        self._dispatcher.run(PATIENCE_S)
+        self._dispatcher.run()
 
     def finish(self, answer: Answer = untried) -> None:
-        """End as at the end of a shift; what is open, and each suspect, gets this answer."""
-        self.is_finishing, self.sender.answer_all_with = True, answer
-        self._dispatcher.run(0)
+        """End as when the cluster stops; what is open gets this answer."""
+        self.is_stopped, self.sender.answer_all_with = True, answer
+        self._dispatcher.run()

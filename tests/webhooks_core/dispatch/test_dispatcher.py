@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
+from functools import partial
 
 import pytest
 import time_machine
 from django.utils import timezone
 
-from tests.receiver import receiver
-from tests.webhooks_core.engine import answer_after_release, dispatch, only_delivery
+from tests.receiver import Receiver, receiver
+from tests.running import until
+from tests.webhooks_core.engine import (
+    answer_after_release,
+    dispatch,
+    only_delivery,
+    running_dispatcher,
+)
 from tests.webhooks_core.factories import (
     EndpointFactory,
     publish_event,
     publish_events,
 )
+from webhooks_core.dispatch import leases
 from webhooks_core.models import (
     Delivery,
     DispatcherLease,
@@ -60,10 +69,7 @@ def test_no_more_than_max_in_flight_requests_run_at_once_per_endpoint():
         return False
 
     with receiver(204, is_open=False) as server:
-        # One that has answered before: it gets more than one at once.
-        EndpointFactory.create(
-            url=server.url, max_in_flight=3, last_attempt_at=timezone.now()
-        )
+        EndpointFactory.create(url=server.url, max_in_flight=3)
         publish_events(30)
         assert dispatch(stop=answer_when_three_wait) == 30
     assert server.peak == 3
@@ -71,14 +77,14 @@ def test_no_more_than_max_in_flight_requests_run_at_once_per_endpoint():
 
 def test_a_hanging_receiver_delays_no_other(monkeypatch):
     def all_others_are_there() -> bool:
-        return len(quick.requests) == 40 and len(hung.requests) == 1
+        return len(quick.requests) == 40 and len(hung.requests) == 4
 
     with receiver(204, is_open=False) as hung, receiver(204) as quick:
         answer_after_release(monkeypatch, hung)
         EndpointFactory.create(url=hung.url)
         EndpointFactory.create(url=quick.url)
         publish_events(40)
-        assert dispatch(stop=all_others_are_there) == 41
+        assert dispatch(stop=all_others_are_there) == 44
 
 
 def test_a_dispatcher_leaves_nothing_behind():
@@ -115,3 +121,61 @@ def test_a_dispatcher_with_more_due_than_it_leases_wakes_another(
         EngineState.objects.update(woken_at=None)
         assert dispatch() == 6
     assert calls == ["webhooks_core.tasks.dispatch"]
+
+
+def test_stop_gives_back_what_was_not_started_and_awaits_what_was(monkeypatch, calls):
+    stopped = threading.Event()
+    with receiver(204, is_open=False) as server:
+        answer_after_release(monkeypatch, server)
+        EndpointFactory.create(url=server.url, max_in_flight=2)
+        publish_events(6)
+        calls.clear()
+
+        def stop() -> bool:
+            if server.open == 2:
+                stopped.set()
+            return stopped.is_set()
+
+        assert dispatch(stop=stop, resident=True) == 2
+    assert len(server.requests) == 2
+    rows = Delivery.objects.values_list(
+        "status", "attempts", "interruptions", "claimed_by"
+    )
+    assert sorted(rows, key=str) == [(0, 0, 0, None)] * 4 + [(1, 1, 0, None)] * 2
+    assert EndpointQueue.objects.get().leased_by is None
+    assert DispatcherLease.objects.get().ended_at is not None
+    assert calls == []
+
+
+def test_a_commit_after_the_last_check_of_a_dispatcher_wakes_another(
+    calls, monkeypatch
+):
+    """The publisher still saw a live dispatcher, so only that one can wake another."""
+    with receiver(204) as server:
+        EndpointFactory.create(url=server.url)
+        real = leases.release
+
+        def end_late(lease, *, attempts):
+            publish_event()
+            real(lease, attempts=attempts)
+
+        monkeypatch.setattr(leases, "release", end_late)
+        assert dispatch() == 0
+    assert calls == ["webhooks_core.tasks.dispatch"]
+    assert EngineState.objects.get().woken_at is not None
+    assert only_delivery().status == Delivery.Status.PENDING
+    assert EndpointQueue.objects.due(timezone.now(), lease=0).exists()
+
+
+def has_received(server: Receiver, count: int) -> bool:
+    return len(server.requests) == count
+
+
+def test_a_resident_dispatcher_sends_what_is_published_later_until_it_is_stopped():
+    with receiver(204) as server, running_dispatcher():
+        EndpointFactory.create(url=server.url)
+        for number in range(1, 4):
+            publish_event()
+            until(partial(has_received, server, number), "a request")
+        assert DispatcherLease.objects.live().count() == 1
+    assert not DispatcherLease.objects.live().exists()

@@ -162,3 +162,21 @@ def test_the_last_failure_is_logged(caplog):
     [facts] = [line for line in logged if line["event"] == "delivery failed"]
     assert facts["delivery"] == only_delivery().public_id
     assert facts["endpoint"] == Endpoint.objects.get().public_id
+
+
+def test_an_endpoint_that_hangs_gets_one_request_at_a_time_until_a_success(use_profile):
+    use_profile(disable_after=None)
+    target = EndpointFactory.create(url=URL, max_in_flight=4)
+    publish_events(12)
+    dispatcher = SteppedDispatcher()
+    requests = dispatcher.claim()
+    dispatcher.record(requests, *[timed_out] * 3, failed)
+    assert Endpoint.objects.get().is_hanging
+    for _ in range(3):
+        [probe] = dispatcher.claim()
+        dispatcher.record([probe], failed)
+    [probe] = dispatcher.claim()
+    dispatcher.record([probe], ok)
+    target.refresh_from_db()
+    assert not target.is_hanging
+    assert target.timeouts == 0

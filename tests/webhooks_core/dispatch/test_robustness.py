@@ -12,7 +12,7 @@ import pytest
 from django.core import serializers
 from django.core.management import call_command
 from django.core.serializers.base import DeserializationError
-from django.db import DataError, transaction
+from django.db import DataError
 from django.utils import timezone
 
 from config.environment import with_query
@@ -21,10 +21,8 @@ from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints
-from webhooks_core.dispatch import claims
-from webhooks_core.dispatch.sql import deliveries
+from webhooks_core.dispatch import sql
 from webhooks_core.models import (
-    Attempt,
     Delivery,
     Endpoint,
     EndpointQueue,
@@ -32,28 +30,27 @@ from webhooks_core.models import (
 )
 from webhooks_core.network import resolver
 from webhooks_core.network.resolver import ThreadPerTask
-from webhooks_core.worker import notify
 
 URL = "http://127.0.0.1:9/hook"
+
+
+class Countdown:
+    """Turns true at a later call."""
+
+    def __init__(self, calls: int) -> None:
+        self.left = calls
+
+    def __call__(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
 NAMES = 20  # the event loop itself has four threads for names
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("plain")
 class TestUnwritableRow:
-    def test_a_result_that_cannot_be_written_is_written_without_its_text(
-        self, monkeypatch
-    ):
-        self.poison(monkeypatch, lambda row: bool(row.response_body))
-        with receiver(200) as server, receiver(200) as talking:
-            talking.answer = b"bad"
-            EndpointFactory.create(url=server.url)
-            EndpointFactory.create(url=talking.url)
-            publish_events(3)
-            assert dispatch() == 6
-        assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
-        assert not Attempt.objects.exclude(response_body=b"").exists()
-
     def test_a_delivery_whose_result_cannot_be_written_fails_and_the_others_are_not_affected(
         self, monkeypatch
     ):
@@ -72,17 +69,17 @@ class TestUnwritableRow:
         assert not EndpointQueue.objects.exclude(leased_by=None).exists()
 
     def poison(self, monkeypatch, is_bad) -> None:
-        real = deliveries.insert_attempts
+        real = sql.insert_attempts
 
         def insert_attempts(rows):
             if any(map(is_bad, rows)):
                 raise DataError("bad row")
             real(rows)
 
-        monkeypatch.setattr(deliveries, "insert_attempts", insert_attempts)
+        monkeypatch.setattr(sql, "insert_attempts", insert_attempts)
 
     def test_an_endpoint_whose_claim_fails_delays_no_other(self, monkeypatch):
-        real, asked = deliveries.due_deliveries, []
+        real, asked = sql.due_deliveries, []
         with receiver(204) as server:
             bad = EndpointFactory.create(url=server.url)
             EndpointFactory.create(url=server.url)
@@ -93,14 +90,14 @@ class TestUnwritableRow:
                     raise DataError("bad row")
                 return real(limits, now)
 
-            monkeypatch.setattr(claims, "due_deliveries", broken_for_one)
+            monkeypatch.setattr(sql, "due_deliveries", broken_for_one)
             publish_events(3)
             assert dispatch() == 3
             assert len(asked) < 20  # not again and again
             queue = EndpointQueue.objects.get(pk=bad.pk)
             assert queue.next_due_at is not None
             assert queue.next_due_at > timezone.now() + timedelta(seconds=30)
-            monkeypatch.setattr(claims, "due_deliveries", real)
+            monkeypatch.setattr(sql, "due_deliveries", real)
             EndpointQueue.objects.update(next_due_at=timezone.now())
             assert dispatch() == 3
 
@@ -141,7 +138,7 @@ class TestNamesThatHang:
                     over.set()  # it came while all of them hung
                 return over.is_set()
 
-            dispatch(stop=publish_then_stop, run_s=PATIENCE_S)
+            dispatch(stop=publish_then_stop)
         assert len(server.requests) == 1
         assert len(set(hanging)) == NAMES
 
@@ -163,7 +160,7 @@ class TestNamesThatHang:
         assert asking.wait(PATIENCE_S)
         EndpointFactory.create(url="http://well.example/")
         publish_event()
-        dispatch(run_s=1.5)
+        dispatch(stop=Countdown(3))
         go.set()
         hung.result(PATIENCE_S)
         assert list(Delivery.objects.values_list("status", "attempts")) == [(0, 0)]
@@ -224,66 +221,6 @@ class TestDumps:
         with pytest.raises(DeserializationError, match="ciphertext"):
             list(serializers.deserialize("python", [row]))
         assert EndpointSecret.objects.count() == 1
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("plain")
-class TestNotifications:
-    @pytest.fixture
-    def notified(self, monkeypatch) -> list[list[int]]:
-        notified: list[list[int]] = []
-        real = notify.notify
-
-        def record_and_notify(endpoint_ids, *, at=None):
-            notified.append(sorted(endpoint_ids))
-            real(endpoint_ids, at=at)
-
-        monkeypatch.setattr(notify, "notify", record_and_notify)
-        return notified
-
-    def test_a_transaction_notifies_once_whatever_it_publishes(self, notified):
-        first, second = (
-            EndpointFactory.create(url=URL),
-            EndpointFactory.create(url=URL, owner="bob"),
-        )
-        with transaction.atomic():
-            publish_events(5)
-            with transaction.atomic():
-                publish_event("bob")
-            transaction.on_commit(lambda: None)
-            publish_event()
-            assert notified == []
-        assert notified == [[first.pk, second.pk]]
-        publish_event()
-        assert notified[1:] == [[first.pk]]
-
-    def test_a_savepoint_that_is_rolled_back_takes_no_later_notification_along(
-        self, notified
-    ):
-        target = EndpointFactory.create(url=URL)
-        with transaction.atomic():
-            with transaction.atomic():
-                publish_event("bob")
-                publish_event()
-                transaction.set_rollback(True)
-            publish_event()
-        assert notified == [[target.pk]]
-        assert Delivery.objects.count() == 1
-
-    def test_the_earliest_of_several_times_counts(self, notified):
-        target = EndpointFactory.create(url=URL)
-        soon, late = (timezone.now() + timedelta(hours=hours) for hours in (1, 2))
-        with transaction.atomic():
-            for at in (late, soon, late):
-                notify.notify_on_commit([target.pk], at=at)
-        assert EndpointQueue.objects.get().next_due_at == soon
-        with transaction.atomic():
-            notify.notify_on_commit([target.pk], at=soon)
-            notify.notify_on_commit([target.pk])
-            notify.notify_on_commit([target.pk], at=soon)
-        due = EndpointQueue.objects.get().next_due_at
-        assert due is not None
-        assert due <= timezone.now()
 
 
 @pytest.mark.parametrize(

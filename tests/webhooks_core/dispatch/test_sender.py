@@ -110,7 +110,7 @@ def test_only_requests_that_have_not_started_are_released():
     with receiver(204, is_open=False) as server, Sender() as sender:
         sender.submit([request(n, server.url, limit=1) for n in range(4)])
         until(lambda: server.requests, "the first request")
-        sender.release_unstarted()
+        sender.stop()
         server.gate.set()
         results = collect(sender, 4)
     assert sorted(str(result.outcome) for result in results) == [

@@ -6,8 +6,6 @@ A long search, and a short example of what the usual one has found:
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -15,23 +13,20 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.webhooks_core.dispatch.engine_machine import LIMIT, Engine
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("commits_at_once")
-def test_no_sequence_of_steps_loses_a_delivery(settings_for_search):
-    run_state_machine_as_test(Engine, settings=settings_for_search)
-
-
-@pytest.fixture
-def settings_for_search(settings, use_profile) -> Any:
+@pytest.mark.parametrize(
+    "examples", [6, pytest.param(60, marks=pytest.mark.slow)], ids=["few", "more"]
+)
+def test_no_sequence_of_steps_loses_a_delivery(settings, use_profile, examples):
     settings.WEBHOOK_DISPATCHERS = 3
     use_profile(disable_after=LIMIT)
-    return search()
+    run_state_machine_as_test(Engine, settings=search(examples))
 
 
-def search() -> settings:
+def search(examples: int) -> settings:
     long = settings.get_current_profile_name() == "long"
     return settings(
-        max_examples=1000 if long else 16,
+        max_examples=2000 if long else examples,
         stateful_step_count=60 if long else 25,
         deadline=None,
         # To shrink what was found takes minutes: the long search does it.

@@ -27,8 +27,15 @@ def test_a_window_grows_to_what_a_receiver_takes_in_a_fifth_of_a_second(
 ):
     queue, endpoint, now = QueueState(1), Endpoint(max_in_flight=4), timezone.now()
     assert queue.room(endpoint) == 8
-    queue.check_at(now)
+    queue.next_check_at = now
     for window in windows:
         result = AttemptResult(1, 1, now, Outcome.OK, 204, duration_ms=duration_ms)
-        queue.received(result, endpoint, now)
+        queue.adapt(result, endpoint, now)
         assert queue.room(endpoint) == window
+
+
+def test_an_endpoint_that_hangs_has_a_window_of_one():
+    queue, hanging = QueueState(1, open=2), Endpoint(max_in_flight=4, timeouts=3)
+    assert queue.room(hanging) == 0
+    queue.open = 0
+    assert queue.room(hanging) == 1

@@ -31,8 +31,6 @@ def test_seconds_beyond_bounds_are_refused(text):
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("qcluster", ["--unresponsive-after=0"]),
-        ("qcluster", ["--unresponsive-after=nan"]),
         ("webhooks_dispatch", ["--linger=-1"]),
         ("webhooks_dispatch", ["--linger=nan"]),
         ("demo", ["--timeout=nan"]),

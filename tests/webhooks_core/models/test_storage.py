@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 
 from tests.webhooks_core.factories import make_deliveries
-from webhooks_core.dispatch.sql import deliveries
+from webhooks_core.dispatch import sql
 from webhooks_core.models import Delivery
 
 pytestmark = [
@@ -20,7 +20,7 @@ def test_claims_of_scattered_rows_write_no_index():
     make_deliveries(1000)
     pks = list(Delivery.objects.order_by("pk").values_list("pk", flat=True))[::6]
     with transaction.atomic(), connection.cursor() as cursor:
-        assert deliveries.claim(pks, lease=1) == len(pks)
+        assert sql.claim(pks, lease=1) == len(pks)
         cursor.execute(
             "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables"
             " WHERE relname = 'webhooks_core_delivery'"

@@ -10,13 +10,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db.models import Q
-from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch, only_delivery
 from tests.webhooks_core.factories import (
-    DispatcherLeaseFactory,
     EndpointFactory,
     publish_event,
 )
@@ -28,15 +25,13 @@ from tests.webhooks_core.network.hostile import (
     send,
     send_in_vain,
 )
-from webhooks_core.dispatch import leases, results
+from webhooks_core.dispatch import results
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint
+from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.network import pool, resolver, transport
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.connectivity import TRIAL_EVERY, Connectivity
+from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.outcomes import Outcome
-from webhooks_core.upkeep import stats
-from webhooks_core.worker import processes
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 DNS, CONNECT, OK = Outcome.DNS, Outcome.CONNECT, Outcome.OK
@@ -62,14 +57,14 @@ def test_the_network_is_suspected_only_when_all_fails_for_several(_case, seen, s
     network = Connectivity()
     for owner, url, outcome in seen:
         network.record(owner, url, outcome, NOW)
-    assert network.is_suspect(NOW) is suspect
+    assert network.has_lost_network(NOW) is suspect
 
 
 def offline() -> Connectivity:
     network = Connectivity()
     for owner, url in (A, B):
         network.record(owner, url, DNS, NOW)
-    network.mark_offline(NOW)
+    assert network.has_lost_network(NOW)
     return network
 
 
@@ -97,7 +92,7 @@ def test_old_failures_mean_nothing():
     network.record(*A, DNS, NOW)
     later = NOW + timedelta(seconds=61)
     network.record(*B, DNS, later)
-    assert not network.is_suspect(later)
+    assert not network.has_lost_network(later)
 
 
 def test_only_attempts_that_leave_this_machine_are_postponed():
@@ -108,21 +103,6 @@ def test_only_attempts_that_leave_this_machine_are_postponed():
     assert not network.postpones(*A, AllowedNetworks())
 
 
-def test_receivers_without_a_known_failure_are_probed_first():
-    network = offline()
-    for number in range(20):
-        network.postpones(
-            f"owner {number}", f"https://{number}.example/", AllowedNetworks()
-        )
-    network.postpones(*A, AllowedNetworks())
-    probed = network.probe_targets(NOW)
-    assert len(probed) == 8
-    assert A[1] not in [target.url for target in probed]
-    network.postpones(*A, AllowedNetworks())
-    assert network.probe_targets(NOW + timedelta(seconds=1)) == []
-    assert len(network.probe_targets(NOW + timedelta(seconds=2))) == 1
-
-
 def test_one_trial_attempt_is_made_now_and_then():
     network = offline()
     assert network.trial_queue([1, 2], NOW + timedelta(minutes=9)) is None
@@ -130,20 +110,22 @@ def test_one_trial_attempt_is_made_now_and_then():
     assert network.trial_queue([1, 2], NOW + timedelta(minutes=10)) is None
 
 
-def test_dispatchers_in_a_row_make_no_more_trial_attempts_than_one():
-    run, tried, runs = timedelta(seconds=20), 0, 6000
-    for number in range(runs):
-        network, start = Connectivity(NOW), NOW + number * run
-        tried += any(network.trial_queue([1], at) for at in (start, start + run))
-    expected = runs * run / TRIAL_EVERY
-    assert expected / 2 < tried < 2 * expected
-
-
 def test_one_success_ends_the_outage():
     network = offline()
-    assert network.record(*A, OK, NOW)
-    network.mark_online()
+    network.record(*A, OK, NOW)
     assert not network.is_offline
+    assert not network.has_lost_network(NOW)
+
+
+def test_some_receivers_are_probed_now_and_then():
+    network = offline()
+    for number in range(20):
+        url = f"https://{number}.example/"
+        network.postpones(f"owner {number}", url, AllowedNetworks())
+    assert len(network.probe_targets(NOW)) == 8
+    network.postpones(*A, AllowedNetworks())
+    assert network.probe_targets(NOW + timedelta(seconds=1)) == []
+    assert len(network.probe_targets(NOW + timedelta(seconds=2))) == 1
 
 
 class Names:
@@ -198,10 +180,23 @@ def waiting() -> list[int]:
 @pytest.mark.django_db(transaction=True)
 class TestDispatcher:
     @pytest.fixture(autouse=True)
-    def patient(self, use_profile):
+    def lost(self, use_profile, monkeypatch) -> list[Connectivity]:
+        """What dispatchers have noticed: each outage, when it began."""
         use_profile(disable_after=20)
+        lost: list[Connectivity] = []
+        real = Connectivity.has_lost_network
 
-    def test_without_a_network_deliveries_are_postponed_until_it_is_back(self, names):
+        def has_lost_network(self: Connectivity, now: datetime) -> bool:
+            if is_lost := real(self, now):
+                lost.append(self)
+            return is_lost
+
+        monkeypatch.setattr(Connectivity, "has_lost_network", has_lost_network)
+        return lost
+
+    def test_without_a_network_deliveries_are_postponed_until_it_is_back(
+        self, names, lost
+    ):
         with receiver(204) as server:
             subscribe(server.url, "alice", "bob")
             for _ in range(20):
@@ -209,78 +204,46 @@ class TestDispatcher:
                 publish_event("bob")
 
             def mend_and_stop() -> bool:
-                names.is_up = names.is_up or self.is_postponing()
+                names.is_up = names.is_up or bool(lost)
                 is_open = Q(attempts=0) | Q(claimed_by__isnull=False)
                 return not Delivery.objects.filter(is_open, status=0).exists()
 
-            dispatch(stop=mend_and_stop, run_s=PATIENCE_S)
+            dispatch(stop=mend_and_stop, resident=True)
         failed = Attempt.objects.exclude(outcome="ok").count()
         assert 2 <= failed <= 16  # what was in flight when it was noticed
         assert Delivery.objects.filter(status=1).count() == 40 - failed
-        assert not Endpoint.objects.filter(consecutive_failures__gt=4).exists()
-        assert DispatcherLease.objects.get().offline_since is None
+        assert not Endpoint.objects.filter(consecutive_failures__gt=8).exists()
+        assert not lost[0].is_offline
 
-    def is_postponing(self) -> bool:
-        return DispatcherLease.objects.filter(offline_since__isnull=False).exists()
-
-    def test_during_an_outage_no_failure_counts_and_probes_are_rare(self, names):
-        subscribe("http://127.0.0.1:9/", "alice", "bob")
-        for _ in range(20):
-            publish_event("alice")
-            publish_event("bob")
-        dispatch(stop=self.is_postponing, run_s=PATIENCE_S)
-        counted = Endpoint.objects.order_by("pk").values_list
-        before = list(counted("consecutive_failures", "status"))
-        failed, asked = Attempt.objects.count(), names.asked
-        Delivery.objects.filter(status=0).update(next_attempt_at=timezone.now())
-        dispatch(run_s=1.5)  # known from the dispatcher before
-        assert Attempt.objects.count() == failed
-        assert list(counted("consecutive_failures", "status")) == before
-        assert names.asked - asked <= 4
-        assert self.is_postponing()
-
-    def test_receivers_on_this_machine_are_not_affected(self, names):
+    def test_receivers_on_this_machine_are_not_affected(self, names, lost):
         subscribe("http://127.0.0.1:9/", "alice", "bob")
         with receiver(204) as server:
             EndpointFactory.create(url=server.url, owner="carol")
             for owner in ("alice", "bob"):
                 publish_event(owner)
-            dispatch(stop=self.is_postponing, run_s=PATIENCE_S)
-            publish_event("carol")
-            publish_event("alice")
-            dispatch(stop=lambda: bool(server.requests))
+            sent: list[bool] = []
+
+            def publish_when_lost() -> bool:
+                if lost and not sent:
+                    sent.append(True)
+                    publish_event("carol")
+                    publish_event("alice")
+                return bool(server.requests)
+
+            dispatch(stop=publish_when_lost, resident=True)
         assert len(server.requests) == 1
         assert 0 in waiting()
 
-    def test_two_dead_receivers_among_living_ones_are_no_outage(self, names):
-        with receiver(204) as server:
-            EndpointFactory.create(url=server.url, owner="carol")
+    def test_two_dead_receivers_among_living_ones_are_no_outage(self, names, lost):
+        subscribe("http://127.0.0.1:9/", "alice", "bob")
+        for owner in ("alice", "bob"):
+            publish_event(owner)
+        names.is_up = True
+        with receiver(500) as server:
+            subscribe(server.url, "carol")
             publish_event("carol")
             dispatch()
-            Attempt.objects.update(outcome="http", status_code=500)
-            Endpoint.objects.update(url="https://elsewhere.example/")
-            subscribe("http://127.0.0.1:9/", "alice", "bob")
-            for owner in ("alice", "bob"):
-                publish_event(owner)
-            dispatch()
-        assert not self.is_postponing()
-        since = timezone.now() - timedelta(minutes=1)
-        assert stats.has_arrived_since(since)
-        # No row shows whether the connection was a reused one.
-        Attempt.objects.filter(outcome="http").update(outcome="timeout")
-        assert not stats.has_arrived_since(since)
-
-    def test_an_old_lease_of_this_machine_shows_nothing(self):
-        DispatcherLeaseFactory.create(
-            slot=None,
-            boot_id=processes.boot_id(),
-            expired=True,
-            ended_at=timezone.now() - timedelta(minutes=6),
-            offline_since=timezone.now() - timedelta(hours=1),
-        )
-        lease = leases.acquire()
-        assert lease is not None
-        assert lease.offline_since is None
+        assert lost == []
 
 
 LACKS = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EADDRNOTAVAIL]
@@ -331,7 +294,9 @@ class TestLocalFailures:
         failed = lacking(errno.EMFILE, float("inf"))
         EndpointFactory.create()
         publish_event()
-        dispatch(stop=lambda: len(failed) >= 4)  # each attempt asks twice
+        dispatch(
+            stop=lambda: len(failed) >= 4, resident=True
+        )  # each attempt asks twice
         assert (only_delivery().status, only_delivery().attempts) == (0, 0)
         assert failed[2] - failed[1] > 0.5
 
@@ -339,10 +304,10 @@ class TestLocalFailures:
         self, lacking, monkeypatch
     ):
         monkeypatch.setattr(results, "MAX_LOCAL_FAILURES", 0)
-        lacking(errno.EMFILE, float("inf"))
+        failed = lacking(errno.EMFILE, float("inf"))
         EndpointFactory.create()
         publish_event()
-        assert dispatch(run_s=0.5) == 0
+        assert dispatch(stop=lambda: len(failed) >= 2) == 0
         assert (only_delivery().status, only_delivery().attempts) == (0, 0)
         assert Endpoint.objects.get().consecutive_failures == 0
 

@@ -36,7 +36,7 @@ def test_custom_headers_travel_with_every_delivery_and_rest_encrypted():
 
 REFUSED = """
     Host content-length Transfer-Encoding Connection Cookie Forwarded X-Forwarded-For
-    X-Tenant-Id x-principal-id X-Recording-Signature X-Gateway-Event X-Catalog-Signature
+    X-Tenant-Id x-principal-id X-Recording-Signature X-Gateway-Event
     X-Plain-Anything webhook-id X_Tenant_Id x_forwarded_for traceparent Content-Type
 """
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+from django.utils import timezone
 
 from tests.egress import LOGIN, EgressProxy
 from tests.receiver import receiver
@@ -28,7 +29,7 @@ from tests.webhooks_core.network.hostile import (
     send,
 )
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.models import Attempt, Delivery, Endpoint, EndpointQueue
 from webhooks_core.network import pool, proxy, transport
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.outcomes import Outcome
@@ -240,8 +241,9 @@ def test_while_the_proxy_is_down_no_attempt_counts_and_nothing_is_lost(
             settings.WEBHOOK_PROXY_URL = egress.url
         EndpointFactory.create(url="http://hook.example/hook")
         publish_event()
-        dispatch(run_s=1.5)
+        dispatch()
         assert (only_delivery().status, only_delivery().attempts) == (0, 0)
+        EndpointQueue.objects.update(next_due_at=timezone.now())
         with egress.running():
             assert dispatch() == 1
     assert Delivery.objects.get().status == 1

@@ -68,7 +68,7 @@ def test_the_engine_names_no_product():
         for line in path.read_text().splitlines()
         if named.search(line)
     ]
-    assert len(files) > 100
+    assert len(files) > 50
     assert faults == []
 
 

@@ -1,8 +1,7 @@
-"""An endpoint that ends: what was claimed for it and not started is not sent."""
+"""Endpoints that end, alone or with their owner: nothing is sent, and their rows go."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -32,28 +31,15 @@ pytestmark = [
     pytest.mark.usefixtures("plain"),
 ]
 ALICE = {"profile": "plain", "owner": "alice"}
-ENDS: dict[str, Callable[[Endpoint], object]] = {
-    "deleted": endpoints.delete,
-    "paused": endpoints.pause,
-    "switched off": lambda endpoint: endpoints.update(endpoint, active=False),
-    "ended with its owner": lambda _: end_owner(**ALICE),
-}
 
 
-@pytest.mark.parametrize("how", ENDS)
-def test_what_waits_behind_open_requests_is_not_sent_once_the_endpoint_ended(how):
-    with receiver(204) as server, running_dispatcher():
-        server.gate.clear()
-        endpoint = EndpointFactory.create(url=server.url)
-        publish_events(20)
-        claimed = Delivery.objects.filter(claimed_by__isnull=False)
-        until(lambda: server.requests and claimed.count() > 1, "claims that wait")
-        ENDS[how](endpoint)
-        until(lambda: claimed.count() == len(server.requests), "only open requests")
-        sent = len(server.requests)
-        server.gate.set()
-        until(lambda: not claimed.exists(), "the end of the open requests")
-        assert len(server.requests) == sent
+def test_nothing_is_claimed_for_an_endpoint_that_has_ended():
+    with receiver(204) as server:
+        EndpointFactory.create(url=server.url)
+        publish_events(3)
+        end_owner(**ALICE)
+        assert dispatch() == 0
+    assert server.requests == []
 
 
 def test_a_deletion_fails_a_long_backlog_in_short_steps(monkeypatch):

@@ -23,12 +23,11 @@ from webhooks_core.models import (
     DispatcherLease,
     Endpoint,
     EndpointQueue,
-    EngineState,
     Event,
 )
 from webhooks_core.owners import resending
 from webhooks_core.upkeep import retention
-from webhooks_core.upkeep.sweep import SweepReport, sweep, sweep_if_due
+from webhooks_core.upkeep.sweep import SweepReport, sweep
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once", "clock")
 
@@ -52,7 +51,6 @@ def test_an_idle_system_needs_no_repair():
     dispatcher.record([request], ok)
     dispatcher.finish()
     assert sweep() == SweepReport()
-    assert not sweep()
 
 
 @pytest.mark.parametrize("lost", ["never notified", "notified of a much later time"])
@@ -167,50 +165,6 @@ def test_the_task_wakes_none_when_one_is_live(calls):
     assert calls == []
 
 
-def test_events_from_before_the_clock_was_set_back_are_due_at_once():
-    EndpointFactory.create(url=URL)
-    with later(hours=1):
-        publish_event()
-        dispatcher = SteppedDispatcher()
-        [request] = dispatcher.claim()
-        dispatcher.record([request], failed)
-        dispatcher.finish()
-        publish_event()
-    retried, untried = Delivery.objects.order_by("pk")
-    sweep()
-    due = Delivery.objects.filter(next_attempt_at__lte=timezone.now())
-    assert due.get() == untried
-    assert EndpointQueue.objects.due(timezone.now(), lease=0).exists()
-    kept = Delivery.objects.get(pk=retried.pk)
-    assert kept.next_attempt_at == retried.next_attempt_at  # its pause has begun
-
-
-def test_small_differences_of_clocks_change_nothing():
-    EndpointFactory.create(url=URL)
-    with later(seconds=3):
-        publish_event()
-    before = only_delivery().next_attempt_at
-    sweep()
-    assert only_delivery().next_attempt_at == before
-
-
-def test_sweeps_of_many_workers_are_one():
-    assert sweep_if_due() is False
-    swept_at = EngineState.objects.get().swept_at
-    assert swept_at is not None
-    sweep_if_due()
-    assert EngineState.objects.get().swept_at == swept_at
-    with later(seconds=21):
-        sweep_if_due()
-    assert EngineState.objects.filter(swept_at__gt=swept_at).exists()
-
-
-def test_a_sweep_in_the_future_does_not_stop_sweeps_after_the_clock_is_set_back():
-    EngineState.objects.update(swept_at=timezone.now() + timedelta(hours=1))
-    sweep_if_due()
-    assert EngineState.objects.filter(swept_at__lte=timezone.now()).exists()
-
-
 @pytest.fixture
 def old(settings):
     """An endpoint with a delivered, a failed and a waiting delivery of forty days ago."""
@@ -268,20 +222,6 @@ def test_a_claimed_delivery_is_not_removed(old):
         assert sweep().removed == 1
 
 
-def test_retention_removes_the_oldest_first_in_small_steps_until_its_time_is_over(
-    old, monkeypatch
-):
-    monkeypatch.setattr(retention, "EVENTS", 1)
-    endpoints.delete(old)
-    oldest = Event.objects.order_by("created_at").values_list("pk", flat=True)
-    left = list(oldest)
-    for _ in range(3):
-        assert sweep(retention_s=1e-9).removed == 1
-        left.pop(0)
-        assert list(oldest.all()) == left
-    assert sweep().removed == 0
-
-
 def test_retention_removes_all_that_is_old_whatever_the_size_of_a_step(
     old, monkeypatch
 ):
@@ -300,28 +240,9 @@ def test_old_events_that_stay_do_not_keep_retention_from_newer_ones(old, monkeyp
     Endpoint.objects.filter(pk=old.pk).update(active=False)
     with later(days=-50):
         waiting = [event.pk for event in publish_events(9)]
-    steps = [sweep(retention_s=1e-9).removed for _ in range(6)]
-    assert sum(steps) == 3
+    assert sum(sweep().removed for _ in range(2)) == 3
     assert list(Event.objects.order_by("pk").values_list("pk", flat=True)) == waiting
     assert Delivery.objects.filter(status=Delivery.Status.PENDING).count() == 9
-
-
-def test_retention_begins_anew_after_the_end_of_its_cycle(old, monkeypatch):
-    monkeypatch.setattr(retention, "EVENTS", 2)
-    endpoints.pause(old)
-    assert sweep(retention_s=1e-9).removed == 2
-    assert EngineState.objects.get().retention_at is not None
-    assert sweep().removed == 0
-    assert EngineState.objects.get().retention_at is None
-    endpoints.delete(old)
-    assert sweep().removed == 1
-
-
-def test_an_interrupted_step_is_repeated(old, monkeypatch):
-    monkeypatch.setattr(retention, "ROWS", 1)
-    endpoints.delete(old)
-    steps = [sweep(retention_s=1e-9).removed for _ in range(4)]
-    assert steps == [0, 0, 0, 3]
 
 
 def test_retention_ends_when_a_dispatcher_is_wanted(old, monkeypatch):
@@ -333,26 +254,19 @@ def test_retention_ends_when_a_dispatcher_is_wanted(old, monkeypatch):
     assert sweep().removed == 1
 
 
-def test_a_dispatcher_spends_no_time_on_retention(old):
-    with later(seconds=21):
-        sweep_if_due()
-    assert Event.objects.count() == 3
-
-
 def test_an_event_that_is_resent_during_its_removal_is_kept(old, monkeypatch):
-    real = retention._kept_events
+    real = retention.remove_events
     delivered = Delivery.objects.get(status=Delivery.Status.DELIVERED)
 
-    def resent_after(pks, before):
-        kept = real(pks, before)
-        resending.resend(delivered, by=ENGINE)
-        return kept
+    def resent_before(pks):
+        if delivered.event_id in pks and Delivery.objects.count() == 3:
+            resending.resend(delivered, by=ENGINE)
+        return real(pks)
 
-    monkeypatch.setattr(retention, "_kept_events", resent_after)
-    monkeypatch.setattr(retention, "EVENTS", 3)
-    assert sweep(retention_s=1e-9).removed == 1
-    copy = Delivery.objects.get(event=delivered.event_id)
-    assert copy.trigger == Delivery.Trigger.MANUAL
+    monkeypatch.setattr(retention, "remove_events", resent_before)
+    assert sweep().removed == 1
+    resent = Delivery.objects.get(event=delivered.event_id)
+    assert resent.trigger == Delivery.Trigger.MANUAL
 
 
 def test_an_event_is_as_old_as_its_latest_resend(old):

@@ -33,6 +33,16 @@ pytestmark = [
 ]
 
 
+# `qcluster`, which waits for so long for a live dispatcher.
+CLUSTER = """
+import django
+django.setup()
+from webhooks_core.worker import cluster
+cluster.SILENT_S, cluster.ASK_EVERY_S = {}, 1.0
+cluster.Parent().run()
+"""
+
+
 @pytest.fixture
 def database(migrated_file: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(migrated_file, tmp_path / "cluster.sqlite3"))
@@ -54,21 +64,18 @@ def variables(database: Path) -> Iterator[dict[str, str]]:
 @pytest.fixture
 def start(variables: dict[str, str]) -> Iterator[Callable[..., Running]]:
     """Return a function that starts a cluster and waits until all its processes are there."""
+    own = environment(
+        **variables, WORKERS="2", DJANGO_SETTINGS_MODULE="config.settings"
+    )
     with ExitStack() as stack:
 
-        def start(*options: str, workers: int = 2) -> Running:
+        def start(*, silent_s: float = 45.0) -> Running:
             cluster = stack.enter_context(
-                running(
-                    "manage.py",
-                    "qcluster",
-                    "--skip-checks",
-                    *options,
-                    environment=environment(**variables, WORKERS=str(workers)),
-                )
+                running("-c", CLUSTER.format(silent_s), environment=own)
             )
             # Shown with a failure.
             stack.callback(lambda: sys.stdout.write(cluster.output))
-            until(lambda: len(cluster.family()) == workers + 5, "all processes")
+            until(lambda: len(cluster.family()) == 2 + 5, "all processes")
             return cluster
 
         yield start
@@ -142,107 +149,54 @@ def run_a_task(give: Callable[..., Path]) -> int:
     return int(signatures()[0])
 
 
-def is_acknowledged(database: Path, file: Path) -> bool:
-    """Return True if the task that signs a file has left the queue."""
+def live_leases(database: Path) -> list[int]:
+    """Return the pids of the dispatchers whose leases have not ended."""
     with closing(sqlite3.connect(database, timeout=PATIENCE_S)) as connection:
-        payloads = connection.execute("select payload from django_q_ormq").fetchall()
-    tasks = [SignedPackage.loads(payload) for (payload,) in payloads]
-    return all(task["args"] != (str(file),) for task in tasks)
+        rows = connection.execute(
+            "select pid from webhooks_core_dispatcherlease where slot is not null"
+        ).fetchall()
+    return [pid for (pid,) in rows]
 
 
-PARTS = ("main process", "sentinel", "workers", "monitor", "pusher")
+def dispatcher_of(cluster: Running, database: Path) -> int:
+    """Wait until a dispatcher of the cluster is live; return its pid."""
+    until(
+        lambda: {*live_leases(database)} & {*cluster.family()},
+        "a live dispatcher",
+        seconds=2 * PATIENCE_S,
+    )
+    return live_leases(database)[0]
 
 
-def parts_of(cluster: Running) -> list[list[int]]:
-    """Return the pids of each part."""
-    [main] = cluster.children()
-    [sentinel] = cluster.children(main)
-    *workers, monitor, pusher = cluster.children(sentinel)
-    return [[main], [sentinel], workers, [monitor], [pusher]]
-
-
-def send_while_it_waits(number: int, pid: int) -> None:
-    """Send a signal to a process that sleeps.
-
-    One that ends in the middle of a message leaves the rest of it in the queue, where the next
-    worker takes it for a message. No task gets through until the cluster is restarted.
-    """
-    until(lambda: is_asleep(pid), "a process to wait")
-    with suppress(ProcessLookupError):
-        os.kill(pid, number)
-
-
-def is_asleep(pid: int) -> bool:
-    """Return True if the main thread waits, or the process is gone."""
-    with suppress(OSError):
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return state == "S"
-    return True
-
-
-def test_a_suspended_an_idle_and_a_busy_cluster_are_not_unresponsive(start, give):
-    cluster = start("--unresponsive-after", "6", workers=3)  # one runs the dispatcher
-    before = set(cluster.family())
-    assert signed(give("sign")) in before
-    for number in (signal.SIGSTOP, signal.SIGCONT):
-        for pid in before:
-            os.kill(pid, number)
-        time.sleep(7)
-    assert signed(give("sign")) in before
-    assert set(cluster.family()) == before
-
-    files = [give("work_until_stopped"), give("work_until_stopped")]
-    workers = {signed(file) for file in files}
-    time.sleep(7)
-    assert workers <= set(cluster.family()) == before
+def test_a_dispatcher_is_started_and_replaced_when_its_worker_dies(
+    start, give, database
+):
+    cluster = start()
+    first = dispatcher_of(cluster, database)
+    assert signed(give("sign")) in cluster.family()
+    os.kill(first, signal.SIGKILL)
+    until(
+        lambda: first not in live_leases(database),
+        "the end of its lease",
+        seconds=2 * PATIENCE_S,
+    )
+    assert dispatcher_of(cluster, database) != first
     assert cluster.end() == 0
-    assert all(file.with_suffix(".stopped").exists() for file in files)
     assert cluster.family() == []
     assert "Traceback" not in cluster.output
 
 
-RESTARTED = "task processes restarted"
-WORKERS, PUSHER = PARTS.index("workers"), PARTS.index("pusher")
-
-
-def attack(cluster: Running, part: int, number: int) -> set[int]:
-    """Kill or freeze a part of the cluster and wait for its replacement; return its old pids."""
-    restarts, victims = cluster.output.count(RESTARTED), set(parts_of(cluster)[part])
-    for pid in victims:
-        send_while_it_waits(number, pid)
-    if part == WORKERS:
-        return victims
-    until(lambda: not victims & set(cluster.family()), f"the end: {PARTS[part]}")
-    # A killed pusher is replaced by django-q2.
-    if (part, number) != (PUSHER, signal.SIGKILL):
-        until(lambda: cluster.output.count(RESTARTED) > restarts, "a restart")
-    return victims
-
-
-def wait_for_a_new_worker(
-    cluster: Running, give: Callable[..., Path], victims: set[int]
-) -> None:
-    until(
-        lambda: run_a_task(give) in set(cluster.family()) - victims,
-        "a task of a new worker",
-        seconds=2 * PATIENCE_S,
-    )
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_tasks_run_again_after_each_part_of_the_cluster_was_killed_or_frozen(
-    start, give, number
-):
-    cluster = start("--unresponsive-after", "5")
-    assert run_a_task(give) in cluster.family()
-    # The workers last: it is not sure whether they alone are replaced, or the cluster is restarted.
-    for part in sorted(range(len(PARTS)), key=WORKERS.__eq__):
-        victims = attack(cluster, part, number)
-        wait_for_a_new_worker(cluster, give, victims)
-    # A frozen worker that django-q2 replaced keeps its SIGTERM until it goes on.
-    for pid in victims & set(cluster.family()):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
+def test_a_cluster_without_a_live_dispatcher_is_started_again(start, database):
+    """Nothing gets through a frozen pusher: a dispatcher that ends then has no successor."""
+    cluster = start(silent_s=3)
+    first = dispatcher_of(cluster, database)
+    [main] = cluster.children()
+    [sentinel] = cluster.children(main)
+    *_, pusher = cluster.children(sentinel)
+    os.kill(pusher, signal.SIGSTOP)
+    os.kill(first, signal.SIGKILL)
+    cluster.wait_for("task processes restarted")
+    assert dispatcher_of(cluster, database) != first
     assert cluster.end() == 0
     assert cluster.family() == []
 
@@ -261,10 +215,9 @@ def test_a_worker_that_dies_is_replaced_and_none_outlives_a_killed_parent(start,
 def test_a_second_signal_kills_a_task_that_ignores_the_first(start, give):
     cluster = start()
     signed(give("work_for_ever"))
-    obedient = give("work_until_stopped")
-    signed(obedient)
     os.kill(cluster.pid, signal.SIGTERM)
-    until(obedient.with_suffix(".stopped").exists, "the first signal")
+    time.sleep(1)
+    assert cluster.process.poll() is None
     assert cluster.end() == 1
     assert "tasks were cut off" in cluster.output
     cluster.wait_until_nothing_is_left()
@@ -280,13 +233,6 @@ def test_a_cluster_that_cannot_start_gives_up_with_a_clear_line(database):
         assert "Traceback" not in cluster.output
 
 
-def test_run_once_runs_the_waiting_tasks_and_ends(variables, give):
-    file, own = give("sign"), environment(**variables)
-    with running("manage.py", "qcluster", "--run-once", environment=own) as cluster:
-        assert cluster.status() == 0
-        signed(file)
-
-
 def test_a_cluster_ends_with_its_parent(database):
     variables = environment(DATABASE_URL=f"sqlite:///{database}")
     dead = subprocess.Popen([sys.executable, "-c", ""])
@@ -294,17 +240,3 @@ def test_a_cluster_ends_with_its_parent(database):
     arguments = ("manage.py", "qcluster", "--exit-with-parent", str(dead.pid))
     with running(*arguments, environment=variables) as cluster:
         assert cluster.status() == -signal.SIGKILL
-
-
-def test_half_a_message_in_the_result_queue_is_repaired_by_a_restart(
-    start, give, variables, database
-):
-    """What was taken is lost with Redis, or handed out again: it is a hint, so no event is lost."""
-    cluster = start("--unresponsive-after", "5")
-    signed(give("die_within_a_message"))
-    cluster.wait_for("no task was run for 5 s")
-    if "REDIS_URL" in variables:
-        assert run_a_task(give) in cluster.family()
-        return
-    last = give("sign")
-    until(lambda: is_acknowledged(database, last), "an acknowledgement")

@@ -1,4 +1,4 @@
-"""A resident dispatcher: it is notified of commits, leaves no row, and wakes a successor."""
+"""A resident dispatcher is notified of commits, and of those without a notification soon after."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pytest
 from django.db import connection, transaction
@@ -18,10 +17,9 @@ from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import dispatcher as engine
-from webhooks_core.dispatch import leases
-from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue
-from webhooks_core.worker import listener, notify
-from webhooks_core.worker.listener import Listener
+from webhooks_core.dispatch import leases, listener, notify
+from webhooks_core.dispatch.listener import Listener
+from webhooks_core.models import Delivery, EndpointQueue
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
@@ -39,7 +37,7 @@ def resident_dispatcher(monkeypatch) -> Iterator[None]:
 
     def work() -> None:
         try:
-            engine.dispatch(stop=stop.is_set, resident=True, run_s=60)
+            engine.dispatch(stop=stop.is_set, resident=True)
         finally:
             connection.close()
 
@@ -109,30 +107,6 @@ def test_a_commit_without_a_notification_is_seen_at_the_next_look(monkeypatch, c
     assert calls == []
 
 
-def test_a_resident_dispatcher_waits_for_its_time_and_wakes_a_successor(calls):
-    assert engine.dispatch(resident=True, run_s=0.2) == 0
-    assert calls == [notify.DISPATCH]
-    assert not DispatcherLease.objects.exists()  # it made no attempt
-
-
-def test_a_resident_dispatcher_sends_what_ends_its_last_wait(monkeypatch, calls):
-    """Otherwise the event waits until the successor has started."""
-    now = 0.0
-
-    def wait(self: Listener) -> None:
-        nonlocal now
-        if not now:
-            publish_event()
-        now += 0.6
-
-    monkeypatch.setattr(Listener, "wait", wait)
-    monkeypatch.setattr(engine, "time", SimpleNamespace(monotonic=lambda: now))
-    with receiver(204) as target:
-        EndpointFactory.create(url=target.url)
-        assert engine.dispatch(resident=True, run_s=0.5) == 1
-    assert calls == [notify.DISPATCH]
-
-
 def test_a_stopped_dispatcher_wakes_no_other(calls):
     assert engine.dispatch(resident=True, stop=lambda: True) == 0
     assert calls == []
@@ -142,7 +116,7 @@ def test_only_one_dispatcher_stays_resident(settings, calls):
     settings.WEBHOOK_DISPATCHERS = 2
     first = leases.acquire()
     assert first is not None
-    assert engine.dispatch(resident=True, run_s=3600) == 0
+    assert engine.dispatch(resident=True) == 0
     assert calls == []
 
 

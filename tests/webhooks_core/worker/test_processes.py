@@ -5,10 +5,7 @@ import signal
 import subprocess
 import sys
 
-import pytest
-
 from tests.running import environment, running, until
-from webhooks_core.worker import processes
 
 CHILD = (
     "import time; from webhooks_core.worker import processes;"
@@ -31,17 +28,6 @@ def test_a_process_dies_with_its_killed_parent():
 def test_a_process_whose_parent_is_dead_already_dies_at_once():
     done = subprocess.run([sys.executable, "-c", CHILD.format(1)], check=False)
     assert done.returncode == -signal.SIGKILL
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_process_that_nobody_waited_for_is_dead():
-    assert processes.is_alive(os.getpid())
-    child = subprocess.Popen(["true"])
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    os.kill(child.pid, 0)  # it still has an entry
-    assert not processes.is_alive(child.pid)
-    child.wait()
-    assert not processes.is_alive(child.pid)
 
 
 CROSSING = """

@@ -1,4 +1,7 @@
-"""The deliveries of a batch: which are due, their claims, their results and their attempts."""
+"""The five frequent statements of the dispatcher as SQL: due queues, due deliveries, and what becomes of them.
+
+To compose one with the ORM takes several times its execution. Everything else is the ORM's.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, NamedTuple
 
-from django.db import connection
+from django.db import connection, transaction
 
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import (
@@ -19,8 +22,67 @@ from webhooks_core.database.statements import (
     ids,
     statement,
 )
+from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.decisions import SUSPECT_AFTER
-from webhooks_core.models import Delivery
+from webhooks_core.models import Delivery, DispatcherLease
+
+# ── Queues: EndpointQueueQuerySet.due, leased ───────────────────────────────────────
+
+
+class LeasedRow(NamedTuple):
+    """A queue that was just leased, and whose it is."""
+
+    pk: int
+    profile: str
+    owner: str
+
+
+_IS_DUE = "queue.next_due_at <= %s AND (queue.leased_by IS NULL OR queue.leased_by = "
+_DUE_QUEUES = (
+    "SELECT endpoint.id, endpoint.profile, endpoint.owner"  # noqa: S608 - all constants
+    " FROM webhooks_core_endpointqueue queue"
+    " JOIN webhooks_core_endpoint endpoint ON endpoint.id = queue.endpoint_id"
+    f" WHERE {_IS_DUE} %s) ORDER BY queue.next_due_at LIMIT %s"
+)
+_LEASE_THESE = statement(
+    "UPDATE webhooks_core_endpointqueue SET leased_by = %s, next_due_at = NULL"
+    " WHERE endpoint_id {among}"
+)
+# The same in one round trip. The lease is locked before its queues, as where leases expire; one
+# that has expired gets no queue. The commit may return before it is on disk: the commit of the
+# claim that follows writes it too.
+_LEASE_DUE = f"""
+    WITH living AS (
+        SELECT id FROM webhooks_core_dispatcherlease WHERE id = %s AND ended_at IS NULL FOR UPDATE
+    ), due AS (
+        SELECT queue.endpoint_id FROM webhooks_core_endpointqueue queue, living
+        WHERE {_IS_DUE} living.id)
+        ORDER BY queue.next_due_at LIMIT %s FOR UPDATE OF queue SKIP LOCKED
+    )
+    UPDATE webhooks_core_endpointqueue queue SET leased_by = living.id, next_due_at = NULL
+    FROM due, living, webhooks_core_endpoint endpoint
+    WHERE queue.endpoint_id = due.endpoint_id AND endpoint.id = due.endpoint_id
+    RETURNING endpoint.id, endpoint.profile, endpoint.owner,
+        set_config('synchronous_commit', 'off', true)
+"""  # noqa: S608 - all constants
+
+
+def lease_due(lease: DispatcherLease, now: datetime, room: int) -> list[LeasedRow]:
+    """Lease the queues that are due first.
+
+    Their due time is cleared before the deliveries are read: a commit in between sets it again.
+    """
+    if connection.vendor == "postgresql":
+        rows = fetch(_LEASE_DUE, lease.pk, now, room)
+        return [LeasedRow._make(row[:-1]) for row in rows]
+    with transaction.atomic():
+        leases.lock(lease)
+        rows = fetch(_DUE_QUEUES, now, lease.pk, room)
+        execute(_LEASE_THESE, lease.pk, ids([row[0] for row in rows]))
+    return [LeasedRow._make(row) for row in rows]
+
+
+# ── Deliveries: DeliveryQuerySet.waiting, by due time ───────────────────────────────
 
 QUEUES_PER_QUERY = 100
 _DUE_COLUMNS = (
@@ -59,16 +121,13 @@ class ClaimLimit(NamedTuple):
 def due_deliveries(limits: Sequence[ClaimLimit], now: datetime) -> list[DueDelivery]:
     """Return the earliest waiting deliveries of each queue: one more than its limit.
 
-    The additional one shows when the queue must be checked again. One index range per queue:
-    the cost does not grow with the backlog. Raw SQL, since the ORM has no such query and its
-    model instances would be half of the cost of a claim.
+    Those of a queue follow each other. The additional one shows when the queue must be checked
+    again. One index range per queue: the cost does not grow with the backlog.
     """
     rows = _lateral if connection.vendor == "postgresql" else _union
-    return [_due_delivery(row) for row in rows(limits, now)]
-
-
-def _due_delivery(row: Sequence[Any]) -> DueDelivery:
-    return DueDelivery._make((*row[:-1], as_time(row[-1])))
+    return [
+        DueDelivery._make((*row[:-1], as_time(row[-1]))) for row in rows(limits, now)
+    ]
 
 
 def _union(limits: Sequence[ClaimLimit], at: datetime) -> Iterator[Sequence[Any]]:
@@ -99,7 +158,6 @@ def _lateral(limits: Sequence[ClaimLimit], at: datetime) -> Iterator[Sequence[An
 
 def _waiting(queue: str) -> str:
     """Return the query for the first deliveries of a queue, which takes a time and a limit."""
-    # Of DeliveryQuerySet.waiting.
     # Times that have passed need not be read: that alone would be a quarter of a claim's cost.
     return (
         "SELECT * FROM (SELECT d.id, d.public_id, d.event_id, d.endpoint_id, d.attempts,"  # noqa: S608
@@ -112,19 +170,19 @@ def _waiting(queue: str) -> str:
     )
 
 
-# DeliveryQuerySet.waiting and claimed. Statuses are in the text: with a parameter, SQLite would
-# use no partial index.
+# ── Deliveries: DeliveryQuerySet.waiting and claimed ────────────────────────────────
+
+# Statuses are in the text: with a parameter, SQLite would use no partial index.
 _IS_PENDING = f"id {{among}} AND status = {Delivery.Status.PENDING:d}"
-_IS_CLAIMED = f"{_IS_PENDING} AND claimed_by = %s"
 _CLAIM = statement(
     "UPDATE webhooks_core_delivery"  # noqa: S608 - all constants
     " SET attempts = attempts + 1, claimed_by = %s, claimed_at = %s"
     f" WHERE {_IS_PENDING} AND claimed_by IS NULL"
 )
-_COUNT = statement(f"SELECT count(*) FROM webhooks_core_delivery WHERE {_IS_CLAIMED}")  # noqa: S608
 _DELIVER = statement(
     f"UPDATE webhooks_core_delivery SET status = {Delivery.Status.DELIVERED:d},"  # noqa: S608
-    f" delivered_at = %s, next_attempt_at = NULL, claimed_by = NULL WHERE {_IS_CLAIMED}"
+    " delivered_at = %s, next_attempt_at = NULL, claimed_by = NULL"
+    f" WHERE {_IS_PENDING} AND claimed_by = %s"
 )
 
 
@@ -133,19 +191,13 @@ def claim(pks: Collection[int], *, lease: int) -> int:
     return execute(_CLAIM, lease, clock.now(), ids(pks)) if pks else 0
 
 
-def still_claimed(pks: Collection[int], *, lease: int) -> set[int]:
-    """Return those of `pks` that this lease still claims: the fencing token's check."""
-    [(count,)] = fetch(_COUNT, ids(pks), lease)
-    if count == len(pks):
-        # Almost always. On SQLite each row that is read may wait for the thread of the sender.
-        return set(pks)
-    return set(Delivery.objects.claimed(pks, lease=lease).values_list("pk", flat=True))
-
-
 def deliver(pks: Collection[int], *, lease: int, at: datetime) -> None:
     """Mark claimed deliveries as delivered."""
     if pks:
         execute(_DELIVER, at, ids(pks), lease)
+
+
+# ── Attempts ────────────────────────────────────────────────────────────────────────
 
 
 class AttemptRow(NamedTuple):
@@ -163,8 +215,7 @@ class AttemptRow(NamedTuple):
     details: str
 
 
-# Raw SQL: half of the time of bulk_create goes into composing it. A commit that the database
-# did not confirm is written again, hence the conflicts.
+# A commit that the database did not confirm is written again, hence the conflicts.
 _ATTEMPT_COLUMNS = ", ".join(AttemptRow._fields)
 _INSERT = "INSERT INTO webhooks_core_attempt ({}) VALUES {} ON CONFLICT DO NOTHING"
 _VALUES = f"({', '.join(['%s'] * len(AttemptRow._fields))})"
