@@ -33,22 +33,8 @@ def test_seconds_beyond_bounds_are_refused(text):
     [
         ("webhooks_dispatch", ["--linger=-1"]),
         ("webhooks_dispatch", ["--linger=nan"]),
-        ("demo", ["--timeout=nan"]),
-        ("demo", ["--timeout=0"]),
     ],
 )
 def test_a_command_refuses_a_number_that_it_cannot_work_with(command, options):
     with pytest.raises(CommandError, match="is not a"):
         call_command(command, *options)
-
-
-@pytest.mark.parametrize(
-    ("command", "option", "words"),
-    [
-        ("web", "--fd=9999", "--fd: 9999 is no socket"),
-        ("web", "--fd=-1", "is not a whole number"),
-    ],
-)
-def test_a_command_names_the_fault_of_an_option(command, option, words):
-    with pytest.raises(CommandError, match=words):
-        call_command(command, option)

@@ -64,8 +64,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--subscribe",
             metavar="PRODUCT:OWNER",
-            help="subscribe this receiver while it listens, such as recording:USER or "
-            "gateway:TENANT, and print a line for each event; for local instances",
+            help="subscribe this receiver while it listens, as PROFILE:OWNER, "
+            "and print a line for each event; for local instances",
         )
         shown = parser.add_mutually_exclusive_group()
         shown.add_argument("--quiet", action="store_true", help="print no bodies")
