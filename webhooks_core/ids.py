@@ -33,12 +33,6 @@ def is_id(text: str, prefix: str) -> bool:
     return re.fullmatch(f"{prefix}[{ALPHABET}]{{{LENGTH}}}", text) is not None
 
 
-def first_at(prefix: str, at: datetime) -> str:
-    """Return the smallest id that public_id() makes at a time."""
-    micros = int(at.timestamp() * 1_000_000)
-    return _text(prefix, min(max(micros, 0), LATEST) << RANDOM_BITS)
-
-
 def created_at(public_id: str) -> datetime:
     """Return when an id was made. Raises ValueError for what is no id."""
     number = 0

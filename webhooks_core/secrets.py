@@ -65,14 +65,6 @@ def seal(text: str) -> str:
     return EncryptedText.encrypt(text).ciphertext
 
 
-def unseal(token: str) -> str:
-    """Return the text of a token that seal() made. Raises SecretUnreadableError."""
-    try:
-        return _fernet(tuple(webhook_settings.SECRET_KEYS)).decrypt(token).decode()
-    except InvalidToken as error:
-        raise SecretUnreadableError from error
-
-
 @lru_cache(maxsize=4)
 def _fernet(keys: tuple[str, ...]) -> MultiFernet:
     return MultiFernet([Fernet(key) for key in keys])

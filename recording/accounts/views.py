@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from allauth.mfa.utils import is_mfa_enabled
@@ -107,7 +107,7 @@ def _page(
 ) -> HttpResponse:
     user, now = request.user, timezone.now()
     tokens = PersonalToken.objects.filter(user=user.pk).order_by("-id")[:LISTED]
-    endpoints: Sequence[Endpoint] = Endpoint.objects.of(PROFILE, owner_id(user))  # type: ignore[arg-type]
+    endpoints = Endpoint.objects.of(PROFILE, owner_id(user))  # type: ignore[arg-type]
     context = {
         "form": form,
         "created": created,

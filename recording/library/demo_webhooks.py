@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from itertools import accumulate
+from typing import Any
 
 import orjson
 from django.utils import timezone
@@ -44,7 +45,7 @@ def load(owner: str) -> None:
 
 def _event(owner: str, at: datetime) -> Event:
     about = {"public_id": ids.public_id("evt_", at=at), "type": SUMMARY_COMPLETED}
-    envelope = {"id": about["public_id"], "type": about["type"]}
+    envelope: dict[str, Any] = {"id": about["public_id"], "type": about["type"]}
     envelope |= {"created_at": times.iso(at), "data": SUMMARY_COMPLETED_SAMPLE}
     body = orjson.dumps(envelope)
     return Event.objects.create(

@@ -95,7 +95,7 @@ def test_a_tenant_repairs_a_failure_in_a_frame_of_the_provider(
 def find_the_failure(frame: FrameLocator) -> None:
     frame.get_by_role("link", name="/hook").first.click()
     expect(frame.get_by_text("no such table: orders")).to_be_visible()
-    frame.get_by_role("link", name="What has not arrived").click()
+    frame.get_by_role("link", name="Deliveries", exact=True).click()
     frame.locator("li.row").get_by_role("link").first.click()
     expect(frame.get_by_role("heading", name="Not delivered:")).to_be_visible()
 

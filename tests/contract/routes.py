@@ -238,6 +238,8 @@ DJANGO_ROUTES = (
     Route("/docs", shows_body=False),
     Route("/openapi.json", shows_body=False),
     Route("/healthz"),
+    Route("/v1/ingest/nothing"),
+    Route(f"{SUBSCRIPTIONS}/x/y"),
     Route("/nothing", shows_body=False),
 )
 CHAT_ROUTES = (

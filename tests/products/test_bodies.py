@@ -1,4 +1,4 @@
-"""Every body with what strangers may send; nothing is ever written."""
+"""What the golden file of tests/contract cannot hold of bodies: bytes, sizes, headers."""
 
 from __future__ import annotations
 
@@ -14,44 +14,21 @@ pytestmark = pytest.mark.django_db
 
 LIMIT = 65_536
 METHODS = ("POST", "PATCH")
-WRONG_URLS: list[Any] = [None, 1, 1.5, True, False, [], {}, ["x"], "\0", "x", " "]
-WRONG_EVENTS: list[Any] = [
-    *(None, 1, True, "", "summary.completed", {}, {"summary.completed": 1}),
-    *([None], [1], [True], [[]], [["summary.completed"]], [{}], [""], ["nope"]),
-    *(["Summary.Completed"], ["summary.completed\0"], ["x" * 60_000], ["webhook.nope"]),
-]
-BAD_JSON = [
-    ("empty", b""),
-    ("white space", b"  "),
-    ("not JSON", b"url=https://example.com"),
-    ("unfinished", b'{"url": '),
-    ("trailing comma", b'{"url": "x",}'),
-    ("two values", b"{}{}"),
-    ("single quotes", b"{'url': 'x'}"),
-    ("NaN", b'{"url": NaN}'),
-    ("infinity", b'{"url": 1e999}'),
-    ("not UTF-8", b'{"url": "\xff"}'),
-    ("UTF-16", '{"url": "x"}'.encode("utf-16")),
-    ("a byte order mark", b"\xef\xbb\xbf{}"),
-    ("raw NUL", b'{"url": "\0"}'),
-    ("a lone surrogate", b'{"url": "\\ud800"}'),
-    ("an encoded surrogate", b'{"url": "\xed\xa0\x80"}'),
-    ("a lone surrogate in a name", b'{"\\udfff": 1}'),
-    ("deep arrays", b"[" * 60_000),
-    ("deep objects", b'{"a":' * 10_000),
-    ("closed deep arrays", b"[" * 30_000 + b"]" * 30_000),
-    ("deep arrays in a field", b'{"events": ' + b"[" * 2000 + b"]" * 2000 + b"}"),
-    ("an array", b"[]"),
-    ("a string", b'"x"'),
-    ("a number", b"1"),
-    ("null", b"null"),
-    ("true", b"true"),
-]
-MEDIA_TYPES = [
-    *("", "text/plain", "text/json", "application/x-www-form-urlencoded"),
-    *("multipart/form-data; boundary=x", "multipart/form-data", "application/*", "*/*"),
-    *("application/jsonp", "application/" + "x" * 5000, "application/json, text/plain"),
-]
+BAD_JSON = {
+    "NaN": b'{"url": NaN}',
+    "infinity": b'{"url": 1e999}',
+    "not UTF-8": b'{"url": "\xff"}',
+    "UTF-16": '{"url": "x"}'.encode("utf-16"),
+    "a byte order mark": b"\xef\xbb\xbf{}",
+    "raw NUL": b'{"url": "\0"}',
+    "a lone surrogate": b'{"url": "\\ud800"}',
+    "an encoded surrogate": b'{"url": "\xed\xa0\x80"}',
+    "deep arrays": b"[" * 60_000,
+    "deep objects": b'{"a":' * 10_000,
+    "deep arrays in a field": b'{"events": ' + b"[" * 2000 + b"]" * 2000 + b"}",
+    "two values": b"{}{}",
+    "null": b"null",
+}
 
 
 @pytest.fixture
@@ -68,16 +45,9 @@ def refused(mine, product):
             mine.call(method, addresses[method], body, **options) for method in methods
         ]
         assert mine.get() == before
-        assert mine.endpoints.count() == 1
         return [(product.error(response, status), response) for response in responses]
 
     return send
-
-
-@pytest.mark.parametrize("url", WRONG_URLS, ids=repr)
-def test_a_wrong_url_is_refused(refused, product, url):
-    body = {"url": url, product.events: [product.event_type]}
-    assert all("url" in message for message, _ in refused(400, body))
 
 
 @pytest.mark.spec("recording", "url is required at create")
@@ -88,7 +58,9 @@ def test_create_needs_a_url(refused, product):
         assert "url" in message
 
 
-@pytest.mark.parametrize("events", WRONG_EVENTS, ids=lambda value: repr(value)[:40])
+@pytest.mark.parametrize(
+    "events", [{}, [None], [[]], ["x" * 60_000]], ids=lambda value: repr(value)[:20]
+)
 @pytest.mark.spec("recording", "an unknown event type yields 400 bad_request")
 def test_wrong_events_are_refused(refused, product, events):
     for message, _ in refused(400, {"url": OTHER_URL, product.events: events}):
@@ -96,21 +68,23 @@ def test_wrong_events_are_refused(refused, product, events):
         assert len(message) < 200
 
 
-@pytest.mark.parametrize(("_case", "body"), BAD_JSON)
+@pytest.mark.parametrize("body", BAD_JSON.values(), ids=BAD_JSON)
 @pytest.mark.spec("recording", "malformed JSON is 400; an empty PATCH body too")
-def test_what_is_not_a_json_object_is_refused(refused, _case, body):
+def test_what_is_not_a_json_object_is_refused(refused, body):
     words = ("The body is empty", "The body is not JSON", "must be a JSON object")
     for message, _ in refused(400, body):
         assert any(text in message for text in words)
 
 
-@pytest.mark.parametrize("media_type", MEDIA_TYPES, ids=lambda value: value[:40])
+@pytest.mark.parametrize(
+    "media_type", ["", "text/json", "application/*", "application/json, text/plain"]
+)
 @pytest.mark.spec("recording", "wrong media type 415 unsupported_media_type")
 def test_another_media_type_is_refused(refused, media_type):
     refused(415, {"url": OTHER_URL}, content_type=media_type)
 
 
-@pytest.mark.parametrize("coding", ["gzip", "br", "GZIP", "identity, gzip"])
+@pytest.mark.parametrize("coding", ["gzip", "identity, gzip"])
 def test_an_encoded_body_is_refused(refused, coding):
     body = gzip.compress(orjson.dumps({"url": OTHER_URL}))
     for message, response in refused(415, body, headers={"Content-Encoding": coding}):
@@ -125,23 +99,15 @@ def test_a_body_over_the_limit_is_refused(refused, size):
 
 
 @pytest.mark.parametrize(
-    ("_case", "body", "options"),
+    ("body", "options"),
     [
-        ("exactly the limit", orjson.dumps({"url": URL}).ljust(LIMIT), {}),
-        ("a name twice: the last counts", b'{"url":"x","url":"%s"}' % URL.encode(), {}),
-        ("no coding", {"url": URL}, {"headers": {"Content-Encoding": "identity"}}),
-        *(
-            (media_type, {"url": URL}, {"content_type": media_type})
-            for media_type in (
-                "application/json; charset=utf-8",
-                "APPLICATION/JSON",
-                "application/json;",
-            )
-        ),
-        ("an unknown field", {"url": URL, "unknown": 1}, {}),
+        (orjson.dumps({"url": URL}).ljust(LIMIT), {}),
+        (b'{"url":"x","url":"%s"}' % URL.encode(), {}),  # the last one counts
+        ({"url": URL, "unknown": 1}, {"headers": {"Content-Encoding": "identity"}}),
+        ({"url": URL}, {"content_type": "APPLICATION/JSON; charset=utf-8"}),
     ],
 )
-def test_what_is_read(mine, _case, body, options):
+def test_what_is_read(mine, body, options):
     response = mine.call("POST", "", body, **options)
     assert (response.status_code, response.json()["url"]) == (201, URL)
 

@@ -10,15 +10,14 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from gateway import errors as gateway
 from recording import errors as recording
-from tests.products.product import GATEWAY, PRODUCTS, RECORDING, URL
+from tests.products.product import PRODUCTS, RECORDING, URL
 from webhooks_core.api.subscriptions import SubscriptionService
 from webhooks_core.web.errors import BadRequestError
 from webhooks_core.web.parsers import StrictJSONParser
 
 pytestmark = pytest.mark.django_db
 
-METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"]
-SAMPLES = "/v1/webhook-events/samples"
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "PROPFIND"]
 HANDLERS = {"recording": recording.HANDLER, "gateway": gateway.HANDLER}
 ADDRESSES = [
     (product.name, tail) for product in PRODUCTS.values() for tail in product.routes
@@ -30,38 +29,15 @@ ADDRESSES = [
 @pytest.mark.spec("recording", "order: 401 before object, media type and body")
 @pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
 def test_the_method_is_checked_first_then_the_identity(product, mine, tail):
-    allowed = product.routes[tail]
+    stranger, allowed = mine.without_identity(), product.routes[tail]
     address = tail.format(id=product.absent)
     for method in METHODS:
-        for caller in (mine, mine.without_identity()):
-            if method in allowed and caller is mine:
-                continue
-            response = caller.call(
-                method, f"{address}?page=x", b"[[[", content_type="text/plain"
-            )
-            status = 401 if method in allowed else 405
-            assert response.status_code == status
-            if method == "HEAD":
-                assert response.content == b""
-            else:
-                product.error(response, status)
-            if status == 405:
-                assert set(response["Allow"].split(", ")) == allowed | {"OPTIONS"}
-
-
-@pytest.mark.parametrize(("product", "tail"), ADDRESSES, indirect=["product"])
-def test_options_lists_the_methods_without_an_identity(product, mine, tail):
-    address = tail.format(id=product.absent)
-    response = mine.without_identity().call("OPTIONS", address)
-    assert (response.status_code, response.content) == (204, b"")
-    assert set(response["Allow"].split(", ")) == product.routes[tail] | {"OPTIONS"}
-
-
-def test_head_responds_as_get_without_a_body(mine):
-    mine.create()
-    response, head = mine.call("GET"), mine.call("HEAD")
-    assert (head.status_code, head.content) == (200, b"")
-    assert head["Content-Type"] == response["Content-Type"]
+        response = stranger.call(method, f"{address}?page=x", b"[[[")
+        is_known = method in allowed
+        product.error(response, 401 if is_known else 405)
+        header = response["WWW-Authenticate" if is_known else "Allow"]
+        known = {"Bearer"} if is_known else allowed | {"OPTIONS"}
+        assert set(header.replace(",", "").split()) >= known
 
 
 @pytest.mark.spec("recording", "order: object 404 before 415 and malformed body")
@@ -83,9 +59,8 @@ def test_the_object_then_the_media_type_then_the_body_then_the_fields(product, m
 @pytest.mark.parametrize(
     "path",
     [
-        *("/v1", "/v1/", "/v1/nothing", "/v1/webhooks/", "/v1/webhooks//test"),
-        *("/v1/webhooks/x/test/", "/v1/webhooks/x/y", "/v1/webhook-events/"),
-        *(f"{SAMPLES}/", "/v1/%00", "/v1/%ff", "/v1/ingested"),
+        *("/v1", "/v1/nothing", "/v1/webhooks/", "/v1/webhooks//test"),
+        *("/v1/webhooks/x/y", "/v1/webhook-events/samples/", "/v1/%00", "/v1/%ff"),
     ],
 )
 @pytest.mark.spec("recording", "unknown address under /v1 404")
@@ -100,21 +75,6 @@ def test_an_unknown_address_under_v1_is_recording_s_404(api, client, path):
             headers = {"Authorization": f"Bearer {api.token}"}
             RECORDING.error(caller.generic(method, path, headers=headers), 404)
             RECORDING.error(caller.generic(method, path), 404)
-
-
-@pytest.mark.parametrize("rest", ["/no/such/thing", "/"])
-@pytest.mark.parametrize(
-    "prefix",
-    ["/v1/ingest", GATEWAY.path, "/v1/usage", "/v1/keys", "/v1/requests", "/v2"],
-)
-def test_an_unknown_address_below_the_gateway_s_is_its_404(client, prefix, rest):
-    response = client.get(prefix + rest)
-    assert GATEWAY.error(response, 404) == "There is nothing at this address."
-
-
-def test_the_address_of_an_unnamed_model_is_chats_and_asks_who_calls(client):
-    response = client.get("/v1/models/")
-    assert (response.status_code, list(response.json())) == (401, ["error"])
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/xml", "x", "*/*;q=0"])

@@ -51,13 +51,3 @@ def test_an_id_that_does_not_exist_is_404(product, mine, text):
     # One method finds the subscription for all operations: those of the contract suffice.
     for method, tail, body in OPERATIONS[:4]:
         product.error(mine.call(method, f"/{text}{tail}", body), 404)
-
-
-@pytest.mark.parametrize(("method", "tail", "body"), [("POST", None, {}), *OPERATIONS])
-def test_without_identity_everything_is_401(product, mine, method, tail, body):
-    address = "" if tail is None else f"/{mine.new_id()}{tail}"
-    before = mine.get()
-    response = mine.without_identity().call(method, address, body)
-    product.error(response, 401)
-    assert response["WWW-Authenticate"].startswith("Bearer ")
-    assert mine.get() == before

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.webhooks import url_policy
+from gateway.configuration.rules import url_policy
 from recording import webhooks
 from tests.products.product import URL
 from webhooks_core import profiles

@@ -16,7 +16,7 @@ from django.utils import timezone
 from webhooks_core import ids
 from webhooks_core.conf import webhook_settings
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.models.deliveries import superseded
+from webhooks_core.models.deliveries import DeliveryQuerySet, superseded
 from webhooks_core.models.lookups import IdList, among
 
 
@@ -52,7 +52,7 @@ class DeliveryFilter:
     since: datetime | None = None
     until: datetime | None = None
 
-    def of(self, rows: QuerySet[Delivery]) -> QuerySet[Delivery]:
+    def of(self, rows: DeliveryQuerySet) -> DeliveryQuerySet:
         if self.state is State.FAILED_UNDELIVERED:
             rows = rows.filter(~superseded(), status=Status.FAILED)
         elif self.state:

@@ -49,7 +49,7 @@ class Deliveries(OwnerView):
             state=CHOICES[choice][0], event_id=self._printable("id")
         )
         rows = deliveries.newest(
-            endpoints, wanted, before=last and last.pk, size=PAGE_SIZE + 1
+            endpoints, wanted, before=last.pk if last else None, size=PAGE_SIZE + 1
         )
         shown = rows[:PAGE_SIZE]
         context = {

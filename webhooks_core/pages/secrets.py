@@ -67,7 +67,11 @@ class Secret(OwnerView):
             hours = form.cleaned_data["overlap_h"]
         overlap = timedelta(hours=hours)
         rotated = repairs.rotate(endpoint, overlap=overlap, by=self.owner.by)
-        context = {"secret": rotated.secret, "is_new": True, "hours": hours}
+        context: dict[str, Any] = {
+            "secret": rotated.secret,
+            "is_new": True,
+            "hours": hours,
+        }
         return self._page(endpoint, **context)
 
     def _page(

@@ -70,7 +70,9 @@ class CursorQuery(NoQuery):
     page_size = CountField(default=20, maximum=100, help_text="Items in a page.")
 
 
-def read_query(query: serializers.Serializer[Any], request: Request) -> dict[str, Any]:
+def read_query(
+    query: serializers.BaseSerializer[Any], request: Request
+) -> dict[str, Any]:
     """Return the query parameters; of a repeated one, the last. Raises ValidationError."""
     params = request.query_params
     # As a dict: in a QueryDict, an empty parameter is an absent one to DRF.
