@@ -190,7 +190,6 @@ class Migration(migrations.Migration):
                 ),
                 ("client", models.CharField(max_length=64)),
                 ("subscription_id", models.CharField(max_length=40, unique=True)),
-                ("name", models.CharField(max_length=128)),
                 ("expires_at", models.DateTimeField()),
                 (
                     "account",

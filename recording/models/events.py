@@ -30,10 +30,13 @@ class EventSubscription(models.Model):
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE)
     client = models.CharField(max_length=64)
     subscription_id = models.CharField(max_length=40, unique=True)
-    name = models.CharField(max_length=128)
     expires_at = models.DateTimeField()
 
     objects = EventSubscriptionQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.subscription_id
+
+    @property
+    def connection(self) -> tuple[int, str]:
+        return self.account_id, self.client

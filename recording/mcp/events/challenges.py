@@ -27,26 +27,6 @@ from webhooks_core.profiles import SigningContext
 # The answer's body may take one second more: READ_FOR_S of the transport.
 ANSWER_S = 4.0
 CHALLENGE_FAILED = "challenge_failed"
-# What callers learn of a receiver: these classes, and none of its words (SEP-3415).
-CATEGORIES = {Outcome.TIMEOUT: "timeout", Outcome.TLS: "tls_error"}
-EXPLANATIONS = {
-    "connection_refused": "no connection to its public address could be made",
-    "timeout": "it did not answer within 5 s",
-    "tls_error": "its certificate was refused",
-    "http_4xx": "it answered the challenge with 4xx",
-    "http_5xx": "it answered the challenge with 5xx",
-    CHALLENGE_FAILED: 'it must answer 200 with {"challenge": "<the same text>"}',
-}
-
-
-def check(reason: str) -> None:
-    """Accept the outcome of a challenge. Raises EventsError."""
-    if reason:
-        raise EventsError(
-            "CallbackEndpointError",
-            f"the callback was not verified: {EXPLANATIONS[reason]}",
-            reason=reason,
-        )
 
 
 @dataclass(frozen=True)
@@ -57,8 +37,8 @@ class Challenge:
     secret: str
     subscription_id: str
 
-    async def run(self) -> str:
-        """Ask; return "" if the receiver agrees, otherwise the class of its failure."""
+    async def run(self) -> None:
+        """Ask. Raises CallbackEndpointError with the class of a failure, without its words."""
         nonce = secrets.token_urlsafe(32)
         body = orjson.dumps({"type": "verification", "challenge": nonce})
         request = self._request(body)
@@ -67,7 +47,12 @@ class Challenge:
             result = await attempt(request, client)
         finally:
             client.close()
-        return _verdict(result, nonce)
+        if reason := _failure(result, nonce):
+            raise EventsError(
+                "CallbackEndpointError",
+                'it must answer 200 with {"challenge": "<the same text>"} within 5 s',
+                reason=reason,
+            )
 
     def _request(self, body: bytes) -> OutgoingRequest:
         message_id = f"msg_verification_{secrets.token_hex(12)}"
@@ -93,24 +78,28 @@ class Challenge:
         )
 
 
-def _verdict(result: AttemptResult, nonce: str) -> str:
-    """Return "" if the receiver agrees, otherwise the class of its failure."""
-    if result.outcome == Outcome.OK:
-        echoed = _echo(result.body).encode(errors="replace")
-        return "" if hmac.compare_digest(echoed, nonce.encode()) else CHALLENGE_FAILED
-    if result.outcome == Outcome.HTTP and result.status_code is not None:
-        if result.status_code < 400:
-            return CHALLENGE_FAILED  # a redirect, which is not followed
-        return "http_5xx" if result.status_code >= 500 else "http_4xx"
-    return CATEGORIES.get(
-        Outcome(result.outcome or Outcome.CONNECT), "connection_refused"
-    )
+def _failure(result: AttemptResult, nonce: str) -> str:
+    """Return "" if the receiver agrees, otherwise a class of SEP-3415."""
+    match result.outcome:
+        case Outcome.OK:
+            agrees = hmac.compare_digest(_echo(result.body), nonce.encode())
+            return "" if agrees else CHALLENGE_FAILED
+        case Outcome.HTTP:
+            status = result.status_code or 0
+            # A redirect is not followed.
+            return f"http_{status // 100}xx" if status >= 400 else CHALLENGE_FAILED
+        case Outcome.TIMEOUT:
+            return "timeout"
+        case Outcome.TLS:
+            return "tls_error"
+        case _:
+            return "connection_refused"
 
 
-def _echo(body: bytes) -> str:
+def _echo(body: bytes) -> bytes:
     try:
         answer: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return ""
+        return b""
     echoed = answer.get("challenge") if isinstance(answer, dict) else None
-    return echoed if isinstance(echoed, str) else ""
+    return echoed.encode() if isinstance(echoed, str) else b""

@@ -22,8 +22,6 @@ from webhooks_core.models import Event
 from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import Prepared, Sending, WebhookProfile
 
-# A ping is a test of one webhook: nothing happens of which a client should hear.
-NAMES = (SUMMARY_COMPLETED,)
 # Of a whole body (SEP-3415, "Delivery profile"), and what it has besides its `data`.
 MAX_BYTES, ENVELOPE_BYTES = 256 * 1024, 1024
 # In a payload: what is left out, because it would be too large.
@@ -64,9 +62,9 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
 
 def publish(event: Event, _data: Mapping[str, Any]) -> None:
     """Create the deliveries of an event that was just published, in its transaction."""
-    if event.type in NAMES:
+    if event.type == SUMMARY_COMPLETED:
         live = EventSubscription.objects.live(timezone.now())
-        rows = live.filter(account=row_id(event.owner), name=event.type)
+        rows = live.filter(account=row_id(event.owner))
         publishing.deliver(
             event, list(rows.order_by("pk").values_list("pk", flat=True))
         )
@@ -79,15 +77,13 @@ def prepare(sendings: Sequence[Sending]) -> dict[int, Prepared | str]:
     """
     live = EventSubscription.objects.live(timezone.now())
     rows = live.in_bulk({sending.endpoint for sending in sendings})
-    connected = clients.connected(
-        {(row.account_id, row.client) for row in rows.values()}
-    )
+    connected = clients.connected({row.connection for row in rows.values()})
     prepared: dict[int, Prepared | str] = {}
     for sending in sendings:
         row = rows.get(sending.endpoint)
         if row is None:
             prepared[sending.delivery] = ENDED
-        elif (row.account_id, row.client) not in connected:
+        elif row.connection not in connected:
             prepared[sending.delivery] = NOT_CONNECTED
         else:
             headers = {"X-MCP-Subscription-Id": row.subscription_id}
@@ -116,12 +112,10 @@ def occurrence(body: bytes) -> bytes:
 def payload(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a client gets of an event: all but the transcript, which a tool reads.
 
-    Summaries that are too large are left out, and `omitted` names them.
+    Summaries that are too large are left out too, and `omitted` says so.
     """
     kept = {name: value for name, value in data.items() if name != "transcript"}
-    for name in ("summaries", "title"):
-        if len(orjson.dumps(kept)) <= MAX_BYTES - ENVELOPE_BYTES:
-            break
-        if kept.pop(name, None) is not None:
-            kept[OMITTED] = [*kept.get(OMITTED, ()), name]
+    if len(orjson.dumps(kept)) > MAX_BYTES - ENVELOPE_BYTES:
+        del kept["summaries"]
+        kept[OMITTED] = ["summaries"]
     return kept

@@ -24,22 +24,21 @@ from recording.mcp.events.challenges import Challenge
 from recording.mcp.events.clients import Client
 from recording.mcp.events.errors import EventsError
 from recording.models import EventSubscription
-from recording.webhooks import EVENTS_PROFILE
+from recording.webhooks import EVENTS_PROFILE, SUMMARY_COMPLETED
 from webhooks_core import endpoints, targets
 from webhooks_core.models import Endpoint
 from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.signing.schemes import standard_key
 from webhooks_core.times import iso
 
-LEAST_TTL, DEFAULT_TTL = timedelta(minutes=5), timedelta(days=1)
+LEAST_TTL = timedelta(minutes=5)
 # How long the secret before the present one signs beside it.
 SECRET_GRACE = timedelta(minutes=10)
 KEY_BYTES = range(24, 65)
-MILLISECOND = timedelta(milliseconds=1)
 
 
-def check_secret(secret: str) -> None:
-    """Accept a secret of Standard Webhooks. Raises EventsError, without the secret."""
+def check_delivery(url: str, secret: str) -> None:
+    """Accept a callback; this resolves its host. Raises EventsError, without the secret."""
     try:
         is_valid = len(standard_key(secret)) in KEY_BYTES
     except ValueError:
@@ -49,10 +48,6 @@ def check_secret(secret: str) -> None:
             "InvalidParams",
             "delivery.secret must be whsec_ and the base64 of 24 to 64 random bytes",
         )
-
-
-def check_url(url: str) -> None:
-    """Accept a callback URL; this resolves its host. Raises EventsError."""
     try:
         targets.check_url(EVENTS_PROFILE, url)
     except UrlRefusedError as error:
@@ -66,61 +61,38 @@ class Key:
     account: AbstractUser
     client: Client
     url: str
-    name: str
 
     @cached_property
     def subscription_id(self) -> str:
         """Return the same id for the same key, also after the subscription has lapsed."""
-        key = orjson.dumps([self.account.pk, self.client.id, self.url, self.name])
-        return f"sub_{hashlib.sha256(key).hexdigest()[:32]}"
+        parts = [self.account.pk, self.client.id, self.url, SUMMARY_COMPLETED]
+        return f"sub_{hashlib.sha256(orjson.dumps(parts)).hexdigest()[:32]}"
 
-    def find(self) -> EventSubscription | None:
-        """Return the subscription; its time may be over."""
-        rows = EventSubscription.objects.filter(subscription_id=self.subscription_id)
-        return rows.select_related("endpoint").first()
+    def find(self, *, lapsed: bool = False) -> EventSubscription | None:
+        """Return the subscription, also one that has lapsed if asked for."""
+        rows = EventSubscription.objects.select_related("endpoint")
+        rows = rows if lapsed else rows.live(timezone.now())
+        return rows.filter(subscription_id=self.subscription_id).first()
 
-    def find_live(self) -> EventSubscription | None:
-        row = self.find()
-        return row if row and row.expires_at > timezone.now() else None
-
-    def unsubscribe(self) -> None:
-        """End the subscription. Raises EventsError."""
-        with locked_account(self.account.pk):
-            row = self.find_live()
-            if row is None:
-                raise EventsError(
-                    "NotFound",
-                    "there is no subscription of this client with this name and url",
-                    kind="subscription",
-                )
-            end(row)
-
-
-@dataclass(frozen=True)
-class Subscribing:
-    """A valid request to subscribe; a `ttl` of None asks for no end."""
-
-    key: Key
-    secret: str
-    ttl: timedelta | None
-
-    def challenge(self) -> Challenge | None:
+    def challenge(self, secret: str) -> Challenge | None:
         """Return what the receiver must be asked first; None if it has agreed before.
 
         Raises EventsError, before the receiver is asked in vain.
         """
-        if self.key.find_live():
+        if self.find():
             return None
-        own = Endpoint.objects.of(EVENTS_PROFILE, owner_id(self.key.account))
+        own = Endpoint.objects.of(EVENTS_PROFILE, owner_id(self.account))
         if own.exclude(slot=None).count() >= settings.MCP_EVENTS_SUBSCRIPTIONS:
             raise _too_many()
-        return Challenge(self.key.url, self.secret, self.key.subscription_id)
+        return Challenge(self.url, secret, self.subscription_id)
 
-    def store(self) -> dict[str, Any]:
+    def subscribe(self, secret: str, ttl: timedelta | None) -> dict[str, Any]:
         """Create or refresh the subscription; return the result of `events/subscribe`."""
         try:
-            with active_account(self.key.account):
-                row = self._refreshed() or self._created()
+            with active_account(self.account):
+                row = self._refreshed(secret) or self._created(secret)
+                row.expires_at = _end_of(ttl)
+                row.save()
         except InactiveAccountError as error:
             raise EventsError("Forbidden", "the account is not active") from error
         except endpoints.QuotaExceededError as error:
@@ -133,49 +105,49 @@ class Subscribing:
             "truncated": False,
         }
 
-    def _created(self) -> EventSubscription:
-        if lapsed := self.key.find():
+    def _refreshed(self, secret: str) -> EventSubscription | None:
+        row = self.find()
+        if row and row.endpoint.secrets(now=timezone.now())[:1] != [secret]:
+            endpoints.rotate_secret(row.endpoint, overlap=SECRET_GRACE, secret=secret)
+        return row
+
+    def _created(self, secret: str) -> EventSubscription:
+        if lapsed := self.find(lapsed=True):
             end(lapsed)
         created = endpoints.create(
             profile=EVENTS_PROFILE,
-            owner=owner_id(self.key.account),
-            url=self.key.url,
-            event_types=[self.key.name],
-            secret=self.secret,
-            description=self.key.client.name,
+            owner=owner_id(self.account),
+            url=self.url,
+            event_types=[SUMMARY_COMPLETED],
+            secret=secret,
+            description=self.client.name,
         )
-        return EventSubscription.objects.create(
+        return EventSubscription(
             endpoint=created.endpoint,
-            account_id=self.key.account.pk,
-            client=self.key.client.id,
-            subscription_id=self.key.subscription_id,
-            name=self.key.name,
-            expires_at=granted(self.ttl),
+            account_id=self.account.pk,
+            client=self.client.id,
+            subscription_id=self.subscription_id,
         )
 
-    def _refreshed(self) -> EventSubscription | None:
-        row = self.key.find_live()
-        if row is not None:
-            if row.endpoint.secrets(now=timezone.now())[:1] != [self.secret]:
-                endpoints.rotate_secret(
-                    row.endpoint, overlap=SECRET_GRACE, secret=self.secret
+    def unsubscribe(self) -> None:
+        """End the subscription. Raises EventsError."""
+        with locked_account(self.account.pk):
+            if (row := self.find()) is None:
+                raise EventsError(
+                    "NotFound",
+                    "there is no subscription of this client with this name and url",
+                    kind="subscription",
                 )
-            row.expires_at = granted(self.ttl)
-            row.save(update_fields=["expires_at"])
-        return row
+            end(row)
 
 
 def _too_many() -> EventsError:
     most = settings.MCP_EVENTS_SUBSCRIPTIONS
-    return EventsError(
-        "ResourceExhausted",
-        f"an account has at most {most} subscriptions; end one by events/unsubscribe first",
-        limit="subscriptions",
-        max=most,
-    )
+    text = f"an account has at most {most} subscriptions; end one by events/unsubscribe first"
+    return EventsError("ResourceExhausted", text, limit="subscriptions", max=most)
 
 
-def granted(ttl: timedelta | None) -> datetime:
+def _end_of(ttl: timedelta | None) -> datetime:
     """Return until when a subscription lives: at least and at most for so long, never for ever."""
     most = timedelta(seconds=settings.MCP_EVENTS_MAX_TTL_S)
     return timezone.now() + (most if ttl is None else min(max(ttl, LEAST_TTL), most))
@@ -189,25 +161,22 @@ def end(row: EventSubscription) -> None:
 
 def end_over() -> int:
     """End what time or a lost connection has ended; called every minute. Returns how many."""
-    rows = EventSubscription.objects.all()
-    pairs = set(rows.values_list("account", "client"))
-    accounts = {account for account, _ in pairs - clients.connected(pairs)}
-    over = rows.filter(expires_at__lte=timezone.now())
-    accounts |= set(over.values_list("account", flat=True))
+    accounts = {row.account_id for row in _over(EventSubscription.objects.all())}
     return sum(_end_over(account) for account in sorted(accounts))
 
 
 def _end_over(account: int) -> int:
     """End the subscriptions of an account that are over; a refresh holds the same lock."""
     with locked_account(account):
-        rows = EventSubscription.objects.filter(account=account)
-        pairs = {(row.account_id, row.client) for row in rows}
-        connected, now = clients.connected(pairs), timezone.now()
-        over = [
-            row
-            for row in rows.select_related("endpoint").order_by("pk")
-            if row.expires_at <= now or (row.account_id, row.client) not in connected
-        ]
+        over = _over(EventSubscription.objects.filter(account=account))
         for row in over:
             end(row)
     return len(over)
+
+
+def _over(rows: Any) -> list[EventSubscription]:
+    found, now = list(rows.select_related("endpoint").order_by("pk")), timezone.now()
+    connected = clients.connected({row.connection for row in found})
+    return [
+        row for row in found if row.expires_at <= now or row.connection not in connected
+    ]

@@ -248,7 +248,6 @@ def test_a_hundred_subscriptions_cost_no_statement_each(
             account_id=original.account_id,
             client=original.client,
             subscription_id=f"sub_{copy.pk}",
-            name=original.name,
             expires_at=original.expires_at,
         )
         for copy in copies
