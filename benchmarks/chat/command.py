@@ -74,30 +74,26 @@ class Command(BaseCommand):
         for name, reason in left_out.items():
             self.stdout.write(f"Not measured: {name} ({reason}).")
 
-    async def _measure(self, servers: peers.Servers, held: int) -> None:
+    async def _measure(self, servers: list[Server], held: int) -> None:
         self.stdout.write(results.about())
-        rows: Rows = {server.name: {} for server in servers["chat"]}
-        self._sequential(servers["chat"], rows)
+        rows: Rows = {server.name: {} for server in servers}
+        self._sequential(servers, rows)
         for clients in REQUEST_CLIENTS:
-            turns = await self._turns(servers["chat"], clients, stream=False)
+            turns = await self._turns(servers, clients, stream=False)
             _add(rows, f"requests/s, {clients} at once", turns)
             if clients == REQUEST_CLIENTS[0]:
                 _add(rows, "CPU per request, ms", turns, _cpu)
                 _add(rows, "clients' CPU, of a core", turns, _clients_cpu)
                 _multiples(rows, "Signpost's multiple", turns)
         for clients in STREAM_CLIENTS:
-            turns = await self._turns(servers["chat"], clients, stream=True)
+            turns = await self._turns(servers, clients, stream=True)
             _add(rows, f"streams/s, {clients} at once", turns)
             if clients == STREAM_CLIENTS[0]:
                 _add(rows, "CPU per stream, ms", turns, _cpu)
-        for shape in peers.SAME:
-            clients = REQUEST_CLIENTS[0]
-            turns = await self._turns(servers[shape], clients, stream=False)
-            _add(rows, f"/v1/{shape}, requests/s", turns)
         self._print("Gateways", rows)
         streams = {
             server.name: _held(*await load.hold(server, held), held)
-            for server in servers["chat"][1:]
+            for server in servers[1:]
             if server.streams
         }
         self._print(f"{held} slow streams open", streams)

@@ -14,12 +14,6 @@ from typing import cast
 import httptools
 
 WARM_UP_S = 0.5
-# What a request of each shape has in front of its messages.
-FIELDS = {
-    "chat": '"messages"',
-    "messages": '"max_tokens": 100, "messages"',
-    "responses": '"input"',
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +27,12 @@ class Server:
     pids: tuple[int, ...] = ()
     model: str = "bench"
     streams: bool = True
-    shape: str = "chat"
 
     def request(self, *, stream: bool, slow: bool = False) -> bytes:
         text = "slow" if slow else "Which ships are in the harbour?"
         body = (
             f'{{"model": "{self.model}", "stream": {str(stream).lower()}, '
-            f'{FIELDS[self.shape]}: [{{"role": "user", "content": "{text}"}}]}}'
+            f'"messages": [{{"role": "user", "content": "{text}"}}]}}'
         ).encode()
         lines = [f"POST {self.path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]

@@ -1,7 +1,4 @@
-"""What the benchmark measures: Signpost, and the gateways in var/bench-peers.
-
-A model is `bench`, and `bench-own` behind an upstream of Anthropic's kind.
-"""
+"""What the benchmark measures: Signpost, and the gateways in var/bench-peers."""
 
 from __future__ import annotations
 
@@ -28,14 +25,10 @@ from benchmarks.deliveries.process_tree import descendants
 from benchmarks.results import PEERS
 
 OURS = "signpost"
-OWN_KIND = "bench-own"
 START_S = 90.0
 CHAT = "/v1/chat/completions"
 KEY = f"sk-{secrets.token_hex(32)}"
 BEARER = {"Authorization": f"Bearer {KEY}"}
-# What each gateway is asked for each shape: the model, and further headers.
-Asked = Mapping[str, tuple[str, Mapping[str, str]]]
-SAME: Asked = {"messages": (OWN_KIND, {}), "responses": ("bench", {})}
 # None of them sees what this shell says about databases.
 BARE = {k: v for k, v in os.environ.items() if k not in {"DATABASE_URL", "REDIS_URL"}}
 
@@ -96,9 +89,7 @@ def signpost(
     folder /= slug_of(name)
     folder.mkdir()
     config = folder / "gateway.json"
-    own = {**_model(upstream), "name": OWN_KIND, "upstream": "anthropic"}
-    del own["responses"]
-    models = [_model(upstream), own]
+    models = [_model(upstream)]
     config.write_text(json.dumps({"models": models, **entries}))
     environment = {
         "ENVIRONMENT": "local",
@@ -124,7 +115,6 @@ def _model(upstream: Server) -> dict[str, Any]:
         "base_url": f"http://127.0.0.1:{upstream.port}/v1",
         "model": "bench-upstream",
         "api_key": "sk-bench",
-        "responses": True,
     }
 
 
@@ -152,14 +142,7 @@ def litellm(folder: Path, upstream: Server) -> Iterator[Server | None]:
         "api_base": f"http://127.0.0.1:{upstream.port}/v1",
         "api_key": "sk-bench",
     }
-    own = parameters | {
-        "model": "anthropic/bench-upstream",
-        "api_base": f"http://127.0.0.1:{upstream.port}",
-    }
-    models = [
-        {"model_name": "bench", "litellm_params": parameters},
-        {"model_name": OWN_KIND, "litellm_params": own},
-    ]
+    models = [{"model_name": "bench", "litellm_params": parameters}]
     config.write_text(json.dumps({"model_list": models}))
     command: list[str | Path] = [
         *(program, "--config", config, "--host", "127.0.0.1"),
@@ -188,7 +171,7 @@ def ferrogw(folder: Path, upstream: Server) -> Iterator[Server | None]:
         yield None
         return
     port, config = free_port(), folder / "ferrogw.yaml"
-    targets = [{"virtual_key": "openai"}, {"virtual_key": "anthropic"}]
+    targets = [{"virtual_key": "openai"}]
     config.write_text(
         json.dumps({"strategy": {"mode": "fallback"}, "targets": targets})
     )
@@ -196,8 +179,6 @@ def ferrogw(folder: Path, upstream: Server) -> Iterator[Server | None]:
     environment = {
         "OPENAI_API_KEY": "sk-bench",
         "OPENAI_BASE_URL": origin,
-        "ANTHROPIC_API_KEY": "sk-bench",
-        "ANTHROPIC_BASE_URL": origin,
         "GATEWAY_CONFIG": str(config),
         "MASTER_KEY": KEY,
         "LOG_LEVEL": "error",
@@ -236,16 +217,6 @@ def portkey(folder: Path, upstream: Server) -> Iterator[Server | None]:
 GATEWAYS = PEERS / "gateways" / "bin"
 PORTKEY = PEERS / "portkey"
 ALL = (signpost, litellm, portkey, ferrogw)
-ASKED: Mapping[str, Asked] = {
-    "straight": SAME,
-    "signpost": SAME,
-    "litellm": SAME,
-    "portkey": {**SAME, "messages": ("bench", {"x-portkey-provider": "anthropic"})},
-    "ferrogw": {
-        "messages": ("gpt-4o", {}),
-        "responses": ("gpt-4o", {}),
-    },
-}
 CONTROLS: Mapping[str, Any] = {
     "budgets": [
         {
@@ -258,8 +229,6 @@ CONTROLS: Mapping[str, Any] = {
     ],
     "request_log": {"models": ["bench"]},
 }
-# Servers by the shape that they are asked in.
-Servers = dict[str, list[Server]]
 
 
 @contextmanager
@@ -267,8 +236,8 @@ def all_servers(
     folder: Path,
     only: Sequence[str],
     left_out: dict[str, str],
-) -> Iterator[Servers]:
-    """Start the installed servers that are wanted; the upstream is the first of each shape.
+) -> Iterator[list[Server]]:
+    """Start the installed servers that are wanted; the upstream is the first.
 
     `left_out` gets the reasons why others are not measured. Signpost runs once more with a budget
     and the request log.
@@ -293,33 +262,7 @@ def all_servers(
                 servers.append(server)
         limited = signpost(folder, upstream, f"{OURS}, budget and log", **CONTROLS)
         servers.append(stack.enter_context(limited))
-        chat = [_checked(server) for server in servers]
-        yield {"chat": chat, **{each: _asked(chat, each, left_out) for each in SAME}}
-
-
-def _asked(
-    servers: Sequence[Server], shape: str, left_out: dict[str, str]
-) -> list[Server]:
-    """Return the servers that answer another shape."""
-    able = []
-    for server in servers:
-        path = f"/v1/{shape}"
-        model, headers = ASKED.get(server.name, SAME).get(shape, ("", {}))
-        asked = replace(
-            server,
-            path=path,
-            model=model,
-            shape=shape,
-            headers={**server.headers, **headers},
-        )
-        fault = _fault(asked, stream=False) if model else "it does not pass this API on"
-        if fault is None:
-            able.append(asked)
-        elif server.name in {OURS, servers[0].name}:
-            raise RuntimeError(f"{server.name}: {fault}")
-        else:
-            left_out[f"{server.name}, {path}"] = fault[:100]
-    return able
+        yield [_checked(server) for server in servers]
 
 
 def _checked(server: Server) -> Server:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
-from typing import cast
-from urllib.parse import urlsplit
 
 import aiohttp
 import uvloop
@@ -70,52 +67,3 @@ async def _post_now_and_then(
             begun[event.id] = time.monotonic()
             await _post(session, url, [event])
     return begun
-
-
-def raw(url: str, count: int, size: int, in_flight: int, at: float) -> dict[str, float]:
-    """Post one request again and again by plain connections: what the receiver can take."""
-    parts, [event] = urlsplit(url), signed(1, size)
-    headers = {"Host": parts.netloc, **COMMON, **event.headers}
-    headers["Content-Length"] = str(len(event.body))
-    lines = "".join(f"{name}: {headers[name]}\r\n" for name in headers)
-    request = f"POST {parts.path} HTTP/1.1\r\n{lines}\r\n".encode() + event.body
-    return uvloop.run(_raw(parts.port or 80, request, count, in_flight, at))
-
-
-async def _raw(
-    port: int, request: bytes, count: int, in_flight: int, at: float
-) -> dict[str, float]:
-    loop, left = asyncio.get_running_loop(), iter(range(count))
-    pushers = []
-    for _ in range(in_flight):
-        _, pusher = await loop.create_connection(
-            lambda: Pusher(request, left), "127.0.0.1", port
-        )
-        pushers.append(pusher)
-    watch = Watch(at)
-    for pusher in pushers:
-        pusher.push()
-    await asyncio.gather(*(pusher.done for pusher in pushers))
-    return watch.read(count)
-
-
-class Pusher(asyncio.Protocol):
-    """One connection that sends again as soon as it is answered."""
-
-    def __init__(self, request: bytes, left: Iterator[int]) -> None:
-        self._request, self._left = request, left
-        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.WriteTransport", transport)
-
-    def push(self) -> None:
-        if next(self._left, None) is not None:
-            self._transport.write(self._request)
-            return
-        self.done.set_result(None)
-        self._transport.close()
-
-    def data_received(self, data: bytes) -> None:
-        if data.endswith(b"\r\n\r\n"):
-            self.push()

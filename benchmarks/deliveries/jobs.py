@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.deliveries.bare import bare_aiohttp, post_now_and_then, raw
+from benchmarks.deliveries.bare import bare_aiohttp, post_now_and_then
 from benchmarks.deliveries.dispatching import dispatch_all
 from benchmarks.deliveries.filling import clear, fill, prepare, state
 from benchmarks.deliveries.publishing import publish_many, publish_now_and_then
@@ -19,6 +19,5 @@ __all__ = [
     "prepare",
     "publish_many",
     "publish_now_and_then",
-    "raw",
     "state",
 ]

@@ -86,17 +86,8 @@ def signpost(
     return result
 
 
-def ceiling(bench: Bench) -> None:
-    """Measure and print first how much the receiver can take."""
-    count = bench.options.either(4_000, 40_000)
-    speeds = {name: bare(bench, "raw", size, count, 2) for name, size in SIZES.items()}
-    text = ", ".join(f"{speed.rate:,.0f}/s at {name}" for name, speed in speeds.items())
-    bench.say(f"The receiver takes {text}.")
-
-
 def speed(bench: Bench) -> None:
     """Let the bare loops and Signpost take turns, and print the median of each."""
-    ceiling(bench)
     for name, size in SIZES.items():
         contenders = _contenders(bench, size)
         results = _rounds(bench, name, contenders)
