@@ -11,7 +11,6 @@ from django.db.models import Q, QuerySet
 from oauth2_provider.models import get_access_token_model, get_refresh_token_model
 
 from recording.accounts.owners import owner_id
-from recording.library.search import index
 from recording.models import EventSubscription, PersonalToken, Recording
 from recording.webhooks import EVENTS_PROFILE, PROFILE
 from webhooks_core.upkeep.erasure import OwnerErasure
@@ -47,5 +46,4 @@ def erase(account: AbstractUser) -> None:
     account.save(update_fields=["is_active"])
     subscription_erasure(account).erase()
     account_erasure(account).erase()
-    index.purge_deleted()
     account.delete()

@@ -13,8 +13,7 @@ from django.utils import timezone
 
 from recording.accounts import locks
 from recording.accounts.owners import owner_id
-from recording.library import event_data, files, times
-from recording.library.search import index
+from recording.library import event_data, files, reading, search
 from recording.models import Recording
 from recording.webhooks import PROFILE, SUMMARY_COMPLETED
 from webhooks_core import publishing
@@ -45,10 +44,8 @@ def import_recording(
     # Before the transaction: converting and trimming may take a while.
     readable = event_data.with_markdown(file.content)
     data = event_data.trimmed(readable) if publish_event else None
-    terms = index.terms_of(account, readable)
     with locks.active_account(account):
         recording, before = _store(account, file.content, readable)
-        index.store(recording, terms)
         event = None
         if data is not None and _has_new_summaries(before, file.content):
             event = publishing.publish(
@@ -88,6 +85,7 @@ def _columns(content: Mapping[str, Any], readable: Mapping[str, Any]) -> dict[st
         # PostgreSQL refuses NUL in a text.
         "title": content.get("title", "").replace("\0", "\ufffd"),
         "recorded_at": _time(content.get("recorded_at")),
+        "search_text": search.text_of(readable),
     }
 
 
@@ -96,7 +94,7 @@ def _time(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        return times.utc(datetime.fromisoformat(text))
+        return reading.utc(datetime.fromisoformat(text))
     except OverflowError:  # at the first or the last day that there is
         return None
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from recording.library import event_data, reading
-from recording.library.search import SearchQueryError, search
+from recording.library.search import search
 from recording.mcp import calls, pages
 from recording.mcp.calls import NOTICE
 from webhooks_core.times import iso
@@ -143,17 +143,14 @@ def search_recordings(
 
     A page without hits may have a next_cursor: then go on.
     """
-    try:
-        page = search(
-            calls.account(),
-            query,
-            limit=limit,
-            cursor=cursor,
-            since=since,
-            until=until,
-        )
-    except SearchQueryError as error:
-        raise BadRequestError(str(error)) from error
+    page = search(
+        calls.account(),
+        query,
+        limit=limit,
+        cursor=cursor,
+        since=since,
+        until=until,
+    )
     return {
         "notice": NOTICE,
         "hits": [cast("Hit", asdict(hit)) for hit in page.hits],

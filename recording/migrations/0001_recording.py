@@ -1,9 +1,3 @@
-"""The tables, and an index of the recordings' words: GIN on PostgreSQL, FTS5 on SQLite.
-
-A later migration that rebuilds recording_searchterms on SQLite (AlterField and the like) drops the
-triggers with the old table: it must run FORWARDS["sqlite"] again.
-"""
-
 import django.db.models.deletion
 import django.db.models.functions.comparison
 import django.utils.timezone
@@ -11,58 +5,6 @@ from django.conf import settings
 from django.db import migrations, models
 
 from webhooks_core.database.compression import compress_with_lz4
-
-INSERT = (
-    "INSERT INTO recording_search (rowid, terms) VALUES (new.recording_id, new.terms);"
-)
-DELETE = (
-    "INSERT INTO recording_search (recording_search, rowid, terms) "
-    "VALUES ('delete', old.recording_id, old.terms);"
-)
-FORWARDS = {
-    "sqlite": [
-        # The terms arrive folded and have no other ASCII characters than letters and digits.
-        "CREATE VIRTUAL TABLE IF NOT EXISTS recording_search USING fts5("
-        "terms, content='recording_searchterms', content_rowid='recording_id', "
-        "tokenize='ascii', detail='none', columnsize=0)",
-        f"CREATE TRIGGER recording_search_insert AFTER INSERT ON recording_searchterms BEGIN {INSERT} END",
-        f"CREATE TRIGGER recording_search_delete AFTER DELETE ON recording_searchterms BEGIN {DELETE} END",
-        "CREATE TRIGGER recording_search_update AFTER UPDATE ON recording_searchterms "
-        f"WHEN old.terms <> new.terms BEGIN {DELETE} {INSERT} END",
-    ],
-    "postgresql": [
-        # Its cost is that of reading and splitting a long text, which the planner does not see:
-        # with string_to_array alone it would read all rows of up to a thousand recordings.
-        "CREATE FUNCTION recording_search_split(terms text) RETURNS text[] LANGUAGE plpgsql "
-        "IMMUTABLE STRICT PARALLEL SAFE COST 100000 "
-        "AS $$ BEGIN RETURN string_to_array(terms, ' '); END $$",
-        "CREATE INDEX recording_search_terms ON recording_searchterms "
-        "USING gin (recording_search_split(terms))",
-        # With statistics, a common word looks cheaper to find by reading every row.
-        "ALTER INDEX recording_search_terms ALTER COLUMN 1 SET STATISTICS 0",
-    ],
-}
-BACKWARDS = {
-    "sqlite": [
-        *(
-            f"DROP TRIGGER recording_search_{on}"
-            for on in ("insert", "delete", "update")
-        ),
-        "DROP TABLE recording_search",
-    ],
-    "postgresql": [
-        "DROP INDEX recording_search_terms",
-        "DROP FUNCTION recording_search_split",
-    ],
-}
-
-
-def run(statements):
-    def operation(apps, schema_editor):
-        for statement in statements[schema_editor.connection.vendor]:
-            schema_editor.execute(statement)
-
-    return operation
 
 
 class Migration(migrations.Migration):
@@ -136,6 +78,7 @@ class Migration(migrations.Migration):
                 ("recorded_at", models.DateTimeField(blank=True, null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("search_text", models.TextField(default="")),
                 ("document", models.BinaryField()),
                 ("summaries", models.BinaryField(null=True)),
             ],
@@ -159,21 +102,6 @@ class Migration(migrations.Migration):
                     )
                 ],
             },
-        ),
-        migrations.CreateModel(
-            name="SearchTerms",
-            fields=[
-                (
-                    "recording",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        serialize=False,
-                        to="recording.recording",
-                    ),
-                ),
-                ("terms", models.TextField(help_text="Separated by spaces.")),
-            ],
         ),
         migrations.CreateModel(
             name="EventSubscription",
@@ -200,7 +128,6 @@ class Migration(migrations.Migration):
                 ),
             ],
         ),
-        migrations.RunPython(run(FORWARDS), run(BACKWARDS)),
         compress_with_lz4("recording_recording", "document"),
-        compress_with_lz4("recording_searchterms", "terms"),
+        compress_with_lz4("recording_recording", "search_text"),
     ]

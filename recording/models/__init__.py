@@ -1,14 +1,13 @@
-"""Recordings, what a search of them reads, and personal tokens."""
+"""Recordings, event subscriptions and personal tokens."""
 
 from __future__ import annotations
 
 from recording.models.events import EventSubscription
-from recording.models.recordings import Recording, SearchTerms
+from recording.models.recordings import Recording
 from recording.models.tokens import PersonalToken
 
 __all__ = [
     "EventSubscription",
     "PersonalToken",
     "Recording",
-    "SearchTerms",
 ]

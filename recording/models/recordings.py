@@ -28,7 +28,8 @@ class Recording(models.Model):
     recorded_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
-    # Last in the row: SQLite reads a list without walking the pages of long documents.
+    # Long columns last: SQLite reads a list without walking their pages.
+    search_text = models.TextField(default="")  # folded (library/search.py)
     document = models.BinaryField()
     # As JSON, the document's with HTML as Markdown; null if it has no HTML.
     summaries = models.BinaryField(null=True)
@@ -56,15 +57,3 @@ class Recording(models.Model):
         """Return the document's fields (recording, "data of summary.completed")."""
         content: dict[str, Any] = orjson.loads(self.document)
         return content
-
-
-class SearchTerms(models.Model):
-    """The different words of a recording, which the database's full-text index covers."""
-
-    recording = models.OneToOneField(
-        Recording, on_delete=models.CASCADE, primary_key=True
-    )
-    terms = models.TextField(help_text="Separated by spaces.")
-
-    def __str__(self) -> str:
-        return str(self.recording)

