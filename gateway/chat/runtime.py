@@ -8,7 +8,6 @@ from functools import partial
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-import aiohttp
 from django.conf import settings
 
 from gateway import configuration
@@ -21,6 +20,7 @@ from gateway.chat.policy_hook import configured
 from gateway.chat.service import Service
 from gateway.chat.targets import Router, Targets
 from gateway.chat.upstreams import http, registry
+from webhooks_core.network.client import HttpClient
 from webhooks_core.web.thread_pool import InThread, ThreadPool, with_connection
 
 T = TypeVar("T")
@@ -37,14 +37,14 @@ class Runtime:
 
     service: Service
     writer: UsageWriter
-    client: aiohttp.ClientSession
+    client: HttpClient
     pools: tuple[ThreadPool, ...]
 
     @classmethod
     def start(cls) -> Runtime:
         readers = ThreadPool(READERS, name="chat-read")
         writers = ThreadPool(WRITERS, name="chat-write")
-        client, writer = http.session(), UsageWriter(_in_thread_of(writers))
+        client, writer = http.client(), UsageWriter(_in_thread_of(writers))
         in_thread = _in_thread_of(readers)
         models = ModelRegistry(in_thread)
         in_writer = _in_thread_of(writers)

@@ -90,6 +90,12 @@ def _address(url: str) -> str:
     return url.rstrip("/")
 
 
+def _proxy(url: str) -> str:
+    if not _address(url).startswith("http://"):
+        raise ValueError("must be an http address: TLS goes through it by CONNECT")
+    return url
+
+
 def _checked_url(url: str) -> str:
     """Check the syntax of a URL; its addresses are checked at each connection."""
     url_policy(base_url=settings.BASE_URL, local=settings.LOCAL).check_syntax(url)
@@ -159,6 +165,7 @@ Principal = Annotated[str, Field(pattern=f"^{NAME.pattern}/{NAME.pattern}$")]
 SubscribableURL = Annotated[Text, AfterValidator(_checked_url)]
 Reference = Annotated[Text, AfterValidator(_resolved)]
 Address = Annotated[Reference, AfterValidator(_address)]
+Proxy = Annotated[Address, AfterValidator(_proxy)]
 ApiKey = Annotated[Reference, AfterValidator(as_key)]
 Secret = Annotated[Reference, AfterValidator(check_secret)]
 ExtraHeaders = Annotated[dict[str, ApiKey], AfterValidator(_header_names)]

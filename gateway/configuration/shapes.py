@@ -218,7 +218,7 @@ class ModelEntry(FromFile):
     fallbacks: Names = ()
     server: Server = "openai"
     api_version: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]{0,32}$")] = ""
-    proxy: Address = field(default="", repr=False)
+    proxy: rules.Proxy = field(default="", repr=False)
     speaks: frozenset[Api] = frozenset()
     base_url: Address = field(default="", repr=False, compare=False)
     model: Text = field(default="", repr=False, compare=False)

@@ -127,6 +127,7 @@ FAULTS = [
     (model(server="azure"), "models[0]: has server, which only the upstream openai"),
     (model(api_version="'1&a=b'"), ":5: models[0].api_version: must match"),
     (model(proxy="socks5://x"), ":5: models[0].proxy: must be an http or https"),
+    (model(proxy="https://x"), ":5: models[0].proxy: must be an http address"),
     # budgets
     (budget(limit="0"), ":2: budgets[0].limit: must be greater than 0"),
     (budget(limit="1.5"), "budgets[0]: the limit of 'b' is not a whole number"),

@@ -185,7 +185,8 @@ class Connections:
             progress.awaits_proxy = False
             progress.opened[opened] = info
             try:
-                await proxy.open_tunnel(self._loop, opened, *info[4])
+                login = proxy.parse(webhook_settings.PROXY_URL).authorization
+                await proxy.open_tunnel(self._loop, opened, *info[4], login)
             except ProxyRefusedError as error:
                 opened.close()
                 refusal = error

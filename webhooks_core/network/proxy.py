@@ -66,15 +66,18 @@ async def connect(loop: asyncio.AbstractEventLoop) -> socket.socket:
 
 
 async def open_tunnel(
-    loop: asyncio.AbstractEventLoop, opened: socket.socket, address: str, port: int
+    loop: asyncio.AbstractEventLoop,
+    opened: socket.socket,
+    address: str,
+    port: int,
+    login: str,
 ) -> None:
     """Have the proxy connect a socket to an address; the next byte on it is the receiver's.
 
-    Raises ProxyUnavailableError, ProxyRefusedError, or NotHttpError for a receiver that sends
-    bytes before it is asked.
+    `login` is the header that logs in there. Raises ProxyUnavailableError, ProxyRefusedError, or
+    NotHttpError for a receiver that sends bytes before it is asked.
     """
     authority = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-    login = parse(webhook_settings.PROXY_URL).authorization
     request = f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{login}\r\n"
     try:
         await loop.sock_sendall(opened, request.encode())

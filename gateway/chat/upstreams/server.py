@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from urllib.parse import quote
 
-import aiohttp
-
 from gateway.chat.sse import BlockReader, EventReader
 from gateway.chat.upstreams import http
 from gateway.chat.upstreams.base import Call, Sent
 from gateway.chat.upstreams.servers import SERVERS
 from gateway.configuration.shapes import ModelEntry
+from webhooks_core.network.client import HttpClient
 
 VERSION = "2023-06-01"
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
@@ -21,7 +20,7 @@ BETA = "beta=true"  # of the query
 class Server:
     """Posts requests, and reads answers."""
 
-    def __init__(self, client: aiohttp.ClientSession) -> None:
+    def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     def apis(self, entry: ModelEntry) -> frozenset[str]:

@@ -26,7 +26,7 @@ from webhooks_core.models import bearer
 TIME_LIMITS: dict[ModuleType, tuple[str, ...]] = {
     budgets: ("WAIT_S",),
     definitions: ("WAIT_S",),
-    http: ("CLOSE_SEEN_S", "ERROR_BODY_S"),
+    http: ("ERROR_BODY_S",),
     loop_thread: ("CLOSING_S",),
     model_registry: ("WAIT_S",),
     runtime: ("CLOSING_S",),

@@ -303,7 +303,7 @@ def run_in(loop: asyncio.AbstractEventLoop, coroutine: Any) -> Any:
 
 
 async def _open(gateway: Gateway) -> None:
-    gateway.client = http.session()
+    gateway.client = http.client()
     gateway.service = Service(
         targets=Targets(
             registry.connect(gateway.client), gateway.router, gateway.budgets.reserve

@@ -125,18 +125,18 @@ def test_an_account_without_credit_is_said_to_clients_of_anthropic(status, error
 @pytest.mark.parametrize(
     ("headers", "seconds", "text", "whole"),
     [
-        ({"Retry-After": "7"}, 7, "7", "7"),
-        ({"Retry-After": "1.2"}, 1.2, "2", "2"),
+        ({"retry-after": "7"}, 7, "7", "7"),
+        ({"retry-after": "1.2"}, 1.2, "2", "2"),
         ({"retry-after-ms": "1500"}, 1.5, "2", "2"),
-        ({"retry-after-ms": "250", "Retry-After": "9"}, 0.25, "1", "1"),
-        ({"Retry-After": "soon"}, 0, "", ""),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25, "1", "1"),
+        ({"retry-after": "soon"}, 0, "", ""),
         ({}, 0, "", ""),
     ],
 )
 def test_pauses_in_every_form_of_the_vendors(headers, seconds, text, whole):
     assert pause_of(headers) == (seconds, text, whole)
     date = formatdate(usegmt=True)
-    assert pause_of({"Retry-After": date})[1] == date
+    assert pause_of({"retry-after": date})[1] == date
 
 
 def test_a_pause_reaches_clients_of_anthropic():
