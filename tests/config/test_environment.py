@@ -239,15 +239,3 @@ def test_a_key_that_cannot_be_stored_is_a_fault_and_leaves_no_file(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow
-def test_our_own_files_are_utf_8_where_the_locale_is_not():
-    ascii_alone = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    strict = {
-        "PYTHONWARNDEFAULTENCODING": "1",
-        "PYTHONWARNINGS": "error::EncodingWarning",
-    }
-    assert start("schemas", "--check", **ascii_alone).returncode == 0
-    done = start("check", **ascii_alone, **strict)
-    assert "EncodingWarning" not in done.stderr, done.stderr

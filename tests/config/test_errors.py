@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import UserDict
 
 import pytest
 
@@ -42,17 +41,3 @@ def test_an_error_below_an_address_of_the_gateway_has_its_format(address):
     start = re.split(r"[<(?\\$]", address.removeprefix("^"))[0]
     responders = (gateway.HANDLER.response_for, chat.response_for, None)
     assert errors.owner(f"/{start.rstrip('/')}/nothing") in responders
-
-
-def test_the_length_of_a_path_adds_no_look_ups(monkeypatch):
-    class Counting(UserDict[str, object]):
-        count = 0
-
-        def __contains__(self, key: object) -> bool:
-            self.count += 1
-            return super().__contains__(key)
-
-    owners = Counting(errors.OWNERS)
-    monkeypatch.setattr(errors, "OWNERS", owners)
-    assert errors.owner("/a" * 32_000) is None
-    assert owners.count == errors.MAX_PREFIX_PARTS

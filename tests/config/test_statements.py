@@ -15,7 +15,6 @@ from django.conf import settings
 from django.db import connection, connections
 from django.test import Client
 
-from catalog.models import Author
 from config import statements
 from recording.accounts import personal_tokens
 from tests.factories import UserFactory
@@ -106,18 +105,6 @@ def test_every_product_answers_503_in_its_format(web, ask, tables, words):
         answer = ask(web)
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert words in answer.content.decode().replace('": ', '":')
-
-
-def test_the_catalogue_does_not_ask_to_repeat_a_mutation_of_which_a_part_is_done(web):
-    author = 'addAuthor(author: {firstName: "Ada", lastName: "Byron"}) { lastName }'
-    category = 'addCategory(category: {name: "Poem"}) { id }'
-    asked = {"query": f"mutation {{ {author} {category} }}"}
-    with held("catalog_category"):
-        answer = web.post("/graphql", asked, content_type="application/json")
-    assert (answer.status_code, "Retry-After" in answer) == (200, False)
-    data = {"addAuthor": {"lastName": "Byron"}, "addCategory": None}
-    assert answer.json()["data"] == data
-    assert Author.objects.count() == 1
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -221,16 +220,3 @@ def web_server(data: Path) -> Iterator[Instance]:
     with running(*arguments, environment=variables(data, BASE_URL=url)) as process:
         until(lambda: answers(f"{url}/healthz"), "an answer")
         yield Instance(process, data, url)
-
-
-def hurry(data: Path) -> None:
-    """Make due now what waits for its minute."""
-    now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f}"
-    with closing(sqlite3.connect(data, timeout=PATIENCE_S)) as connection, connection:
-        connection.execute(
-            "update webhooks_core_delivery set next_attempt_at = ? where status = 0",
-            (now,),
-        )
-        connection.execute(
-            "update webhooks_core_endpointqueue set next_due_at = ?", (now,)
-        )

@@ -30,10 +30,9 @@ from tests.gateway.factories import (
     PolicyDecisionFactory,
 )
 from tests.recording.factories import PersonalTokenFactory, RefreshTokenFactory
-from tests.webhooks_core.factories import DispatcherLeaseFactory
 from webhooks_core import endpoints, publishing
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event
-from webhooks_core.upkeep import erasure, removal
+from webhooks_core.upkeep import removal
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.services]
 
@@ -169,28 +168,6 @@ def _die(**_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_more_rows_than_a_batch_are_erased(monkeypatch):
-    monkeypatch.setattr(erasure, "BATCH", 2)
-    PolicyDecisionFactory.create_batch(5, tenant=NAME)
-    erase("--tenant", NAME, "--yes")
-    assert mentions(NAME) == set()
-
-
-def test_what_a_dispatcher_has_in_flight_is_erased_too(live_claim):
-    erase("--tenant", live_claim, "--yes")
-    assert mentions(live_claim) == set()
-
-
-@pytest.fixture
-def live_claim(monkeypatch) -> str:
-    monkeypatch.setattr(removal, "SETTLED_AFTER", timedelta(0))
-    make_tenant(NAME)
-    lease = DispatcherLeaseFactory.create()
-    pending = Delivery.objects.filter(endpoint__deleted_at=None).pending()
-    pending.update(claimed_by=lease.pk, claimed_at=timezone.now())
-    return NAME
-
-
 def test_a_tenant_with_static_subscriptions_is_refused_before_anything_is_changed():
     endpoints.create_static(
         profile="gateway", owner=NAME, static_key="hook", secret="s" * 20,
@@ -203,17 +180,3 @@ def test_a_tenant_with_static_subscriptions_is_refused_before_anything_is_change
             erase(*arguments)
     assert mentions(NAME) == before
     assert Endpoint.objects.filter(deleted_at=None).exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--tenant", "a b"], "tenant:"),
-        (["--account", "nobody"], "there is no user"),
-        ([], "one of the arguments"),
-        (["--tenant", "a", "--account", "b"], "not allowed with"),
-    ],
-)
-def test_usage_errors_are_one_line(arguments, message):
-    with pytest.raises(CommandError, match=message):
-        erase(*arguments)

@@ -15,7 +15,7 @@ from config.operations import health
 from tests.factories import UserFactory
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import tasks
-from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EngineState
+from webhooks_core.models import Delivery, EndpointQueue, EngineState
 from webhooks_core.upkeep import stats
 
 ELSEWHERE = "203.0.113.9"
@@ -107,13 +107,6 @@ def test_missing_workers_degrade_the_status_but_the_web_stays_ready(client, db):
     assert (code, body["status"]) == (503, "unavailable")
 
 
-def test_a_scheduled_sweep_is_a_sign_of_life(db):
-    EngineState.objects.all().delete()
-    assert stats.last_seen_at(timezone.now()) is None
-    tasks.sweep()
-    assert stats.last_seen_at(timezone.now()) is not None
-
-
 def publish_due(at: datetime) -> None:
     EndpointFactory.create()
     publish_event()
@@ -126,26 +119,6 @@ def test_a_late_delivery_degrades_the_status(client, worked, plain):
     code, body = ask(client)
     assert (code, body["status"]) == (200, "degraded")
     assert statuses(body)["oldest_due"] == "failed"
-
-
-def test_deliveries_of_a_paused_endpoint_are_not_late(db, plain):
-    now = timezone.now()
-    publish_due(now - timedelta(hours=1))
-    assert stats.oldest_due(now) == timedelta(hours=1)
-    Endpoint.objects.update(paused_at=now)
-    assert stats.oldest_due(now) == timedelta(0)
-
-
-def test_what_waits_in_a_leased_queue_is_late_too(db, plain):
-    now = timezone.now()
-    publish_due(now - timedelta(hours=1))
-    EndpointQueue.objects.update(next_due_at=None, leased_by=1)
-    assert stats.oldest_due(now) == timedelta(hours=1)
-
-
-def test_deliveries_that_are_due_later_are_not_late(db, plain):
-    publish_due(timezone.now())
-    assert stats.oldest_due(timezone.now() - timedelta(hours=1)) == timedelta(0)
 
 
 def test_other_clients_see_no_details(client, worked):

@@ -25,24 +25,16 @@ CHANGE = {"query": 'mutation { addCategory(category: {name: "a"}) { name } }'}
 CASES = [
     ("POST", "/graphql", {"data": QUERY}),
     ("POST", "/graphql", {"data": CHANGE}),
-    ("POST", "/graphql", {"data": {"query": "{"}}),
     ("POST", "/graphql", {"data": QUERY, "HTTP_CONTENT_ENCODING": "gzip"}),
     ("POST", "/graphql", {"data": QUERY, "HTTP_ORIGIN": "https://other.example"}),
     ("GET", "/graphql", {"HTTP_ACCEPT": "text/html"}),
-    ("GET", "/graphql", {"QUERY_STRING": "query=%7B__typename%7D"}),
-    ("HEAD", "/graphql", {}),
-    ("DELETE", "/graphql", {}),
     ("OPTIONS", "/graphql", {}),
-    ("GET", "/graphql/nothing", {}),
     ("GET", "/v1/webhooks", {}),
     ("GET", "/v1/webhooks", {"token": True}),
     ("GET", "/v1/webhooks", {"HTTP_HOST": "elsewhere.example"}),
     ("POST", "/v1/webhooks", {"data": {"url": "no"}, "token": True}),
-    ("PUT", "/v1/webhooks", {"token": True}),
     ("GET", "/v1/usage", {}),
-    ("GET", "/v1/nothing", {}),
     ("POST", "/v1/ingest", {"data": {}}),
-    ("GET", "/mcp", {}),
 ]  # fmt: skip
 
 

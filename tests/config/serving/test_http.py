@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,7 +18,6 @@ from config.wsgi import application as wsgi
 from tests.config.serving.test_server import bridged, served
 from tests.connections import has_read
 from tests.running import PATIENCE_S, until
-from tests.tools import needs
 
 HEAD = b"POST /here HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -211,13 +209,6 @@ def test_an_unsupported_upgrade_is_ignored(echo, offer, rest, size):
 def test_a_thousand_offers_in_one_packet_are_answered(echo):
     offer = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
     assert echo.exchange(offer * 1000 + NEXT).count(b"HTTP/1.1 200 OK") == 1001
-
-
-@needs("curl")
-def test_curl_that_offers_http_2_is_answered(echo):
-    command = ["curl", "-sS", "--http2", "-d", "body", echo.url + "/here"]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert json.loads(run.stdout)["body"] == "body"
 
 
 def test_the_application_gets_a_method_of_webdav(echo):

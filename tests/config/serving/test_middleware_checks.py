@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import requests
-from django.conf import settings
 
 from tests.config.sites import CHAT, ask, error_text, raw
 from tests.gateway.chat.harness import IDENTITY
@@ -171,11 +170,3 @@ def test_an_unknown_address_is_404_with_the_headers_of_its_product(url, path, me
         "Cache-Control",
     ):
         assert (name, answer.headers.get(name)) == (name, known.headers.get(name))
-
-
-def test_the_start_is_logged_with_version_environment_and_address(site):
-    process, url = site
-    [line] = [text for text in process.lines if "web server starts" in text]
-    assert f"version={settings.VERSION}" in line
-    assert "environment=local" in line
-    assert f"address={url}" in line

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -124,12 +123,6 @@ def test_an_application_that_fails_is_500_and_frees_its_thread(application, url)
     assert requests.get(url, timeout=PATIENCE_S).status_code == 201
 
 
-def test_requests_share_a_fixed_number_of_threads(application, url):
-    for _ in range(10):
-        requests.get(url, timeout=PATIENCE_S)
-    assert len(application.threads) <= 2
-
-
 def test_a_client_that_sends_slowly_occupies_no_thread(application, url):
     host, port = url.removeprefix("http://").split(":")
     slow = [socket.create_connection((host, int(port))) for _ in range(5)]
@@ -187,17 +180,3 @@ def test_a_request_that_does_not_end_is_408(application, url, monkeypatch):
         client.sendall(UNFINISHED)
         assert client.recv(1000).startswith(b"HTTP/1.1 408")
     assert application.calls == []
-
-
-def test_a_running_thread_does_not_block_the_loop(application, url):
-    application.gate = threading.Event()
-    waiting = threading.Thread(
-        target=requests.get, args=(url,), kwargs={"timeout": PATIENCE_S}
-    )
-    waiting.start()
-    while not application.calls:
-        time.sleep(0.01)
-    gate, application.gate = application.gate, None
-    assert requests.get(url, timeout=PATIENCE_S).status_code == 201
-    gate.set()
-    waiting.join()
