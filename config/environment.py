@@ -86,19 +86,25 @@ def some(value: str) -> list[str]:
 def fernet_keys(value: str) -> list[str]:
     """Return a non-empty list of Fernet keys (32 bytes each, url-safe base64)."""
     try:
-        return [key for key in some(value) if Fernet(key)]
+        keys = some(value)
+        for key in keys:
+            Fernet(key)
     except EnvError:
         raise
     except ValueError as error:  # whose text may show the key
         raise EnvError("Holds a key that is not 32 url-safe base64 bytes.") from error
+    return keys
 
 
 def networks(value: str) -> list[str]:
     """Return a list of networks in CIDR notation."""
+    found = words(value)
     try:
-        return [word for word in words(value) if ipaddress.ip_network(word)]
+        for word in found:
+            ipaddress.ip_network(word)
     except ValueError as error:
         raise EnvError(f"Not in CIDR notation: {error}.") from error
+    return found
 
 
 # Detect within 12 s that the server is unreachable: a lease lasts 15 s.

@@ -28,9 +28,9 @@ class APIHandler(WSGIHandler):
     """Django's handler with the middleware of API_MIDDLEWARE, which has no hooks around views."""
 
     def load_middleware(self, is_async: bool = False) -> None:
-        self._view_middleware, self._exception_middleware = [], []
-        self._template_response_middleware = []
-        handler = convert_exception_to_response(self._get_response)
+        for hooks in ("view", "template_response", "exception"):
+            setattr(self, f"_{hooks}_middleware", [])
+        handler: Any = convert_exception_to_response(self._get_response)  # type: ignore[attr-defined] # of the base
         for name in reversed(settings.API_MIDDLEWARE):
             handler = convert_exception_to_response(import_string(name)(handler))
         self._middleware_chain = handler

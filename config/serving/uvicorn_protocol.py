@@ -46,7 +46,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # After the body comes a trailer, never a header (RFC 9110 section 6.5.1).
-        if not self.cycle or self.cycle.scope is not self.scope:
+        if getattr(self.cycle, "scope", None) is not self.scope:  # no cycle at first
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from config.operations import metrics
+from gateway.chat.metrics import ChatCollector, budget_store_up
 from tests.config.operations.test_health import no_database
 from tests.docs.samples import DOCS
 from tests.factories import UserFactory
@@ -36,9 +37,9 @@ def fresh(monkeypatch):
     monkeypatch.setattr(metrics, "COMMITTED_AFTER_S", 0.0)
     registry = CollectorRegistry()
     registry.register(metrics.WebhookCollector())
-    registry.register(metrics.ChatCollector())
+    registry.register(ChatCollector())
     registry.register(metrics.requests)
-    registry.register(metrics.budget_store_up)
+    registry.register(budget_store_up)
     monkeypatch.setattr(metrics, "registry", registry)
 
 
