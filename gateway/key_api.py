@@ -240,7 +240,7 @@ def create(own: GatewayKey | None, fields: dict[str, Any]) -> keys.Created:
     """
     if own is None:
         raise UnauthorizedError("The gateway key is not valid.", refused=True)
-    inherited = {
+    inherited: dict[str, Any] = {
         "name": "",
         "principal": own.principal,
         "scopes": sorted(own.rights.scopes - {KEYS}),

@@ -70,10 +70,10 @@ class DocumentFormParser(MultiPartParser):
         stream: Any,
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+    ) -> Any:
         check_length(parser_context, limit=max_body_bytes())
         try:
-            form = super().parse(stream, media_type, parser_context)  # type: ignore[arg-type]
+            form: Any = super().parse(stream, media_type, parser_context)
         except RequestDataTooBig as error:
             raise PayloadTooLargeError("A form field is too large.") from error
         try:

@@ -167,8 +167,10 @@ class RequestRecordAdmin(admin.ModelAdmin[RequestRecord]):
 
     @admin.display(description="more")
     def details(self, row: RequestRecord) -> str:
-        names = ("request_id", "key_id", "session", "upstream_model", "base_url")
-        names += ("cached_tokens", "cache_write_tokens", "reasoning_tokens")
+        names = (
+            *("request_id", "key_id", "session", "upstream_model", "base_url"),
+            *("cached_tokens", "cache_write_tokens", "reasoning_tokens"),
+        )
         values = ((name, getattr(row, name)) for name in names)
         return ", ".join(f"{name} {value}" for name, value in values if value)
 

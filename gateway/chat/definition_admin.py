@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.contrib import admin
@@ -33,7 +33,7 @@ class DefinedList(ChangeList):
 
 
 class DefinedAdmin(admin.ModelAdmin[Any]):
-    list_display: ClassVar[Sequence[str]] = ("shown_name", "summary", "source")
+    list_display = ("shown_name", "summary", "source")
     list_display_links = None
     search_fields = ("name",)
     sortable_by = ()

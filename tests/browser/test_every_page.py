@@ -20,13 +20,14 @@ from gateway.chat.budget_models import Budget
 from gateway.chat.metering import usage
 from gateway.chat.metering.counters import CounterKey, add_to_rows
 from gateway.chat.metering.windows import start_of
+from gateway.chat.models import RequestRecord
 from gateway.configuration.shapes import (
     Configuration,
     StaticSubscription,
     WebhookSettings,
 )
 from gateway.identity import Caller
-from gateway.models import Document, GatewayKey, PolicyDecision
+from gateway.models import GatewayKey
 from gateway.portal import links
 from tests.browser.axe import pages_of, script, violations
 from tests.browser.staff import log_in
@@ -115,10 +116,7 @@ def details() -> list[str]:
     delivery, target = Delivery.objects.latest("pk"), Endpoint.objects.earliest("pk")
     event, declared = delivery.event, Endpoint.objects.get(static_key__isnull=False)
     rows = [delivery, target, declared, event]
-    rows += [
-        each.objects.latest("pk")
-        for each in (GatewayKey, PolicyDecision, Document, Budget)
-    ]
+    rows += [each.objects.latest("pk") for each in (GatewayKey, RequestRecord, Budget)]
     changes = [
         reverse(
             f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk]
@@ -129,7 +127,6 @@ def details() -> list[str]:
     return [
         *changes,
         f"{webhooks}endpoint/failing/",
-        "/admin/gateway_chat/budget/now/",
     ]
 
 

@@ -9,12 +9,9 @@ from tests.gateway.chat.factories import (
     ModelEndpointFactory,
     ModelPriceFactory,
     RequestRecordFactory,
-    UsageDayFactory,
 )
 from tests.gateway.factories import (
-    DocumentFactory,
     GatewayKeyFactory,
-    PolicyDecisionFactory,
     PortalLinkFactory,
 )
 from tests.recording.factories import (
@@ -26,8 +23,8 @@ from tests.recording.factories import (
 
 FACTORIES = (
     *(RecordingFactory, PersonalTokenFactory, GrantFactory, RefreshTokenFactory),
-    *(GatewayKeyFactory, PolicyDecisionFactory, DocumentFactory, PortalLinkFactory),
-    *(UsageDayFactory, RequestRecordFactory, ModelPriceFactory, ModelEndpointFactory),
+    *(GatewayKeyFactory, PortalLinkFactory),
+    *(RequestRecordFactory, ModelPriceFactory, ModelEndpointFactory),
 )
 
 

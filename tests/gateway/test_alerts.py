@@ -47,8 +47,14 @@ def test_a_worker_tells_what_is_an_incident(endpoint, monkeypatch):
     hook = profiles.get(PROFILE).on_notice
     assert hook
     for kind in NoticeKind:
-        names = {"profile": PROFILE, "owner": "acme"}
-        hook(Notice(kind=kind, endpoint_id=endpoint.public_id, **names))
+        hook(
+            Notice(
+                kind=kind,
+                profile=PROFILE,
+                owner="acme",
+                endpoint_id=endpoint.public_id,
+            )
+        )
     kinds = [kind for _, kind, _ in queued]
     assert kinds == ["disabled", "recovered"]
 

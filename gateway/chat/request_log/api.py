@@ -83,7 +83,7 @@ class RequestsQuery(CursorQuery):
         since, until = attrs.get("since"), attrs.get("until")
         if since and until and since >= until:
             raise ValidationError("since must be before until.")
-        return super().validate(attrs)
+        return attrs
 
 
 class StoredJSONField(serializers.Field[Any, Any, Any, Any]):

@@ -65,7 +65,7 @@ def test_what_the_function_returns_is_the_body(gateway, upstream, is_async):
 
 
 def test_a_function_that_fails_is_500_and_calls_no_upstream(gateway, upstream):
-    gateway.change(policy=policy_of(lambda *_: {}["absent"]))
+    gateway.change(policy=policy_of(lambda *_: {"a": 1}["absent"]))
     refused = gateway.post(headers=REQUEST_ID)
     assert (refused.status_code, refused.json()) == (500, {"detail": INTERNAL})
     assert upstream.requests == []

@@ -7,6 +7,8 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from signal import SIGTERM
 from typing import Any
@@ -14,10 +16,14 @@ from typing import Any
 import pytest
 import requests
 
+from tests import running as processes
 from tests.gateway.chat.harness import IDENTITY, V2, events_of, text_of
 from tests.running import PATIENCE_S, environment, listens, running, until
 
 pytestmark = pytest.mark.slow
+
+LIMIT = 20
+IN_BUDGET = IDENTITY | {"X-Tenant-Id": "limited"}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +39,12 @@ def variables(folder) -> Mapping[str, str]:
         {"name": name, "upstream": "echo", "model": f"echo-{pace}ms"}
         for name, pace in (("echo", 300), ("quick", 0))
     ]
-    (folder / "gateway.yaml").write_text(json.dumps({"models": models}))
+    budgets = [
+        {"name": "few", "counts": "requests", "window": "month", "limit": LIMIT}
+        | {"tenants": [IN_BUDGET["X-Tenant-Id"]]}
+    ]
+    content = json.dumps({"models": models, "budgets": budgets})
+    (folder / "gateway.yaml").write_text(content)
     return environment(
         DATABASE_URL=f"sqlite:///{folder / 'db.sqlite3'}",
         GATEWAY_CONFIG=str(folder / "gateway.yaml"),
@@ -93,9 +104,7 @@ def test_one_port_serves_chat_and_everything_else_to_the_last_stream_and_row(
         "select count(*) from webhooks_core_event where type = 'audit.policy_violation'"
     )
     assert rows(folder, emitted) == [(2,)]
-    used = (
-        "select model, prompt_tokens, completion_tokens from gateway_chat_usagerecord"
-    )
+    used = "select model, prompt_tokens, completion_tokens from gateway_chat_requestrecord where model != ''"
     assert {("quick", 3, 3), ("echo", 3, 3)} <= set(rows(folder, used))
 
 
@@ -135,7 +144,7 @@ server.serve_forever(0.05)
 def test_a_server_that_forks_serves_chat_and_writes_what_was_used(
     folder, variables, free_port
 ):
-    count = "select count(*) from gateway_chat_usagerecord where model = 'quick'"
+    count = "select count(*) from gateway_chat_requestrecord where model = 'quick'"
     [(before,)] = rows(folder, count)
     with running("-c", PREFORK, str(free_port), environment=variables) as server:
         server.wait_for("ready")
@@ -145,3 +154,32 @@ def test_a_server_that_forks_serves_chat_and_writes_what_was_used(
             assert b"three" in response.content
         os.killpg(server.pid, SIGTERM)
         until(lambda: rows(folder, count) == [(before + 8,)], "the usage")
+
+
+def test_two_processes_share_a_budget_by_the_database(folder, variables):
+    ports = processes.free_port(), processes.free_port()
+
+    def status(number: int) -> int:
+        body = {"model": "quick", "messages": [{"role": "user", "content": "hi"}]}
+        port = ports[number % 2]
+        response = ask(port, "/v1/chat/completions", json=body, headers=IN_BUDGET)
+        return int(response.status_code)
+
+    command = "manage.py", "web", "--port"
+    with (
+        running(*command, str(ports[0]), environment=variables),
+        running(*command, str(ports[1]), environment=variables),
+    ):
+        for port in ports:
+            until(partial(listens, port), "the server listens")
+        with ThreadPoolExecutor(40) as pool:
+            statuses = [*pool.map(status, range(80))]
+        answered = statuses.count(200)
+        # Each process stops at the limit, and at once when it knows what the other has used.
+        assert LIMIT <= answered <= 2 * LIMIT
+        assert statuses.count(429) == 80 - answered
+        amount = "select amount from gateway_chat_budgetcounter where budget = 'few'"
+        until(
+            lambda: rows(folder, amount) == [(answered,)], "both added what they used"
+        )
+        until(lambda: {status(0), status(1)} == {429}, "both know it")

@@ -82,7 +82,7 @@ def process(
     )
 
 
-def endpoints(**kinds: str) -> dict[str, ModelEntry]:
+def endpoints(**kinds: Any) -> dict[str, ModelEntry]:
     return {name: ModelEntry(name, kind, ()) for name, kind in kinds.items()}
 
 
