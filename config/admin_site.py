@@ -20,7 +20,7 @@ NEEDS_TWO_STEPS = (
 # Tables that libraries register, and that operators need no page for.
 HIDDEN = (
     *("django_q.OrmQ", "django_q.Schedule", "django_q.Success"),
-    *("oauth2_provider.IDToken", "oauth2_provider.RefreshToken"),
+    *("oauth2_provider.IDToken", "oauth2_provider.AccessToken"),
     "recording_oauth.Grant",
 )
 

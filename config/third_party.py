@@ -68,10 +68,7 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "REFRESH_TOKEN_GENERATOR": "recording.oauth.validator.make_refresh_token",
     "CLIENT_SECRET_HASHER": "random_sha256",
     "APPLICATION_ADMIN_CLASS": "recording.oauth.admin.ApplicationAdmin",
-    "ACCESS_TOKEN_ADMIN_CLASS": "recording.oauth.admin.HiddenAdmin",
     "REFRESH_TOKEN_ADMIN_CLASS": "recording.oauth.admin.RefreshTokenAdmin",
-    "GRANT_ADMIN_CLASS": "recording.oauth.admin.HiddenAdmin",
-    "ID_TOKEN_ADMIN_CLASS": "recording.oauth.admin.HiddenAdmin",
     "CIMD_ENABLED": True,
     "CIMD_METADATA_FETCHER": "recording.oauth.documents.DocumentFetcher",
     # An address that the operator has just allowed is read from a document within an hour.

@@ -10,13 +10,6 @@ from django.http import HttpRequest
 from webhooks_core.admin.base import ReadOnlyAdmin
 
 
-class HiddenAdmin(ReadOnlyAdmin[Any]):
-    """A table of the toolkit that operators do not need."""
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return False
-
-
 class ApplicationAdmin(admin.ModelAdmin[Any]):
     """Applications; the redirect policy holds here as in registration."""
 

@@ -31,8 +31,8 @@ from oauthlib.oauth2 import (
 from recording.oauth import documents, parameters, redirects
 from recording.oauth.errors import (
     InvalidRequestError,
-    MethodNotAllowedError,
     error_page,
+    method_not_allowed,
 )
 from recording.oauth.models import Application
 from recording.oauth.parameters import Parameters
@@ -156,7 +156,7 @@ def authorize(request: HttpRequest) -> HttpResponse:
     """
     try:
         if request.method not in METHODS:
-            raise MethodNotAllowedError(METHODS)
+            raise method_not_allowed(METHODS)
         check_rate(request, "authorize")
         query = parameters.read_query(request)
         is_known = request.user.is_authenticated

@@ -21,44 +21,21 @@ class OAuthError(OAuth2Error):
 
     error = "invalid_request"
     description = "The request is malformed."
-    own_headers: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
 
-    def __init__(self, description: str | None = None, *, retry_after: int = 0) -> None:
-        super().__init__(description)
-        if retry_after:
-            self.own_headers = {"Retry-After": str(retry_after)}
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return dict(self.own_headers)
+    def __init__(
+        self,
+        description: str | None = None,
+        *,
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(description, status_code=status)
+        self.headers = {**self.headers, **(headers or {})}
 
 
 class InvalidRequestError(OAuthError):
-    """A parameter is missing, repeated or malformed."""
-
-
-class UnknownAddressError(OAuthError):
-    status_code = 404
-    description = "There is nothing at this address."
-
-
-class MethodNotAllowedError(OAuthError):
-    status_code = 405
-
-    def __init__(self, methods: tuple[str, ...]) -> None:
-        super().__init__(f"Use {' or '.join(methods)}.")
-        self.own_headers = {"Allow": ", ".join(methods)}
-
-
-class PayloadTooLargeError(OAuthError):
-    status_code = 413
-    description = "The body is larger than 64 KiB."
-
-
-class EncodedBodyError(OAuthError):
-    status_code = 415
-    description = "Send the body as it is, without Content-Encoding."
-    own_headers = {"Accept-Encoding": "identity"}
+    """A parameter is missing, repeated or malformed, or the request is not one of this address."""
 
 
 class InvalidClientError(OAuthError):
@@ -67,7 +44,7 @@ class InvalidClientError(OAuthError):
     status_code = 401
     error = "invalid_client"
     description = "Unknown client, or wrong client authentication."
-    own_headers = {"WWW-Authenticate": 'Basic realm="oauth", charset="UTF-8"'}
+    headers = {"WWW-Authenticate": 'Basic realm="oauth", charset="UTF-8"'}
 
 
 class InvalidTargetError(OAuthError):
@@ -90,22 +67,33 @@ class InvalidRedirectUriError(OAuthError):
 
 
 class TooManyRequestsError(OAuthError):
+    """An address sends too much; `retry_after` is in seconds."""
+
     status_code = 429
     error = "temporarily_unavailable"
-    description = "Too many requests from this address."
+
+    def __init__(self, description: str, *, retry_after: int) -> None:
+        super().__init__(description, headers={"Retry-After": str(retry_after)})
 
 
 class UnavailableError(OAuthError):
     status_code = 503
     error = "temporarily_unavailable"
     description = "A needed service is away; try again."
-    own_headers = {"Retry-After": "5"}
+    headers = {"Retry-After": "5"}
 
 
 class ServerError(OAuthError):
     status_code = 500
     error = "server_error"
     description = "The server failed; try again."
+
+
+def method_not_allowed(methods: tuple[str, ...]) -> OAuthError:
+    """Return the error for a method that an address does not have."""
+    headers = {"Allow": ", ".join(methods)}
+    text = f"Use {' or '.join(methods)}."
+    return InvalidRequestError(text, status=405, headers=headers)
 
 
 def respond(
@@ -136,8 +124,10 @@ def response_for(
 ) -> HttpResponse:
     """Return the response where no OAuth view ran: unknown addresses, requests Django refused."""
     failure = failure_of(exception)
-    if failure and failure.status == UnavailableError.status_code:
-        status = failure.status
-    kinds = (UnknownAddressError, ServerError, UnavailableError)
-    error = next((kind for kind in kinds if kind.status_code == status), None)
-    return cors.with_cors(error_response((error or InvalidRequestError)()))
+    if status == 404:
+        error = InvalidRequestError("There is nothing at this address.", status=404)
+    elif failure and failure.status == UnavailableError.status_code:
+        error = UnavailableError()
+    else:
+        error = ServerError() if status == 500 else InvalidRequestError()
+    return cors.with_cors(error_response(error))

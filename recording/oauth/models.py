@@ -49,8 +49,10 @@ class ApplicationQuerySet(models.QuerySet["Application"]):
         )
         used = Coalesce("last_used_at", "created")
         manual = Application.RegistrationSource.MANUAL
-        rows: ApplicationQuerySet = self.exclude(registration_source=manual)
-        return rows.alias(used=used).filter(~Exists(live), used__lt=since)
+        rows: ApplicationQuerySet = self.alias(used=used).filter(
+            ~Exists(live), ~Q(registration_source=manual), used__lt=since
+        )
+        return rows
 
 
 class Application(AbstractApplication):

@@ -12,12 +12,7 @@ from oauth2_provider.oauth2_backends import OAuthLibCore
 from oauthlib.oauth2 import InvalidScopeError
 
 from recording.oauth import metadata
-from recording.oauth.errors import (
-    EncodedBodyError,
-    InvalidRequestError,
-    InvalidTargetError,
-    PayloadTooLargeError,
-)
+from recording.oauth.errors import InvalidRequestError, InvalidTargetError
 from webhooks_core.web.parsers import is_encoded, is_over
 
 MAX_BODY = 65_536
@@ -104,17 +99,20 @@ def _checked(name: str, value: str) -> str:
 
 
 def body_of(request: HttpRequest) -> bytes:
-    """Return the body. Raises EncodedBodyError, and PayloadTooLargeError above 64 KiB."""
+    """Return the body, of at most 64 KiB. Raises InvalidRequestError."""
     if is_encoded(request.META.get("HTTP_CONTENT_ENCODING")):
-        raise EncodedBodyError
-    if is_over(str(request.META.get("CONTENT_LENGTH") or ""), MAX_BODY):
-        raise PayloadTooLargeError
+        raise InvalidRequestError(
+            "Send the body as it is, without Content-Encoding.",
+            status=415,
+            headers={"Accept-Encoding": "identity"},
+        )
     try:
-        body = request.body
+        is_large = is_over(str(request.META.get("CONTENT_LENGTH") or ""), MAX_BODY)
+        body = b"" if is_large else request.body
     except UnreadablePostError as error:
         raise InvalidRequestError("The body ended early.") from error
-    if len(body) > MAX_BODY:
-        raise PayloadTooLargeError
+    if is_large or len(body) > MAX_BODY:
+        raise InvalidRequestError("The body is larger than 64 KiB.", status=413)
     return body
 
 

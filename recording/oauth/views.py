@@ -19,12 +19,12 @@ from recording import cors
 from recording.oauth import metadata, parameters, registration
 from recording.oauth.errors import (
     InvalidClientMetadataError,
-    MethodNotAllowedError,
+    InvalidRequestError,
     ServerError,
     TooManyRequestsError,
     UnavailableError,
-    UnknownAddressError,
     error_response,
+    method_not_allowed,
     respond,
 )
 from recording.throttles import client_address, seconds_to_wait
@@ -44,7 +44,8 @@ REQUIRED = {
 def check_rate(request: HttpRequest, scope: str) -> None:
     """Count a request of this address. Raises TooManyRequestsError."""
     if seconds := seconds_to_wait(request, scope):
-        raise TooManyRequestsError(retry_after=seconds)
+        text = "Too many requests from this address."
+        raise TooManyRequestsError(text, retry_after=seconds)
 
 
 def endpoint(*methods: str, rate: str = "") -> Callable[[Answer], Answer]:
@@ -66,7 +67,7 @@ def endpoint(*methods: str, rate: str = "") -> Callable[[Answer], Answer]:
                 return cors.with_cors(preflight, methods=methods)
             try:
                 if request.method not in methods:
-                    raise MethodNotAllowedError(allowed)  # noqa: TRY301
+                    raise method_not_allowed(allowed)  # noqa: TRY301
                 if rate:
                     check_rate(request, rate)
                 response: HttpResponse = view(request, **kwargs)
@@ -101,7 +102,8 @@ def protected_resource(request: HttpRequest, path: str = "") -> HttpResponse:
     """GET /.well-known/oauth-protected-resource, also with the path of the MCP server behind it."""
     path = f"/{path}" if path else ""
     if path not in metadata.RESOURCE_PATHS:
-        raise UnknownAddressError("There is no protected resource at this path.")
+        text = "There is no protected resource at this path."
+        raise InvalidRequestError(text, status=404)
     return respond(metadata.protected_resource(path), headers=CACHEABLE)
 
 

@@ -295,8 +295,7 @@ def test_a_name_that_leads_inside_is_never_asked(visitor, monkeypatch, resolved)
 @pytest.mark.parametrize(
     "client_id",
     [
-        "http://client.example/client.json",
-        "HTTPS://client.example/client.json",
+        *("http://client.example/client.json", "HTTPS://client.example/client.json"),
         "https://user@client.example/client.json",
         "https://client.example/client.json#fragment",
         "https://cl\u0456ent.example/client.json",

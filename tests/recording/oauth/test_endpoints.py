@@ -14,10 +14,10 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from recording.accounts import personal_tokens
 from recording.accounts.hashers import RandomSecretHasher
+from recording.accounts.owners import owner_id
 from recording.oauth import access, parameters
-from recording.oauth.errors import InvalidRequestError, PayloadTooLargeError
+from recording.oauth.errors import InvalidRequestError
 from recording.oauth.models import Application, AuthMethod
-from recording.subscriptions import owner_id
 from tests.recording.factories import ApplicationFactory
 from tests.recording.oauth.flows import FORM, ISSUER, App, refusal
 from tests.webhooks_core.factories import EndpointFactory
@@ -209,7 +209,7 @@ def test_a_body_is_measured_whatever_its_declared_length(length):
     del request.META["CONTENT_LENGTH"]
     if length:
         request.META["CONTENT_LENGTH"] = length
-    with pytest.raises(PayloadTooLargeError):
+    with pytest.raises(InvalidRequestError, match="64 KiB"):
         parameters.body_of(request)
 
 

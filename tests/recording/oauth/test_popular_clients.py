@@ -45,10 +45,8 @@ REGISTRATIONS: dict[str, dict[str, Any]] = {
         "grant_types": [*GRANTS, "urn:ietf:params:oauth:grant-type:device_code"],
         "response_types": ["code"],
         "redirect_uris": [
-            "https://insiders.vscode.dev/redirect",
-            "https://vscode.dev/redirect",
-            "http://127.0.0.1/",
-            "http://127.0.0.1:33418/",
+            *("https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect"),
+            *("http://127.0.0.1/", "http://127.0.0.1:33418/"),
         ],
         "scope": "mcp:connect",
         "token_endpoint_auth_method": "none",

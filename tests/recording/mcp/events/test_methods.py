@@ -206,8 +206,7 @@ URL = "https://93.184.216.34/"
 
 
 @spec(
-    "mcp-events",
-    "delivery.secret: whsec_ and 24 to 64 bytes, else InvalidParams",
+    *("mcp-events", "delivery.secret: whsec_ and 24 to 64 bytes, else InvalidParams"),
     "a callback that is not https is InvalidParams",
     "callback URLs that lead to addresses that are not public are refused",
     "InvalidParams for arguments outside inputSchema",
