@@ -1,4 +1,4 @@
-"""E-mails to an account about its webhooks: one when they fail, are disabled, or work again."""
+"""E-mails to an account about its webhooks: one when they are disabled, one when they work again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUBJECTS = {
 
 def on_notice(notice: Notice) -> None:
     """Have a worker send an e-mail about a notice."""
-    if notice.kind in SUBJECTS and settings.SENDS_EMAIL:
+    if settings.SENDS_EMAIL:
         async_task("recording.alerts.send_email", notice.kind.value, notice.endpoint_id)
 
 

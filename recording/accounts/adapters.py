@@ -98,7 +98,8 @@ class AccountAdapter(DefaultAccountAdapter):
 
 def _at_base_url(url: str) -> str:
     """Return an address of this site with the origin of BASE_URL in place of the Host header."""
-    return settings.BASE_URL + urlsplit(url)._replace(scheme="", netloc="").geturl()
+    base: str = settings.BASE_URL
+    return base + urlsplit(url)._replace(scheme="", netloc="").geturl()
 
 
 class MFAAdapter(DefaultMFAAdapter):

@@ -26,11 +26,11 @@ class EndAccessForm(forms.Form):
     field_order = ("oldpassword", "password1", "password2", "end_access")
 
 
-class ChangeForm(EndAccessForm, ChangePasswordForm):  # type: ignore[misc]
+class ChangeForm(EndAccessForm, ChangePasswordForm):
     """The form of a change."""
 
 
-class ResetForm(EndAccessForm, ResetPasswordKeyForm):  # type: ignore[misc]
+class ResetForm(EndAccessForm, ResetPasswordKeyForm):
     """The form behind the link of an e-mail."""
 
 

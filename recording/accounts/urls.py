@@ -9,14 +9,15 @@ from typing import Any
 from allauth.account.views import login
 from allauth.mfa.base.views import authenticate
 from csp.decorators import csp_replace
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.urls import include, path, reverse
 
 from recording.accounts import views
 from recording.webhook_pages import AccountDoor
 from webhooks_core.pages.urls import urls as webhook_pages
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 def for_applications(view: View) -> View:
@@ -28,7 +29,7 @@ def for_applications(view: View) -> View:
     with_any_form_action = csp_replace({"form-action": None})(view)
 
     @wraps(view)
-    def page(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def page(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         address = request.POST.get("next", request.GET.get("next", ""))
         is_for_application = address.startswith(f"{reverse('oauth-authorize')}?")
         chosen = (

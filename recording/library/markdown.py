@@ -85,7 +85,7 @@ def _escaped(text: str) -> str:
     return LIST_START.sub(r"\1\\\2", text)
 
 
-class Converter(MarkdownConverter):  # type: ignore[misc] # it has no types
+class Converter(MarkdownConverter):
     """markdownify, with minimal escapes and without ways out of an address or a block of code."""
 
     def escape(self, text: str, parent_tags: set[str]) -> str:
@@ -95,7 +95,7 @@ class Converter(MarkdownConverter):  # type: ignore[misc] # it has no types
         return text.replace("|", "\\|") if parent_tags & {"td", "th"} else text
 
     def process_text(self, el: Any, parent_tags: set[str] | None = None) -> str:
-        text: str = super().process_text(el, parent_tags)
+        text: str = super().process_text(el, parent_tags)  # type: ignore[misc]
         # Before a link, it would make an image of it.
         is_link_next = getattr(el.next_sibling, "name", "") == "a"
         return f"{text[:-1]}\\!" if is_link_next and text.endswith("!") else text
@@ -103,7 +103,7 @@ class Converter(MarkdownConverter):  # type: ignore[misc] # it has no types
     def convert_a(self, el: Any, text: str, parent_tags: set[str]) -> str:
         if el.get("href"):
             el["href"] = _address(el["href"])
-        return str(super().convert_a(el, text, parent_tags))
+        return str(super().convert_a(el, text, parent_tags))  # type: ignore[misc]
 
     def convert_img(self, el: Any, text: str, parent_tags: set[str]) -> str:
         alt = self.escape(" ".join(el.get("alt", "").split()), parent_tags)

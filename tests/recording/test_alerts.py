@@ -23,6 +23,8 @@ def endpoint() -> Endpoint:
         profile=PROFILE,
         owner=str(user.pk),
         url="https://hooks.example.com/ada",
+        status=Endpoint.Status.DISABLED,
+        disabled_at="2026-11-24T01:58:46Z",
         consecutive_failures=3,
         failed_attempts=3,
         alike_failures=3,
@@ -53,26 +55,23 @@ def test_the_profile_has_a_worker_send_an_email(queued, kind):
     assert queued == [("recording.alerts.send_email", kind.value, "ep_1")]
 
 
-def test_nothing_is_queued_without_a_mail_server_or_for_another_notice(
-    queued, settings
-):
-    alerts.on_notice(notice(NoticeKind.ENABLED))
+def test_nothing_is_queued_without_a_mail_server(queued, settings):
     settings.SENDS_EMAIL = False
-    alerts.on_notice(notice(NoticeKind.FAILING))
+    alerts.on_notice(notice(NoticeKind.DISABLED))
     assert queued == []
 
 
 def test_the_email_says_since_when_why_and_what_to_do(endpoint, settings):
     settings.BASE_URL = "https://signpost.example"
-    alerts.send_email("failing", endpoint.public_id)
+    alerts.send_email("disabled", endpoint.public_id)
     [message] = mail.outbox
     assert (message.to, message.subject) == (
         ["ada@example.com"],
-        "Signpost: your webhook fails",
+        "Signpost: your webhook is disabled",
     )
     for words in (
         "https://hooks.example.com/ada",
-        "Fails since 2026-11-24 01:48:46 UTC: 3 attempts, all HTTP 500",
+        "HTTP 500",
         "Account: ada",
         f"https://signpost.example/accounts/webhooks/endpoints/{endpoint.public_id}",
     ):
@@ -80,9 +79,9 @@ def test_the_email_says_since_when_why_and_what_to_do(endpoint, settings):
 
 
 def test_the_response_of_an_internal_receiver_is_left_out(endpoint):
-    alerts.send_email("failing", endpoint.public_id)
+    alerts.send_email("disabled", endpoint.public_id)
     Endpoint.objects.update(trusted=True)
-    alerts.send_email("failing", endpoint.public_id)
+    alerts.send_email("disabled", endpoint.public_id)
     shown, hidden = (message.body for message in mail.outbox)
     assert "internal detail" in shown
     assert "internal detail" not in hidden
@@ -92,8 +91,8 @@ def test_nobody_is_written_to_who_has_no_address_or_is_gone(endpoint):
     user = UserFactory._meta.model.objects.get(username="ada")
     for change in ({"email": ""}, {"email": "ada@example.com", "is_active": False}):
         UserFactory._meta.model.objects.filter(pk=user.pk).update(**change)
-        alerts.send_email("failing", endpoint.public_id)
+        alerts.send_email("disabled", endpoint.public_id)
     Endpoint.objects.update(owner="0")
-    alerts.send_email("failing", endpoint.public_id)
-    alerts.send_email("failing", "ep_gone")
+    alerts.send_email("disabled", endpoint.public_id)
+    alerts.send_email("disabled", "ep_gone")
     assert mail.outbox == []

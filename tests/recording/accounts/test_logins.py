@@ -64,7 +64,9 @@ def test_strangers_behind_the_same_proxy_lock_nobody_out(ada, limits, settings):
 
 
 def test_the_addresses_of_one_ipv6_network_share_the_rate_of_logins(ada, limits):
-    peers = [{"REMOTE_ADDR": f"2001:db8:1:2::{number:x}"} for number in range(1, 32)]
+    peers: list[dict[str, Any]] = [
+        {"REMOTE_ADDR": f"2001:db8:1:2::{number:x}"} for number in range(1, 32)
+    ]
     codes = [
         Client(**peer).post(LOGIN, {"login": f"name{n}", "password": "x"}).status_code
         for n, peer in enumerate(peers)
@@ -189,7 +191,7 @@ def test_the_account_is_told_of_a_change_also_where_no_e_mail_can_be_sent(
 
 
 def add_app(account: Any) -> str:
-    secret = generate_totp_secret()
+    secret = str(generate_totp_secret())
     TOTP.activate(account, secret)
     return secret
 
@@ -198,7 +200,7 @@ def code_of(secret: str) -> str:
     from allauth.mfa.totp.internal import auth
 
     [*_, counter] = [*auth.yield_hotp_counters_from_time()][:2]
-    return auth.format_hotp_value(auth.hotp_value(secret, counter))
+    return str(auth.format_hotp_value(auth.hotp_value(secret, counter)))
 
 
 def test_keys_are_encrypted_and_take_part_in_a_change_of_the_key(ada, settings):

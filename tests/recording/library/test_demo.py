@@ -6,10 +6,10 @@ import orjson
 import pytest
 from django.urls import reverse
 
-from recording.library import demo
+from recording.library import demo, importing
 from recording.models import Recording
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
-from tests.recording.factories import UserFactory
+from tests.factories import UserFactory
 from tests.signatures import verify_sha256
 from tests.webhooks_core.engine import dispatch
 from webhooks_core.models import Attempt, Endpoint
@@ -46,7 +46,7 @@ def test_one_endpoint_works_one_fails_and_one_was_disabled(user):
 def test_nothing_is_sent_not_even_the_events_of_this_account(user, mailoutbox):
     demo.load(user=user)
     raw = orjson.dumps(SUMMARY_COMPLETED_SAMPLE | {"audio_id": "aud_1"})
-    demo.importing.import_recording(account=user, raw=raw)
+    importing.import_recording(account=user, raw=raw)
     sweep()
     before = Attempt.objects.count()
     assert dispatch() == 0

@@ -56,7 +56,7 @@ def test_the_newest_comes_first_and_a_period_limits(user):
 
 
 def test_a_hit_is_the_text_with_most_of_the_words(user):
-    text = " ".join(each["text"] for each in SEGMENTS)
+    text = " ".join(str(each["text"]) for each in SEGMENTS)
     transcript = {"text": text, "segments": SEGMENTS}
     store(user, "a", title="The budget", transcript=transcript)
     [hit] = search.search(user, "old harbour budget").hits
