@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -18,22 +16,13 @@ from gateway.chat import definition_admin  # noqa: F401 - registers models and b
 from gateway.chat.metering.reports import HAS_FAILED, plain_cost
 from gateway.chat.models import ModelPrice, RequestRecord, UsageTotal
 from gateway.chat.request_log.entry import CONVERSATION
-
-# A list counts so many rows: older ones are found by an id, a tenant or a day.
-COUNTED = 10_000
+from webhooks_core.admin.base import ReadOnlyAdmin
 
 
 @admin.register(ModelPrice)
 class ModelPriceAdmin(admin.ModelAdmin[ModelPrice]):
     list_display = ("model", "prompt_price", "completion_price")
     search_fields = ("model",)
-
-
-class CappedPaginator(Paginator[Any]):
-    @cached_property
-    def count(self) -> int:
-        rows: Any = self.object_list
-        return int(rows.order_by()[:COUNTED].count())
 
 
 class ModelFilter(admin.SimpleListFilter):
@@ -72,7 +61,7 @@ class OutcomeFilter(admin.SimpleListFilter):
 
 
 @admin.register(RequestRecord)
-class RequestRecordAdmin(admin.ModelAdmin[RequestRecord]):
+class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
     """Every request, refused ones too; with prompt and answer where the log is switched on."""
 
     list_display = (
@@ -81,23 +70,12 @@ class RequestRecordAdmin(admin.ModelAdmin[RequestRecord]):
     )
     list_filter = (OutcomeFilter, ModelFilter, "created_at")
     search_fields = ("request_id__exact", "tenant__exact")
+    indexed = ("request_id", "tenant")
     search_help_text = "A whole request id, or a tenant"
     fields: ClassVar = ("facts", "error", "answered", "asked", "offered", "details")
     readonly_fields = fields
     ordering = ("-pk",)
     sortable_by = ()
-    paginator = CappedPaginator
-    show_full_result_count = False
-    list_max_show_all = 0
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RequestRecord]:
         return super().get_queryset(request).defer("prompt", "answer", "tools")

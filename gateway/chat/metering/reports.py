@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import reduce
 from operator import or_
@@ -33,53 +32,6 @@ COUNTS = (
 MAX_ROWS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetUse:
-    """What one subject of a budget has used in the current window. Its amounts are texts for people."""
-
-    budget: BudgetEntry
-    subject: str
-    amount: int
-    resets_at: datetime
-
-    @property
-    def percent(self) -> int:
-        return self.amount * 100 // self.budget.counted_limit
-
-    @property
-    def limit(self) -> str:
-        return self._text(self.budget.counted_limit)
-
-    @property
-    def used(self) -> str:
-        return self._text(self.amount)
-
-    @property
-    def left(self) -> str:
-        return self._text(self._left)
-
-    @property
-    def _left(self) -> int:
-        return max(0, self.budget.counted_limit - self.amount)
-
-    def _text(self, amount: int) -> str:
-        return plain_cost(amount) if self.budget.counts == COST else f"{amount:,}"
-
-    def item(self) -> dict[str, Any]:
-        """Return an item of `budgets` in GET /v1/usage."""
-        budget = self.budget
-        return {
-            "name": budget.name,
-            "subject": self.subject,
-            "counts": budget.counts,
-            "window": budget.window,
-            "limit": shown(budget, budget.counted_limit),
-            "used": shown(budget, self.amount),
-            "left": shown(budget, self._left),
-            "resets_at": iso(self.resets_at),
-        }
-
-
 def usage(
     tenant: str,
     *,
@@ -104,15 +56,8 @@ def usage(
         "to": last.isoformat(),
         "items": [_item(row, group_by) for row in rows],
         "total": _item(days.aggregate(**sums), ()),
-        "budgets": [use.item() for use in budgets(tenant, datetime.now(UTC))],
+        "budgets": budgets(tenant, datetime.now(UTC)),
     }
-
-
-def grouped(
-    tenant: str, first: date, last: date, group_by: Sequence[str]
-) -> QuerySet[Any, dict[str, Any]]:
-    """Return a row of sums for each value of some groups, in their order; costs in billionths."""
-    return _grouped(*_counted(tenant, first, last, group_by), group_by)
 
 
 def _counted(
@@ -134,7 +79,7 @@ def _grouped(
     return grouped
 
 
-def budgets(tenant: str, now: datetime) -> list[BudgetUse]:
+def budgets(tenant: str, now: datetime) -> list[dict[str, Any]]:
     """Return what is used of the tenant's budgets in their current windows, at most a second old.
 
     A budget that several tenants share shows no amounts: they would be those of others.
@@ -143,21 +88,30 @@ def budgets(tenant: str, now: datetime) -> list[BudgetUse]:
     keys = GatewayKey.objects.live(now).filter(tenant=tenant, budget__isnull=False)
     entries += filter(None, (key.budget_entry for key in keys.order_by("pk")))
     rows = current_counters(entries, now).filter(tenant=tenant).order_by("subject")
-    return uses(entries, rows[:MAX_ROWS], now)
-
-
-def uses(
-    entries: Sequence[BudgetEntry], counters: Iterable[BudgetCounter], now: datetime
-) -> list[BudgetUse]:
-    """Return what counters say, by their budgets."""
     used = defaultdict(list)
-    for counter in counters:
+    for counter in rows[:MAX_ROWS]:
         used[counter.budget].append((counter.subject, counter.amount))
     return [
-        BudgetUse(entry, subject, amount, next_start(entry.window, now))
+        _budget_item(entry, subject, amount, now)
         for entry in entries
         for subject, amount in used[entry.name]
     ]
+
+
+def _budget_item(
+    budget: BudgetEntry, subject: str, amount: int, now: datetime
+) -> dict[str, Any]:
+    limit = budget.counted_limit
+    return {
+        "name": budget.name,
+        "subject": subject,
+        "counts": budget.counts,
+        "window": budget.window,
+        "limit": shown(budget, limit),
+        "used": shown(budget, amount),
+        "left": shown(budget, max(0, limit - amount)),
+        "resets_at": iso(next_start(budget.window, now)),
+    }
 
 
 def current_counters(
