@@ -17,10 +17,10 @@ from recording.accounts.adapters import has_second_factor
 NEEDS_TWO_STEPS = (
     "The admin needs a two-step login: set it up here, or log out and in again."
 )
-# Tables that libraries register, and that operators need no page for.
+# Tables that libraries register, and that operators need no page for; some hold secrets.
 HIDDEN = (
     *("django_q.OrmQ", "django_q.Schedule", "django_q.Success"),
-    *("oauth2_provider.IDToken", "oauth2_provider.AccessToken"),
+    *("oauth2_provider.AccessToken", "oauth2_provider.IDToken"),
     "recording_oauth.Grant",
 )
 
