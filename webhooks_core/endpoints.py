@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 from django.db import IntegrityError, transaction
@@ -96,7 +97,7 @@ def _insert(
                 endpoint.save(force_insert=True)
                 EndpointSecret.objects.create(endpoint=endpoint, value=secret)
                 EndpointQueue.objects.create(endpoint=endpoint)
-                changes.record(endpoint.public_id, "created", by=by, url=endpoint.url)
+                changes.record(endpoint.public_id, "created", by=by, **_where(endpoint))
         except IntegrityError:
             if unless.exists():
                 return False
@@ -169,15 +170,23 @@ _IMPLIED = {
 def _record_change(
     before: Endpoint, changed: Endpoint, fields: Mapping[str, Any], by: Actor
 ) -> None:
-    """Log the names of the fields that were changed, and where events go from now on."""
+    """Log the names of the fields that were changed, and which host gets events from now on."""
     names = sorted(
         name
         for name in fields.keys() - _IMPLIED
         if getattr(before, name) != getattr(changed, name)
     )
     if names:
-        details = {"url": changed.url} if "url" in names else {}
-        changes.record(changed.public_id, "changed", by=by, fields=names, **details)
+        details = _where(changed) if "url" in names else {}
+        action = "changed"
+        if "status" in names:
+            action = "disabled" if changed.is_disabled else "enabled"
+        changes.record(changed.public_id, action, by=by, fields=names, **details)
+
+
+def _where(endpoint: Endpoint) -> dict[str, str]:
+    """Return the host of an endpoint; the rest of a URL may hold a secret."""
+    return {"host": urlsplit(endpoint.url).hostname or ""}
 
 
 def enable(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:
