@@ -22,7 +22,12 @@ URL = "https://93.184.216.34/a-secret-path"
 
 @pytest.fixture
 def target() -> Endpoint:
-    fields: dict[str, Any] = {"profile": "plain", "owner": "alice", "url": URL, "by": ADA}
+    fields: dict[str, Any] = {
+        "profile": "plain",
+        "owner": "alice",
+        "url": URL,
+        "by": ADA,
+    }
     return endpoints.create(event_types=["thing.made"], **fields).endpoint
 
 
