@@ -72,19 +72,17 @@ class RecordingAdmin(CappedAdmin[Recording]):
     form = ImportForm
     list_display = ("audio_id", "account", "size", "created_at", "updated_at")
     list_select_related = ("account",)
-    list_per_page = 50
     search_fields = ("audio_id", "account__username")
     indexed = ("audio_id", "account__username")
-    search_help_text = "Recording id or user name"
-    list_filter = ("created_at",)
     ordering = ("-id",)
     autocomplete_fields = ("account",)
     import_fields: ClassVar = ("account", "text", "file", "publish_event")
     shown_fields: ClassVar = (*list_display, "json")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Recording]:
-        # A document has megabytes.
-        return Recording.objects.defer("document", "summaries").order_by("-id")
+        # They have megabytes.
+        rows = Recording.objects.defer("search_text", "document", "summaries")
+        return rows.order_by("-id")
 
     def get_fields(self, request: HttpRequest, obj: Recording | None = None) -> Any:
         return self.import_fields if obj is None else self.shown_fields
@@ -137,10 +135,8 @@ class PersonalTokenAdmin(CappedAdmin[PersonalToken]):
         "last_used_at",
     )
     list_select_related = ("user",)
-    list_per_page = 50
     search_fields = ("display_prefix", "user__username", "name")
     indexed = ("user__username",)
-    search_help_text = "First characters of the token, user name or name"
     ordering = ("-id",)
     fields = (*list_display, "revoked_at")
     readonly_fields = fields
