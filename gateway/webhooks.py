@@ -12,12 +12,12 @@ from gateway.event_types import EVENT_TYPES, OPERATIONAL, TEST
 from gateway.identity import SYSTEM
 from gateway.trace_ids import trace_id
 from webhooks_core import profiles
-from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.profiles import (
     EventContext,
     EventType,
     Notice,
     PingEvent,
+    RetryPolicy,
     SigningContext,
     WebhookProfile,
 )

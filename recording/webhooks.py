@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recording.accounts import owners
-from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import (
     EventType,
     Notice,
     PingEvent,
+    RetryPolicy,
     SigningContext,
     WebhookProfile,
 )

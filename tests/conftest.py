@@ -28,9 +28,8 @@ from tests.spec.matrix import is_slow
 from webhooks_core import profiles
 from webhooks_core.database.clock import DatabaseClock
 from webhooks_core.dispatch import notify
-from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.network.url_policy import UrlPolicy
-from webhooks_core.profiles import EventType, PingEvent, WebhookProfile
+from webhooks_core.profiles import EventType, PingEvent, RetryPolicy, WebhookProfile
 
 gc.disable()  # from here on `garbage` looks for it, where a file ends
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from recording.webhooks import PROFILE, SUMMARY_COMPLETED, SUMMARY_COMPLETED_SAMPLE
 from webhooks_core import endpoints, ids, profiles, times
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.owners import payloads
 
 FAULT = '{"error": "no such table: orders"}'

@@ -23,7 +23,7 @@ from tests.e2e.starting import (
     wait_for_everybody,
 )
 from tests.running import PATIENCE_S, free_port, until
-from webhooks_core.signing.receiver import Receiver
+from webhooks_core.management.receiver import Receiver
 
 
 class Hook:

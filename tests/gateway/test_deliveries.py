@@ -18,8 +18,8 @@ from tests.gateway.client import INGEST, stripe_accepts
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import profiles
-from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.models import Delivery, Event
+from webhooks_core.profiles import RetryPolicy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

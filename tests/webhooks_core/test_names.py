@@ -17,7 +17,7 @@ from tests.webhooks_core.network.hostile import pass_time, post
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.network.url_policy import own_listener
 

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.owners.deliveries import DeliveryFilter, Resent, State
 from webhooks_core.owners.details import TRIGGERS
 from webhooks_core.owners.resending import AT_ONCE, Selection

@@ -13,11 +13,10 @@ import structlog
 from django.db import transaction
 
 from webhooks_core import profiles
-from webhooks_core.dispatch import leases, preparing, sql
-from webhooks_core.dispatch.preparing import Body
+from webhooks_core.dispatch import leases, sql
 from webhooks_core.dispatch.queues import LeasedQueues, QueueState
 from webhooks_core.dispatch.shares import Owner, Shares
-from webhooks_core.dispatch.signer import RequestSigner, signers
+from webhooks_core.dispatch.signer import Body, RequestSigner, prepare, signers
 from webhooks_core.dispatch.sql import ClaimLimit, DueDelivery
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.connectivity import Connectivity
@@ -136,7 +135,7 @@ class OpenClaims:
             # Read for every claim: a changed URL, a new secret or a deletion applies at once.
             endpoints = Endpoint.objects.to_send([queue.pk for queue in queues])
             due = self._select(self._limits(queues, endpoints, now), now)
-            claimed, sent = preparing.prepare(
+            claimed, sent = prepare(
                 self._claim_rows(due), endpoints, lease=self.lease.pk
             )
             signer_of = signers(

@@ -22,7 +22,7 @@ from webhooks_core.database.clock import clock
 from webhooks_core.database.outages import is_outage, reason
 from webhooks_core.dispatch import leases, notify, queues
 from webhooks_core.dispatch.claims import OpenClaims
-from webhooks_core.dispatch.listener import Listener
+from webhooks_core.dispatch.notify import Listener
 from webhooks_core.dispatch.queues import LEASE_BATCH, LeasedQueues
 from webhooks_core.dispatch.results import ResultRecorder
 from webhooks_core.dispatch.sender import Sender

@@ -30,7 +30,7 @@ from webhooks_core.models import (
     EndpointQueue,
     EngineState,
 )
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 
 LEASE_DURATION = timedelta(seconds=15)
 INTERRUPTED = "interrupted: the worker died"

@@ -1,14 +1,21 @@
-"""Notifications that queues have work. They are hints: a lost one delays work until the sweep."""
+"""Notifications that queues have work, and how an idle dispatcher waits for one.
+
+They are hints: a lost one delays work until the next look at the queues, or the sweep. On
+PostgreSQL a dispatcher listens for them. On SQLite it polls a counter of writes, which costs
+almost nothing.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
 import structlog
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 from django_q.brokers import Broker, get_broker
 from django_q.conf import Conf
@@ -120,3 +127,64 @@ def connect(**options: Any) -> Broker:
     if pool is not None and not Conf.DJANGO_REDIS:  # whose pool the cache shares
         pool.connection_kwargs.update(options)
     return broker
+
+
+LOOK_EVERY_S = 0.2
+ASK_EVERY_S = 0.01
+
+
+class Listener:
+    """Waits on the database connection of its thread."""
+
+    def __init__(self) -> None:
+        self._listening_on: Any = None
+        self._version = _data_version()
+
+    def close(self) -> None:
+        # The server would keep notifications for a connection that reads none.
+        if self._is_listening():
+            with suppress(DatabaseError), connection.cursor() as cursor:
+                cursor.execute("UNLISTEN *")
+
+    def wait(self) -> None:
+        """Return when it is time to look for work: after a notification, or after a moment."""
+        if connection.vendor == "postgresql" and not connection.in_atomic_block:
+            self._listen()
+        else:
+            self._poll()
+
+    def _listen(self) -> None:
+        if not self._is_listening():
+            with connection.cursor() as cursor:
+                cursor.execute("LISTEN webhooks_core")
+            self._listening_on = connection.connection
+            return  # an earlier notification was missed
+        with connection.wrap_database_errors:
+            for _ in self._listening_on.notifies(timeout=LOOK_EVERY_S, stop_after=1):
+                pass
+
+    def _poll(self) -> None:
+        until, before = time.monotonic() + LOOK_EVERY_S, self._version
+        while time.monotonic() < until and self._version == before:
+            time.sleep(ASK_EVERY_S)
+            self._version = _data_version()
+
+    def _is_listening(self) -> bool:
+        # The thread may have a new connection since.
+        return (
+            self._listening_on is not None
+            and self._listening_on is connection.connection
+        )
+
+
+def _data_version() -> int:
+    """Return a number that changes when another connection has written to this database.
+
+    Without Django's cursor, which would cost ten times the query itself.
+    """
+    if connection.vendor != "sqlite":
+        return 0
+    connection.ensure_connection()
+    with connection.wrap_database_errors:
+        row = connection.connection.execute("PRAGMA data_version").fetchone()
+    return int(row[0])

@@ -17,16 +17,14 @@ from django.db.models.functions import Coalesce
 from webhooks_core import changes, notices
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases, sql
-from webhooks_core.dispatch.attempt_details import details, excerpt
 from webhooks_core.dispatch.claims import Claim, OpenClaims
-from webhooks_core.dispatch.decisions import Decision, decide
+from webhooks_core.dispatch.decisions import Decision, decide, details, excerpt
 from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.sql import AttemptRow
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.models.endpoints import HANGS_AFTER
 from webhooks_core.network.connectivity import Connectivity
-from webhooks_core.network.errors import NO_PORT
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import NO_PORT, Outcome
 from webhooks_core.network.transport import AttemptResult
 
 SECOND = timedelta(seconds=1)

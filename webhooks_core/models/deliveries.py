@@ -13,7 +13,7 @@ from django.utils import timezone
 from webhooks_core.database.clock import clock
 from webhooks_core.models.endpoints import Endpoint, EndpointQueue
 from webhooks_core.models.lookups import among
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 
 # From this row on, compare a page's start with the newest id before reading the page.
 COUNTED_BY_ID = 10_000
@@ -279,7 +279,7 @@ class Attempt(models.Model):
     response_body = models.BinaryField(default=b"")
     # A kept connection was closed: the request was sent again, on a new connection.
     is_repeated = models.BooleanField(default=False, db_default=False)
-    # For people: what was sent to which address, and what came back (dispatch/attempt_details.py).
+    # For people: what was sent to which address, and what came back (dispatch/decisions.py).
     details = models.JSONField(default=dict)
 
     class Meta:

@@ -11,9 +11,8 @@ from django.db import connection, models
 from django.db.models import Q
 from django.utils import timezone
 
-from webhooks_core.models.fields import RoundedJSONField
-from webhooks_core.models.lookups import among
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.models.lookups import RoundedJSONField, among
+from webhooks_core.network.errors import Outcome
 from webhooks_core.secrets import EncryptedTextField
 
 # More than one dispatcher can have in flight for one endpoint.

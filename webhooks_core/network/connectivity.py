@@ -12,8 +12,12 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.outcomes import REACHED, UNREACHED, Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.network.url_policy import is_local
+
+UNREACHED = frozenset({Outcome.DNS, Outcome.CONNECT})
+# A receiver that answered anything, or took too long, was reachable.
+REACHED = frozenset({Outcome.OK, Outcome.HTTP, Outcome.TLS, Outcome.TIMEOUT})
 
 WINDOW = timedelta(seconds=60)
 PROBE_EVERY = timedelta(seconds=2)

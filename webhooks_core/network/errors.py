@@ -1,4 +1,4 @@
-"""What an error of the network means: its outcome, and a text without an address."""
+"""How attempts end: the outcome that an error of the network means, and a text without an address."""
 
 from __future__ import annotations
 
@@ -6,8 +6,23 @@ import errno
 import socket
 import ssl
 
+from django.db import models
+
 from webhooks_core.network.addresses import BlockedAddressError
-from webhooks_core.network.outcomes import Outcome
+
+
+class Outcome(models.TextChoices):
+    """How an attempt ended."""
+
+    OK = "ok"
+    HTTP = "http"  # a status that is not 2xx
+    TIMEOUT = "timeout"
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    BLOCKED = "blocked"  # an address that is not allowed
+    UNSIGNED = "unsigned"  # the secret cannot be decrypted or used
+    INTERRUPTED = "interrupted"  # the dispatcher died
 
 
 class MalformedUrlError(ValueError):

@@ -14,11 +14,11 @@ from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.connection import Connection
 from webhooks_core.network.deadlines import Deadlines
 from webhooks_core.network.errors import (
+    Outcome,
     classify,
     forget_frames,
     local_failure,
 )
-from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.pool import Connections, Progress
 from webhooks_core.network.proxy import UNREACHABLE
 from webhooks_core.network.request_head import head_of, target_of

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from webhooks_core.models import Attempt
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 
 HOURS = 24
 # Of a busier instance, the chart shows the latest ones alone.

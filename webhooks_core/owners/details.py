@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from webhooks_core.models import Attempt, Delivery
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.owners import deliveries, wording
 from webhooks_core.secrets import HIDDEN
 from webhooks_core.targets import may_be_internal

@@ -11,8 +11,7 @@ from datetime import datetime
 from django.http import HttpResponse
 
 from webhooks_core import profiles
-from webhooks_core.dispatch.preparing import Body
-from webhooks_core.dispatch.signer import signers
+from webhooks_core.dispatch.signer import Body, signers
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.secrets import HIDDEN, SecretUnreadableError
 

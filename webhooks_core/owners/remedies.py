@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 
 BY_OUTCOME: dict[str, str] = {
     Outcome.TIMEOUT: (

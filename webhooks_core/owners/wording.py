@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 
 from webhooks_core import profiles
 from webhooks_core.models import Attempt, Delivery
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.owners.state import Health, in_words
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from webhooks_core.models import Attempt, Delivery
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.owners import wording
 from webhooks_core.owners.deliveries import header_lines
 from webhooks_core.owners.payloads import Text

@@ -15,7 +15,7 @@ from recording.webhooks import EVENTS_PROFILE
 from webhooks_core import profiles
 from webhooks_core.dispatch.signer import standard_headers
 from webhooks_core.network.deadlines import Deadlines
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import (
     AttemptResult,
     Client,

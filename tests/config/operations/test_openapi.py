@@ -13,8 +13,8 @@ from django.urls import URLResolver, get_resolver
 from tests.documented import DOCUMENT, assert_valid
 from webhooks_core import profiles
 from webhooks_core.api import webhooks
+from webhooks_core.management.verification import Received, verify
 from webhooks_core.profiles import SigningContext
-from webhooks_core.signing.verification import Received, verify
 
 # Pages for people, GraphQL, MCP and OAuth, which describe themselves, and operators' addresses.
 NOT_DESCRIBED = (

@@ -13,7 +13,7 @@ from webhooks_core.dispatch import dispatcher, leases
 from webhooks_core.dispatch.dispatcher import Dispatcher
 from webhooks_core.models import DispatcherLease
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 
 Answer = Callable[[OutgoingRequest], AttemptResult]

@@ -20,8 +20,8 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.profiles import RetryPolicy
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 

@@ -12,7 +12,7 @@ from tests.running import PATIENCE_S, until
 from webhooks_core.dispatch import sender as module
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 
 

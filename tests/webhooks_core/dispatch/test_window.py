@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from webhooks_core.dispatch.queues import QueueState
 from webhooks_core.models import Endpoint
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import AttemptResult
 
 

@@ -31,7 +31,7 @@ from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.network import pool, resolver, transport
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.connectivity import Connectivity
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 DNS, CONNECT, OK = Outcome.DNS, Outcome.CONNECT, Outcome.OK

@@ -46,7 +46,7 @@ from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Endpoint
 from webhooks_core.network import pool, resolver, transport
 from webhooks_core.network.connection import READ_AT_MOST
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 
 TEN = OK + b"Content-Length: 10\r\n\r\n"
 GIBIBYTE = OK + b"Content-Length: 1073741824\r\n\r\n"

@@ -25,7 +25,7 @@ from tests.webhooks_core.network.hostile import (
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.network import pool, transport
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.network.request_head import Origin
 
 HINT = b"HTTP/1.1 103 Early Hints\r\n\r\n"

@@ -32,7 +32,7 @@ from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery, Endpoint, EndpointQueue
 from webhooks_core.network import pool, proxy, transport
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.network.resolver import guarded_socket
 
 PUBLIC = "93.184.216.34"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.receiver import receiver
 from tests.webhooks_core.network.hostile import post
-from webhooks_core.dispatch.retry import RetryPolicy
 from webhooks_core.network.retry_after import retry_after
+from webhooks_core.profiles import RetryPolicy
 
 AT = 2_950_000_000  # in June 2063
 DATE = formatdate(AT, usegmt=True)

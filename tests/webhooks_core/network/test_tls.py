@@ -24,7 +24,7 @@ from tests.webhooks_core.network.hostile import (
     resets_at_once,
     resets_while_it_reads,
 )
-from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.errors import Outcome
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import dispatcher as engine
-from webhooks_core.dispatch import leases, listener, notify
-from webhooks_core.dispatch.listener import Listener
+from webhooks_core.dispatch import leases, notify
+from webhooks_core.dispatch.notify import Listener
 from webhooks_core.models import Delivery, EndpointQueue
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -63,7 +63,7 @@ def has_received(target: Receiver) -> bool:
 
 
 def test_a_waiting_dispatcher_is_notified_of_a_commit(monkeypatch, calls):
-    monkeypatch.setattr(listener, "LOOK_EVERY_S", 3600.0)
+    monkeypatch.setattr(notify, "LOOK_EVERY_S", 3600.0)
     with receiver(204) as target:
         EndpointFactory.create(url=target.url)
         with resident_dispatcher(monkeypatch):
@@ -77,7 +77,7 @@ def test_work_that_is_later_than_the_measured_time_is_seen_at_once(
     monkeypatch, machine_clock, calls
 ):
     machine_clock.undo()
-    monkeypatch.setattr(listener, "LOOK_EVERY_S", 3600.0)
+    monkeypatch.setattr(notify, "LOOK_EVERY_S", 3600.0)
     monkeypatch.setattr(engine, "RESIDENT_WAIT_S", 3600.0)
     with receiver(204) as target:
         EndpointFactory.create(url=target.url)
@@ -98,7 +98,7 @@ def test_a_commit_without_a_notification_is_seen_at_the_next_look(monkeypatch, c
         "_mark_due",
         lambda pks, *, at: EndpointQueue.objects.mark_due(pks, at=at or clock.in_sql()),
     )
-    monkeypatch.setattr(listener, "_data_version", lambda: 0)
+    monkeypatch.setattr(notify, "_data_version", lambda: 0)
     with receiver(204) as target:
         EndpointFactory.create(url=target.url)
         with resident_dispatcher(monkeypatch):

@@ -11,11 +11,11 @@ from django.core.management.base import BaseCommand, CommandError
 
 from webhooks_core import endpoints, profiles
 from webhooks_core.conf import webhook_settings
+from webhooks_core.management import terminal
 from webhooks_core.management.argument_types import integer_between, seconds
+from webhooks_core.management.receiver import Receiver
+from webhooks_core.management.verification import Received, verify
 from webhooks_core.network.url_policy import UrlRefusedError
-from webhooks_core.signing import terminal
-from webhooks_core.signing.receiver import Receiver
-from webhooks_core.signing.verification import Received, verify
 
 
 def status_code(text: str) -> int:

@@ -8,7 +8,7 @@ import time
 import orjson
 
 from webhooks_core.management.printable import printable
-from webhooks_core.signing.verification import Received, Verification
+from webhooks_core.management.verification import Received, Verification
 
 MAX_SHOWN = 20_000
 MARKS = {True: "✔", False: "✘", None: "·"}

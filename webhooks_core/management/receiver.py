@@ -12,7 +12,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from webhooks_core.signing.verification import Received
+from webhooks_core.management.verification import Received
 
 MAX_BODY = 8 * 1024 * 1024
 IDLE_S = 60

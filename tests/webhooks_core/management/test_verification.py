@@ -9,8 +9,8 @@ import pytest
 
 from tests.hostile import CONTROLS, is_printable
 from tests.signatures import sha256_signature, timestamped_signature
-from webhooks_core.signing import terminal
-from webhooks_core.signing.verification import Received, verify
+from webhooks_core.management import terminal
+from webhooks_core.management.verification import Received, verify
 
 SECRET = "whsec_c2VjcmV0"
 BODY = b'{"id":"evt_1","type":"summary.completed","data":{"title":"\xc3\x84rger"}}'
