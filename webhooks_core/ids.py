@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 ALPHABET = "0123456789abcdefghijklmnopqrstuv"
 LENGTH = 26
 RANDOM_BITS = 74
-LATEST = 2**56 - 1  # microseconds: in the year 4253
 
 
 def public_id(prefix: str, *, at: datetime | None = None) -> str:
@@ -20,10 +19,7 @@ def public_id(prefix: str, *, at: datetime | None = None) -> str:
     After the prefix come 26 characters: 56 bits of microseconds, then 74 random bits.
     """
     micros = int(at.timestamp() * 1_000_000) if at else time.time_ns() // 1000
-    return _text(prefix, (micros << RANDOM_BITS) | secrets.randbits(RANDOM_BITS))
-
-
-def _text(prefix: str, number: int) -> str:
+    number = (micros << RANDOM_BITS) | secrets.randbits(RANDOM_BITS)
     shifts = range(5 * (LENGTH - 1), -1, -5)
     return prefix + "".join(ALPHABET[number >> shift & 31] for shift in shifts)
 

@@ -60,11 +60,6 @@ class EncryptedText:
     __repr__ = __str__
 
 
-def seal(text: str) -> str:
-    """Return a text as a token that only this instance can make or read."""
-    return EncryptedText.encrypt(text).ciphertext
-
-
 @lru_cache(maxsize=4)
 def _fernet(keys: tuple[str, ...]) -> MultiFernet:
     return MultiFernet([Fernet(key) for key in keys])
