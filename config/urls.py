@@ -19,8 +19,9 @@ handler500 = "config.errors.server_error"
 admin_site.discover()
 
 urlpatterns = [
-    # First, as Django tries one pattern after another. Before recording's {endpoint_id}, which
-    # would match the gateway's too.
+    # First what is called most, as Django tries one pattern after another. The gateway comes before
+    # recording, whose {endpoint_id} would match the gateway's addresses too.
+    path("graphql", graphql),
     path("", include("gateway.urls")),
     path("", include("recording.urls")),
     path("", include("gateway.portal.urls")),
@@ -40,7 +41,6 @@ urlpatterns = [
     path("", include("recording.accounts.urls")),
     path("accounts/", RedirectView.as_view(pattern_name="account")),
     path("accounts/", include("allauth.urls")),
-    path("graphql", graphql),
     path("docs", api_docs.page, name="docs"),
     path("openapi.json", api_docs.document, name="openapi"),
     path("healthz", health.healthz),

@@ -1,18 +1,20 @@
 """Answers rows column by column: one statement for each list, and no Python for a field of a row.
 
 A resolver returns rows as a QuerySet or a Reading. They come with all that is selected below them:
-columns, owners (joined), lists and counts (by key, each read once). A field with a resolver of
-its own is resolved from the model instance of its row, as in graphene-django.
+columns, owners (joined), lists and counts (by key, each read once). A selection is a template of
+JSON, and each field fills one place of it for all rows. A field with a resolver of its own is
+resolved from the model instance of its row, as in graphene-django.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import repeat
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from django.conf import settings
@@ -33,11 +35,11 @@ from catalog.execution.roles import counting, model_of, referring, role_of
 
 MOST_STATEMENTS = 1_000
 MOST_BYTES = 30_000_000
-BYTES_PER_VALUE = 10  # beside its name and its text
 
 Nodes = list[FieldNode]
 Table = dict[str, Any]  # the columns of some rows, each a sequence, by their paths
 Make = Callable[[Table], Iterable[Any]]  # makes the values of a field for these rows
+Texts = dict[Any, bytes]  # JSON by the key of a row
 
 
 class Columns(ExecutionContext):
@@ -62,10 +64,10 @@ class Columns(ExecutionContext):
             return super().complete_value(return_type, field_nodes, info, path, result)
         is_list = is_list_type(return_type)
         most = self.rows_left + 1 if is_list else 1
-        items = [
-            item for _, item in self.read(kind, field_nodes, result, "pk", path, most)
-        ]
-        return items if is_list else next(iter(items), None)
+        _, rows = self.read(kind, field_nodes, result, "pk", path, most)
+        if is_list:
+            return orjson.Fragment(b"[" + b",".join(rows) + b"]")
+        return orjson.Fragment(rows[0]) if rows else None
 
     # ── Rows ───────────────────────────────────────────────────────────────────────────
 
@@ -77,8 +79,8 @@ class Columns(ExecutionContext):
         by: str,
         path: Path,
         most: int,
-    ) -> Iterable[tuple[Any, Any]]:
-        """Return the object of each row, beside its column `by`."""
+    ) -> tuple[Sequence[Any], list[bytes]]:
+        """Return the column `by` of the rows, and their objects as JSON."""
         columns = {by: None}  # in order, each once
         make = self.objects(kind, nodes, "", columns, path)
         found = self.fetch(rows, tuple(columns), most)
@@ -86,9 +88,9 @@ class Columns(ExecutionContext):
         if self.rows_left < 0:
             raise ResultTooLargeError(settings.CATALOG_ROW_BUDGET, "rows")
         if not found:
-            return ()
+            return [], []
         table = dict(zip(columns, zip(*found, strict=True), strict=True))
-        return zip(table[by], make(table), strict=True)
+        return table[by], make(table)
 
     def fetch(self, rows: Any, columns: tuple[str, ...], most: int) -> list[Row]:
         """Return columns of rows, or raise QueryTooComplexError or ResultTooLargeError."""
@@ -114,127 +116,124 @@ class Columns(ExecutionContext):
         prefix: str,
         columns: dict[str, None],
         path: Path,
-    ) -> Make:
+    ) -> Callable[[Table], list[bytes]]:
         """Return what makes the objects of rows; add their columns, to which `prefix` leads."""
-        selected = self.collect_subfields(kind, nodes)
-        makes = {
-            key: self.values(kind, below, prefix, columns, Path(path, key, kind.name))
-            for key, below in selected.items()
-        }
-        size = sum(len(key) + BYTES_PER_VALUE for key in makes)
-        # Counts come last: lists have counted for them.
-        order = sorted(
-            makes,
-            key=lambda key: role_of(kind, selected[key][0].name.value).name == "count",
-        )
+        parts: list[bytes] = []
+        makes: list[Make] = []
+        for key, below in self.collect_subfields(kind, nodes).items():
+            below_path = Path(path, key, kind.name)
+            place, make = self.place(kind, below, prefix, columns, below_path)
+            parts.append(b'"' + key.encode() + b'":' + place)
+            if make:
+                makes.append(make)
+        template = b"{" + b",".join(parts) + b"}"
 
-        def make(table: Table) -> list[dict[str, Any]]:
+        def made(table: Table) -> list[bytes]:
             number = len(next(iter(table.values())))
-            self.spend(number * size)
-            made = {key: makes[key](table) for key in order}
-            if not makes:  # @skip and @include have left nothing
-                return [{} for _ in range(number)]
-            rows = zip(*[made[key] for key in makes], strict=True)
-            return [dict(zip(makes, row, strict=True)) for row in rows]
+            self.spend(number * len(template))
+            if not makes:
+                return [template] * number
+            values = [make(table) for make in makes]
+            return list(map(template.__mod__, zip(*values, strict=True)))
 
-        return make
+        return made
 
-    def values(
+    def place(
         self,
         kind: GraphQLObjectType,
         nodes: Nodes,
         prefix: str,
         columns: dict[str, None],
         path: Path,
-    ) -> Make:
-        """Return what makes the values of a field; add the column that it needs."""
+    ) -> tuple[bytes, Make | None]:
+        """Return the place of a field in the template and what makes its values; add its column."""
         name = nodes[0].name.value
         role, column = role_of(kind, name)
-        if role in {"number", "text", "owner"}:
+        if role == "type":
+            return b'"' + kind.name.encode() + b'"', None
+        if role in {"number", "json", "text", "owner"}:
             own = prefix + column.attname
         else:  # the key of the row, without a join
             own = f"{prefix.removesuffix('__')}_id" if prefix else "pk"
         columns[own] = None
-        makes: dict[str, Make] = {
-            "type": lambda table: repeat(kind.name, len(table[own])),
-            "key": lambda table: map(str, table[own]),
-            "number": itemgetter(own),
-            "text": lambda table: self.texts(table[own]),
-            "count": lambda table: self.counts(column, table, own),
-            "resolver": lambda table: self.resolved(kind, table[own], nodes, path),
+        simple: dict[str, tuple[bytes, Make]] = {
+            "key": (b'"%d"', itemgetter(own)),
+            "number": (b"%d", itemgetter(own)),
+            "json": (b"%b", lambda table: map(orjson.dumps, table[own])),
+            "text": (b"%b", lambda table: self.texts(table[own])),
+            "count": (b"%d", partial(self.counts, column, own)),
+            "resolver": (b"%b", partial(self.resolved, kind, own, nodes, path)),
         }
-        if role in makes:
-            return makes[role]
+        if role in simple:
+            return simple[role]
         below: Any = get_named_type(kind.fields[name].type)
         if role == "list":
-            return lambda table: self.lists(column, below, table, own, nodes, path)
+            return b"%b", partial(self.lists, column, below, own, nodes, path)
         make = self.objects(below, nodes, f"{prefix}{column.name}__", columns, path)
-        return lambda table: self.owners(table[own], make, table)
+        return b"%b", lambda table: self.owners(table[own], make, table)
 
-    def texts(self, column: Sequence[str | None]) -> Sequence[str | None]:
+    def texts(self, column: Sequence[str | None]) -> Iterable[bytes]:
         self.spend(sum(map(len, filter(None, column))))
-        return column
+        return map(orjson.dumps, column)
 
-    def owners(self, keys: Sequence[Any], make: Make, table: Table) -> list[Any]:
+    def owners(
+        self, keys: Sequence[Any], make: Callable[[Table], list[bytes]], table: Table
+    ) -> Iterable[bytes]:
         """Return the object that each key names, made of one of its rows."""
         places = dict(zip(keys, range(len(keys)), strict=True))
         places.pop(None, None)
         if not places:
-            return [None] * len(keys)
+            return repeat(b"null", len(keys))
         rows = {
             path: [column[place] for place in places.values()]
             for path, column in table.items()
         }
-        return self.put(keys, dict(zip(places, make(rows), strict=True)), None)
+        return self.put(keys, dict(zip(places, make(rows), strict=True)), b"null")
 
     def lists(
         self,
         reference: Any,
         kind: Any,
-        table: Table,
         own: str,
         nodes: Nodes,
         path: Path,
-    ) -> list[Any]:
+        table: Table,
+    ) -> Iterable[bytes]:
         """Return the list of the rows that refer to each key."""
         keys, groups = table[own], defaultdict(list)
         rows = Reading(referring(reference), {"keys": as_parameter({*keys} - {None})})
         by, most = reference.attname, self.rows_left + 1
-        for key, item in self.read(kind, nodes, rows, by, path, most):
-            groups[key].append(item)
+        for key, row in zip(*self.read(kind, nodes, rows, by, path, most), strict=True):
+            groups[key].append(row)
         table[f"{own} {reference}"] = [len(groups.get(key, ())) for key in keys]
-        return self.put(keys, groups, [])
+        lists = {key: b"[" + b",".join(group) + b"]" for key, group in groups.items()}
+        return self.put(keys, lists, b"[]")
 
-    def counts(self, reference: Any, table: Table, own: str) -> list[int]:
-        """Return how many rows refer to each key."""
-        known: list[int] | None = table.get(f"{own} {reference}")
-        if known is not None:
-            return known
+    def counts(self, reference: Any, own: str, table: Table) -> Iterator[int]:
+        """Yield how many rows refer to each key; lists of them have counted before it begins."""
+        if (known := table.get(f"{own} {reference}")) is not None:
+            yield from known
+            return
         keys = table[own]
         rows = Reading(counting(reference), {"keys": as_parameter({*keys} - {None})})
-        found: dict[int, int] = dict(
-            self.fetch(rows, (reference.attname, "number"), len(keys))
-        )
-        return [found.get(key, 0) for key in keys]
+        columns = (reference.attname, "number")
+        found: dict[int, int] = dict(self.fetch(rows, columns, len(keys)))
+        yield from map(found.get, keys, repeat(0))
 
-    def put(
-        self, keys: Sequence[Any], items: dict[Any, Any], default: Any
-    ) -> list[Any]:
-        """Return what each key names. It is serialized once, however often it is named."""
-        texts = {key: orjson.dumps(item) for key, item in items.items()}
-        named = sum([len(texts[key]) for key in keys if key in texts])
-        self.spend(named - sum(map(len, texts.values())))
-        fragments = {key: orjson.Fragment(text) for key, text in texts.items()}
-        return [fragments.get(key, default) for key in keys]
+    def put(self, keys: Sequence[Any], texts: Texts, default: bytes) -> Iterable[bytes]:
+        """Return the text that each key names; it has been counted once."""
+        sizes = {key: len(text) for key, text in texts.items()}
+        self.spend(sum(map(sizes.get, keys, repeat(0))) - sum(sizes.values()))
+        return map(texts.get, keys, repeat(default))
 
     def resolved(
-        self, kind: GraphQLObjectType, keys: Sequence[Any], nodes: Nodes, path: Path
-    ) -> list[Any]:
+        self, kind: GraphQLObjectType, own: str, nodes: Nodes, path: Path, table: Table
+    ) -> Iterable[bytes]:
         """Return what a resolver makes of the model instance of each key."""
-        model: Any = model_of(kind)
+        keys, model = table[own], cast("Any", model_of(kind))
         instances = model._default_manager.in_bulk({*keys} - {None})  # noqa: SLF001 - documented by Django
-        found = {
-            key: self.execute_field(kind, instance, nodes, path)
+        texts = {
+            key: orjson.dumps(self.execute_field(kind, instance, nodes, path))
             for key, instance in instances.items()
         }
-        return [found.get(key) for key in keys]
+        return map(texts.get, keys, repeat(b"null"))

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import CharField, Count, IntegerField, Manager, Model, TextField
+from django.db.models import (
+    BigIntegerField,
+    CharField,
+    Count,
+    IntegerField,
+    Manager,
+    Model,
+    TextField,
+)
 from graphene.utils.str_converters import to_camel_case
 from graphql import (
     GraphQLObjectType,
     GraphQLSchema,
     get_named_type,
+    get_nullable_type,
     is_list_type,
     is_non_null_type,
 )
 
 from catalog.execution.readings import Make, among
 
-# Columns whose values are those of the answer, by the names of scalars.
-PLAIN: dict[str, tuple[type[Any], ...]] = {
-    "Int": (IntegerField,),
-    "String": (CharField, TextField),
-}
-
 
 class Role(NamedTuple):
     """What a field is, and its column: that of the row, or that which refers to the row."""
 
-    name: str  # "type", "key", "number", "text", "owner", "list", "count" or "resolver"
+    # "type", "key", "number" (never null), "json" (a number or null), "text", "owner", "list",
+    # "count" or "resolver"
+    name: str
     column: Any = None
 
 
@@ -43,9 +48,12 @@ def resolve_attribute(name: str, default: Any, row: Any, _info: Any) -> Any:
 
 @cache
 def model_of(kind: Any) -> type[Model] | None:
-    """Return the model of a DjangoObjectType; None for another type."""
+    """Return the model of a DjangoObjectType whose key is a number; None for another type."""
     options = getattr(getattr(kind, "graphene_type", None), "_meta", None)
-    return getattr(options, "model", None)
+    model: Any = getattr(options, "model", None)
+    if model is None or not isinstance(model._meta.pk, IntegerField):  # noqa: SLF001 - documented by Django
+        return None
+    return cast("type[Model]", model)
 
 
 @cache
@@ -75,19 +83,38 @@ def names_of(column: Any) -> list[str]:
 
 def role_of_column(column: Any, output: Any, name: str) -> Role:
     named = get_named_type(output)
-    if column.one_to_many and named.name == "Int" and name != names_of(column)[0]:
-        return Role("count", column.field)
     if column.is_relation:
-        is_same = model_of(named) is column.related_model
-        if column.one_to_many and is_same and is_list_type(output):
-            return Role("list", column.field)
-        return Role("owner", column) if column.many_to_one and is_same else RESOLVER
-    if column.primary_key and named.name == "ID":
-        return Role("key", column)
-    is_plain = isinstance(column, PLAIN.get(named.name, ()))
-    if not is_plain or hasattr(column, "from_db_value"):
+        return role_of_relation(column, output, name)
+    if hasattr(column, "from_db_value"):
         return RESOLVER
-    return Role("text" if named.name == "String" else "number", column)
+    if named.name == "ID" and column.primary_key:
+        return Role("key", column)
+    if named.name == "String" and isinstance(column, CharField | TextField):
+        return Role("text", column)
+    is_large = isinstance(column, BigIntegerField)  # which an Int cannot have
+    if named.name == "Int" and isinstance(column, IntegerField) and not is_large:
+        return Role("json" if column.null else "number", column)
+    return RESOLVER
+
+
+def role_of_relation(column: Any, output: Any, name: str) -> Role:
+    named = get_named_type(output)
+    reference = column.field if column.one_to_many else column
+    if not (column.one_to_many or column.many_to_one) or column.related_model is None:
+        return RESOLVER
+    if not reference.target_field.primary_key:
+        return RESOLVER
+    if column.one_to_many and name != names_of(column)[0]:
+        return Role("count", reference) if named.name == "Int" else RESOLVER
+    if model_of(named) is not column.related_model:
+        return RESOLVER
+    if column.one_to_many:
+        return (
+            Role("list", reference)
+            if is_list_type(get_nullable_type(output))
+            else RESOLVER
+        )
+    return Role("owner", column)
 
 
 def check(schema: GraphQLSchema) -> None:
@@ -97,11 +124,7 @@ def check(schema: GraphQLSchema) -> None:
             getattr(kind, "fields", {}).items() if model_of(kind) else ()
         ):
             role = role_of(kind, name)
-            may_be_null = getattr(role.column, "null", False) and role.name in {
-                "number",
-                "text",
-                "owner",
-            }
+            may_be_null = role.name in {"json", "text", "owner"} and role.column.null
             if is_non_null_type(field.type) and (role is RESOLVER or may_be_null):
                 raise ImproperlyConfigured(
                     f"{kind.name}.{name} must be nullable: its resolver may fail for a row."

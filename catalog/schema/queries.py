@@ -18,9 +18,9 @@ LARGEST_PAGE = 1_000
 all_books = kept(models.Book.objects.all)
 all_authors = kept(models.Author.objects.all)
 all_categories = kept(models.Category.objects.all)
-book_by_key = kept(lambda key: models.Book.objects.filter(pk=key))
-author_by_key = kept(lambda key: models.Author.objects.filter(pk=key))
-category_by_key = kept(lambda key: models.Category.objects.filter(pk=key))
+book_by_key = kept(lambda key: models.Book.objects.filter(pk=key).order_by())
+author_by_key = kept(lambda key: models.Author.objects.filter(pk=key).order_by())
+category_by_key = kept(lambda key: models.Category.objects.filter(pk=key).order_by())
 books_named = kept(lambda name: models.Book.objects.filter(name_folded=name))
 books_with = kept(lambda part: models.Book.objects.search(part).by_name())
 

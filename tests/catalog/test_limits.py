@@ -252,7 +252,7 @@ def test_a_long_text_cannot_be_multiplied_without_bound(ask, monkeypatch, query)
 
 
 def test_values_without_text_are_counted_before_they_are_made(ask, monkeypatch, shelf):
-    monkeypatch.setattr(columns, "MOST_BYTES", 6 * 100 * 13)
+    monkeypatch.setattr(columns, "MOST_BYTES", 6 * 100 * 11)
     for aliases, refused in ((99, False), (101, True)):
         fields = " ".join(f"i{n % 10}{n // 10}: id" for n in range(aliases))
         assert ("errors" in ask(f"{{ getAllBooks {{ {fields} }} }}")) is refused
