@@ -111,6 +111,11 @@ ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_SESSION_REMEMBER = True
 MFA_ADAPTER = "recording.accounts.adapters.MFAAdapter"
 MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_FORMS = {
+    "add_webauthn": "recording.accounts.passkeys.AddForm",
+    "authenticate_webauthn": "recording.accounts.passkeys.AuthenticateForm",
+    "reauthenticate_webauthn": "recording.accounts.passkeys.ReauthenticateForm",
+}
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = "Signpost"

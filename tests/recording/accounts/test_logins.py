@@ -232,3 +232,22 @@ def test_operators_see_no_key_and_remove_a_lost_factor(ada, admin_client):
     assert admin_client.get("/admin/mfa/authenticator/add/").status_code == 403
     admin_client.post(f"{address}delete/", {"post": "yes"})
     assert is_logged_in(log_in())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("", "{}", "[]", "null", "1", '{"id": 1}', '{"id": {}, "response": 1}'),
+        '{"id": "a", "rawId": "é", "type": "public-key", "response": {}}',
+        '{"id":"a","rawId":"a","type":"public-key","response":{"clientDataJSON":"%"}}',
+    ],
+)
+def test_a_malformed_answer_of_a_passkey_is_refused(ada, answer):
+    form = {"credential": answer, "name": "Key"}
+    client = log_in()
+    assert client.post("/accounts/2fa/webauthn/add/", form).status_code == 200
+    add_app(ada)
+    assert client.post("/accounts/2fa/webauthn/reauthenticate/", form).status_code < 400
+    client = log_in()
+    assert client.post("/accounts/2fa/authenticate/", form).status_code == 200
+    assert not is_logged_in(client)
