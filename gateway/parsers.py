@@ -77,18 +77,23 @@ class DocumentFormParser(MultiPartParser):
         except RequestDataTooBig as error:
             raise PayloadTooLargeError("A form field is too large.") from error
         try:
-            return _body(form.data.dict(), form.files.get("file"))
+            files = [(name, file) for name, each in form.files.lists() for file in each]
+            return _body(form.data.dict(), files)
         finally:
-            for file in form.files.values():
-                file.close()
+            for each in form.files.lists():
+                for file in each[1]:
+                    file.close()
 
 
-def _body(fields: dict[str, Any], file: Any) -> dict[str, Any]:
-    if file is None:
-        raise ParseError("Send the document as a file named file.")
+def _body(fields: dict[str, Any], files: list[tuple[str, Any]]) -> dict[str, Any]:
+    if [name for name, _ in files] != ["file"] or "text" in fields:
+        raise ParseError("Send one document, as a file named file.")
+    for name, value in fields.items():
+        if "\ufffd" in value:  # Django's, for what is none
+            raise ParseError(f"{name} is not UTF-8.")
     if "metadata" in fields:
         fields["metadata"] = _json(fields["metadata"])
-    return _described(file) | fields
+    return _described(files[0][1]) | fields
 
 
 def _json(text: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -146,9 +147,9 @@ def _parsed(text: str) -> tuple[yaml.Node | None, Any]:
     try:
         root = loader.get_single_node()
         content = loader.construct_document(root) if root else None
-        # Once more: what refers to itself, or has half of a surrogate pair, is no JSON.
-        orjson.dumps(content, option=orjson.OPT_NON_STR_KEYS)
-    except (TypeError, RecursionError) as error:
+        # As JSON: with its numbers, without what refers to itself or half of a surrogate pair.
+        content = orjson.loads(json.dumps(content, ensure_ascii=False).encode())
+    except (TypeError, ValueError, RecursionError) as error:
         raise yaml.YAMLError(str(error)) from error
     return root, content
 
