@@ -27,7 +27,7 @@ class Subscriptions(SubscriptionService):
     def ping(self, subscription: Endpoint) -> PingEvent:
         if not profiles.get(PROFILE).enabled:
             raise ConflictError("Webhooks are switched off in the configuration.")
-        if not subscription.is_subscribed:
+        if not subscription.is_receiving:
             raise ConflictError("The subscription is inactive.")
         data = {"subscription_id": subscription.public_id}
         return PingEvent(TEST, data, self.origin.metadata)

@@ -134,7 +134,7 @@ def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint
         fields["updated_at"] = now = timezone.now()
         for name, value in fields.items():
             setattr(locked, name, value)
-        if before.is_subscribed != locked.is_subscribed:
+        if before.is_receiving != locked.is_receiving:
             fields |= _outage(locked, now)
         locked.save(update_fields=list(fields))
         _record_change(before, locked, fields, by)
@@ -153,7 +153,7 @@ def _notify_of_change(before: Endpoint, changed: Endpoint) -> None:
 
 def _outage(endpoint: Endpoint, now: datetime) -> dict[str, Any]:
     """Set the time in which events skip an endpoint: it begins or ends now."""
-    if endpoint.is_subscribed:
+    if endpoint.is_receiving:
         endpoint.enabled_at = now
     else:
         endpoint.disabled_at, endpoint.enabled_at = now, None
@@ -192,16 +192,6 @@ def _where(endpoint: Endpoint) -> dict[str, str]:
 def enable(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:
     """Make a disabled endpoint active again with its counter at 0; waiting deliveries become due."""
     return update(endpoint, by=by, status=Endpoint.Status.ACTIVE)
-
-
-def pause(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:
-    """Send nothing until resume(); deliveries wait."""
-    return update(endpoint, by=by, paused_at=timezone.now())
-
-
-def resume(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:
-    """End a pause; waiting deliveries become due."""
-    return update(endpoint, by=by, paused_at=None)
 
 
 def set_custom_headers(

@@ -113,7 +113,7 @@ def publish_test(
             data=data,
             metadata=metadata,
         )
-        if endpoint.is_subscribed:
+        if endpoint.is_receiving:
             at = Delivery.objects.front(endpoint)
             deliver(event, [endpoint.pk], trigger=Delivery.Trigger.TEST, at=at)
     return event
@@ -202,7 +202,7 @@ def _matching(profile: WebhookProfile, owner: str, event_type: str) -> dict[int,
     """Return the endpoints that receive a type of event, ascending, each with its filter."""
     if not profile.enabled:
         return {}
-    rows = Endpoint.objects.of(profile.name, owner).subscribed().order_by("pk")
+    rows = Endpoint.objects.of(profile.name, owner).receiving().order_by("pk")
     return {
         pk: filter_
         for pk, types, filter_ in rows.values_list("pk", "event_types", "filter")

@@ -86,7 +86,7 @@ def look(owner: str) -> dict[str, Any]:
         ],
         "endpoints": list(
             Endpoint.objects.filter(**own).values(
-                "url", "status", "active", "paused_at", "consecutive_failures"
+                "url", "status", "active", "consecutive_failures"
             )
         ),
         "outcomes": list(attempts.values_list("outcome", flat=True)),

@@ -171,15 +171,15 @@ class TestRotation:
 
 
 @at_once
-class TestPause:
-    def test_events_published_during_a_pause_are_sent_on_resume(self):
+class TestReturn:
+    def test_what_waits_is_sent_when_its_endpoint_is_enabled(self):
         target = EndpointFactory.create(url=URL)
-        endpoints.pause(target)
         publish_event()
+        endpoints.update(target, status=Endpoint.Status.DISABLED)
         dispatcher = SteppedDispatcher()
         assert dispatcher.claim() == []
         assert only_delivery().status == Delivery.Status.PENDING
-        endpoints.resume(target)
+        endpoints.enable(target)
         assert len(dispatcher.claim()) == 1
 
     def test_a_delivery_published_after_a_return_to_activity_does_not_fail(

@@ -172,7 +172,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         profile = profiles.find(endpoint.profile)
         if profile is None or profile.ping is None or not profile.enabled:
             raise NoTestError
-        if not endpoint.is_subscribed:
+        if not endpoint.is_receiving:
             raise NotReceivingError
         ping = profile.ping(endpoint.public_id)
         event = publishing.publish_test(

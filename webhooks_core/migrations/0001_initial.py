@@ -115,7 +115,6 @@ class Migration(migrations.Migration):
                         default=True, help_text="The owner's own toggle."
                     ),
                 ),
-                ("paused_at", models.DateTimeField(blank=True, null=True)),
                 ("consecutive_failures", models.PositiveIntegerField(default=0)),
                 ("timeouts", models.PositiveIntegerField(default=0)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),

@@ -34,17 +34,13 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         """Return an owner's endpoints that are not deleted."""
         return self.filter(profile=profile, owner=owner, deleted_at=None)
 
-    def subscribed(self) -> Self:
-        """Return the endpoints that get a delivery of what is published now."""
+    def receiving(self) -> Self:
+        """Return the endpoints that get deliveries now, of what is published and what waits."""
         return self.filter(deleted_at=None, active=True, status=Endpoint.Status.ACTIVE)
 
     def static(self, profile: str) -> Self:
         """Return the endpoints that a product's configuration declares."""
         return self.filter(profile=profile, static_key__isnull=False, deleted_at=None)
-
-    def receiving(self) -> Self:
-        """Return the endpoints that deliveries are sent to now: not to paused ones."""
-        return self.subscribed().filter(paused_at=None)
 
     def end(self, now: datetime) -> int:
         """Delete those that are not deleted yet; return how many. Their rows stay.
@@ -117,7 +113,6 @@ class Endpoint(models.Model):
         choices=Status.choices, default=Status.ACTIVE
     )
     active = models.BooleanField(default=True, help_text="The owner's own toggle.")
-    paused_at = models.DateTimeField(null=True, blank=True)
     consecutive_failures = models.PositiveIntegerField(default=0)
     # In a row; of an endpoint that hangs, all since its last success.
     timeouts = models.PositiveIntegerField(default=0)
@@ -202,18 +197,13 @@ class Endpoint(models.Model):
         return self.status == self.Status.DISABLED
 
     @property
-    def is_subscribed(self) -> bool:
-        """As `EndpointQuerySet.subscribed`."""
+    def is_receiving(self) -> bool:
+        """As `EndpointQuerySet.receiving`."""
         return (
             self.deleted_at is None
             and self.active
             and self.status == self.Status.ACTIVE
         )
-
-    @property
-    def is_receiving(self) -> bool:
-        """As `EndpointQuerySet.receiving`."""
-        return self.is_subscribed and self.paused_at is None
 
     @property
     def in_flight(self) -> int:

@@ -120,7 +120,7 @@ def _locked(pk: int) -> Endpoint:
     """Lock an endpoint, so that resends of it follow each other. Raises NotReceivingError."""
     rows = Endpoint.objects.defer("custom_headers").select_for_update(no_key=True)
     endpoint = rows.filter(pk=pk).first()
-    if endpoint is None or not endpoint.is_subscribed:
+    if endpoint is None or not endpoint.is_receiving:
         raise NotReceivingError
     return endpoint
 

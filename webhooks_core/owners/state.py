@@ -49,7 +49,7 @@ class Health(StrEnum):
         facts = {
             cls.DELETED: endpoint.deleted_at is not None,
             cls.DISABLED: endpoint.is_disabled,
-            cls.PAUSED: not endpoint.active or endpoint.paused_at is not None,
+            cls.PAUSED: not endpoint.active,
             cls.FAILING: endpoint.failing_since is not None,
         }
         return next((state for state, fits in facts.items() if fits), cls.HEALTHY)
@@ -75,7 +75,7 @@ _TONES = {
 _CONDITIONS = {
     Health.DELETED: Q(deleted_at__isnull=False),
     Health.DISABLED: Q(status=Endpoint.Status.DISABLED),
-    Health.PAUSED: Q(active=False) | Q(paused_at__isnull=False),
+    Health.PAUSED: Q(active=False),
     Health.FAILING: Q(failing_since__isnull=False),
 }
 _NEXT = {
@@ -142,7 +142,7 @@ def _describe(
     since = {
         Health.DELETED: endpoint.deleted_at,
         Health.DISABLED: endpoint.disabled_at,
-        Health.PAUSED: endpoint.paused_at or endpoint.disabled_at,
+        Health.PAUSED: endpoint.disabled_at,
         Health.FAILING: endpoint.failing_since,
     }.get(state)
     parts = [_failures(endpoint), _last_success(endpoint, now), _waiting(waiting)]

@@ -78,7 +78,7 @@ def delete_unreferenced(rows: Any) -> None:
 
 def waits() -> Q:
     """Return the condition that a delivery is to be sent, or is being sent."""
-    wanted = Q(endpoint__in=Endpoint.objects.subscribed()) | Q(claimed_by__isnull=False)
+    wanted = Q(endpoint__in=Endpoint.objects.receiving()) | Q(claimed_by__isnull=False)
     return wanted & Q(status=Delivery.Status.PENDING)
 
 

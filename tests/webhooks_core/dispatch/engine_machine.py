@@ -46,7 +46,7 @@ RESULTS = {
 OWNERS = ("alice", "bob", "carol")
 SECOND = timedelta(seconds=1)
 # Those that let events flow are there twice: a search among silent endpoints finds nothing.
-CHANGES = ["pause", "switch off", "delete", *2 * ["resume", "switch on"]]
+CHANGES = ["disable", "switch off", "delete", *2 * ["enable", "switch on"]]
 picks = st.integers(0, 99)
 
 
@@ -108,7 +108,7 @@ class Engine(Invariants):
             for _ in range(count):
                 for owner in OWNERS:
                     publish_event(owner)
-                self.expected += Endpoint.objects.subscribed().count()
+                self.expected += Endpoint.objects.receiving().count()
 
     def endpoint(self, pick: int) -> Endpoint:
         pks = list(self.counters)
@@ -130,10 +130,14 @@ class Engine(Invariants):
     def change_endpoint(self, pick: int, how: str) -> None:
         target = self.endpoint(pick)
         match how:
-            case "pause":
-                endpoints.pause(target)
-            case "resume":
-                endpoints.resume(target)
+            case "disable":
+                endpoints.update(target, status=Endpoint.Status.DISABLED)
+                _, count = self.counters[target.pk]
+                self.counters[target.pk] = (Endpoint.Status.DISABLED, count)
+            case "enable":
+                endpoints.enable(target)
+                if self.counters[target.pk][0] == Endpoint.Status.DISABLED:
+                    self.counters[target.pk] = (Endpoint.Status.ACTIVE, 0)
             case "delete":
                 endpoints.delete(target)
             case _:

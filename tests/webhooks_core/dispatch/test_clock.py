@@ -21,7 +21,7 @@ from webhooks_core import endpoints
 from webhooks_core.changes import ENGINE
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
-from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue
+from webhooks_core.models import Delivery, DispatcherLease, Endpoint, EndpointQueue
 from webhooks_core.owners import resending
 from webhooks_core.upkeep.sweep import SweepReport, sweep
 
@@ -72,10 +72,10 @@ def test_what_another_machine_publishes_is_due_at_once(another_machine):
                 Delivery.objects.select_related("endpoint").get(), by=ENGINE
             )
         assert dispatch() == 1
-        endpoints.pause(target)
         publish_event()
+        endpoints.update(target, status=Endpoint.Status.DISABLED)
         with another_machine():
-            endpoints.resume(target)
+            endpoints.enable(target)
         assert dispatch() == 1
 
 

@@ -85,7 +85,6 @@ def test_an_endpoint_that_the_engine_disables_says_since_when_and_what_it_missed
     ("fields", "health"),
     [
         ({"active": False}, Health.PAUSED),
-        ({"paused_at": timezone.now()}, Health.PAUSED),
         ({"status": 2, "active": False}, Health.DISABLED),
         ({"deleted_at": timezone.now(), "status": 2}, Health.DELETED),
         ({"failing_since": timezone.now()}, Health.FAILING),

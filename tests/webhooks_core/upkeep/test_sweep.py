@@ -97,7 +97,6 @@ def test_deliveries_of_a_later_time_are_not_repaired():
 @pytest.mark.parametrize(
     "fields",
     [
-        {"paused_at": timezone.now()},
         {"status": Endpoint.Status.DISABLED},
         {"active": False},
     ],
@@ -190,10 +189,7 @@ def test_old_ended_deliveries_are_removed_with_their_attempts_and_the_others_kep
     assert sweep().removed == 0
 
 
-@pytest.mark.parametrize("paused", [True, False])
-def test_pending_deliveries_of_a_subscribed_endpoint_are_never_removed(old, paused):
-    if paused:
-        endpoints.pause(old)
+def test_pending_deliveries_of_a_receiving_endpoint_are_never_removed(old):
     assert sweep().removed == 2
     with later(days=400):
         assert sweep().removed == 0
@@ -235,8 +231,7 @@ def test_retention_removes_all_that_is_old_whatever_the_size_of_a_step(
 
 def test_old_events_that_stay_do_not_keep_retention_from_newer_ones(old, monkeypatch):
     monkeypatch.setattr(retention, "EVENTS", 2)
-    paused = EndpointFactory.create(url="http://127.0.0.1:9/paused")
-    endpoints.pause(paused)
+    EndpointFactory.create(url=URL)
     Endpoint.objects.filter(pk=old.pk).update(active=False)
     with later(days=-50):
         waiting = [event.pk for event in publish_events(9)]
