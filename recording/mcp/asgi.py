@@ -177,7 +177,7 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         """Send a part of the response with the headers that all have."""
         if message["type"] == "http.response.start":
-            self._status = message["status"]
+            self._status = int(message["status"])
             own = {name for name, _ in self._added}
             kept = [each for each in message["headers"] if each[0].lower() not in own]
             message = {**message, "headers": [*kept, *self._added]}

@@ -61,7 +61,7 @@ def described(webhook) -> tuple[set[str], dict[str, object]]:
 
 
 def test_the_webhooks_are_the_event_types_of_the_registered_products():
-    # A page of its own describes what MCP Events send: docs/mcp-events.md.
+    # A page of its own describes what MCP Events send: docs/connect.md.
     described_here = [each for each in profiles.registered() if each.prepare is None]
     assert len(described_here) == len(profiles.registered()) - 1
     names = {name for profile in described_here for name in profile.event_types}
