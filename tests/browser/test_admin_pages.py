@@ -47,7 +47,7 @@ def test_a_key_is_made_copied_and_revoked_by_keyboard(live_server, page, complai
     assert text not in operator.content()
     operator.goto(f"{live_server.url}/admin/gateway/gatewaykey/")
     operator.locator("input.action-select").check()
-    operator.get_by_label("Action").select_option("revoke_selected")
+    operator.locator("select[name=action]").select_option("revoke_selected")
     operator.get_by_role("button", name="Go").focus()
     operator.keyboard.press("Enter")
     expect(operator.locator(".messagelist")).to_contain_text("Revoked")
