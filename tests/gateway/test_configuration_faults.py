@@ -41,7 +41,7 @@ FAULTS = [
     ("webhooks: !!python/name:os.system", ":1: is not YAML"),
     ("models: []\nmodels: []", ":2: is not YAML: models is given twice"),
     ("webhook: {}", ":1: webhook: unknown key"),
-    ("webhooks:\n  1: 1", ":2: webhooks[1]: must be strings"),
+    ("webhooks:\n  1: 1", ":2: webhooks.1: unknown key"),
     ("webhooks:\n  retries: 1", ":2: webhooks.retries: unknown key"),
     ("webhooks: {base_backoff_s: .nan}", ":1: is not YAML: .nan is not what JSON has"),
     ("webhooks: {enabled: !!bool foo}", ":1: is not YAML: foo does not fit its type"),
