@@ -14,7 +14,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 TESTS = FOLDER.parent
-DOCUMENTS = ("recording", "gateway", "catalog", "mcp-events", "claude-code")
+DOCUMENTS = ("recording", "gateway", "catalog")
 SLOW = "pytest.mark.slow"
 # All tests in these folders and files are slow: `make test` does not even import them.
 SLOW_FOLDERS = frozenset({"browser", "e2e", "faults"})

@@ -1,6 +1,6 @@
 """What servers with OpenAI's API do in another way than OpenAI: a table, by the names of `server`.
 
-To add a server, add its line, and a sample of an entry to docs/upstreams.md. Pure.
+To add a server, add its line, and its row in docs/models.md. Pure.
 """
 
 from __future__ import annotations

@@ -94,7 +94,6 @@ def test_the_client_counts_tokens(client, upstream, kind):
     assert counted.input_tokens == (12 if kind == "anthropic" else 6)
 
 
-@pytest.mark.spec("claude-code", "Authorization, x-api-key, or both")
 @pytest.mark.parametrize("other", [None, "", "sk-ant-of-another"])
 def test_a_bearer_token_decides_beside_another_key(gateway, upstream, key, other):
     """Claude Code sends both where it has both."""
@@ -204,7 +203,6 @@ def test_the_clients_for_node_read_all_of_it(gateway, upstream, key):
     }
 
 
-@pytest.mark.spec("claude-code", "its loop of tools works")
 @pytest.mark.slow
 def test_claude_code_runs_its_loop_without_a_login(gateway, upstream, key, tmp_path):
     folder = node_packages(Path(__file__).parent / "claude_code")

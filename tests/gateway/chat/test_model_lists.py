@@ -32,11 +32,6 @@ def models(gateway) -> None:
     gateway.declare(name="theirs", allow=Allow(everyone=False))
 
 
-@pytest.mark.spec(
-    "claude-code",
-    "GET /v1/models?limit=1000 answers without a redirect",
-    "data: id and display_name",
-)
 def test_models_are_described_as_anthropic_does(gateway):
     page = ask(gateway, "/v1/models?limit=1000").json()
     assert [model["id"] for model in page["data"]] == NAMES

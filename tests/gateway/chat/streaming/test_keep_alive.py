@@ -136,7 +136,6 @@ def test_comments_do_not_extend_the_time_that_an_upstream_may_be_silent(
     assert events_of(body.replace(COMMENT, b""))[-1]["error"]["status_code"] == 500
 
 
-@pytest.mark.spec("claude-code", "pings pass, and are sent in silent gaps")
 def test_a_silent_stream_of_messages_sends_pings(gateway, claude, upstream):
     wait, ping = asyncio.Event(), b'event: ping\ndata: {"type": "ping"}\n\n'
     events = [*map(named, (*TEXT_STREAM, *stopped("end_turn")))]

@@ -22,7 +22,6 @@ from webhooks_core import profiles
 from webhooks_core.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
-spec = pytest.mark.spec
 
 
 def retry():
@@ -34,15 +33,6 @@ def retry():
     return dispatch()
 
 
-@spec(
-    "mcp-events",
-    "Standard Webhooks headers and X-MCP-Subscription-Id",
-    "webhook-id is the eventId",
-    "eventId, name, timestamp, data",
-    "payloads are minimal: full content by tools",
-    "data conforms to payloadSchema",
-    "cursor is null for an event type without replay",
-)
 def test_an_event_reaches_the_receiver_signed(events):
     [item] = events.do("list")["events"]
     with callback() as server:
@@ -62,7 +52,6 @@ def test_an_event_reaches_the_receiver_signed(events):
     assert "x-mcp_events-signature" not in names
 
 
-@spec("mcp-events", "bodies have at most 256 KiB")
 def test_a_body_has_at_most_256_kib(events):
     summary = {"label": "Summary", "content": "€" * 100_000, "format": "markdown"}
     with callback() as server:
@@ -75,11 +64,6 @@ def test_a_body_has_at_most_256_kib(events):
     assert len(server.requests[-1].body) <= profile.MAX_BYTES
 
 
-@spec(
-    "mcp-events",
-    "each retry has a fresh timestamp and signature",
-    "retries are bounded: attempts and time",
-)
 def test_four_attempts_in_about_twelve_minutes(events):
     policy = profiles.get(EVENTS_PROFILE).retry
     assert policy.max_attempts == 4
@@ -96,7 +80,6 @@ def test_four_attempts_in_about_twelve_minutes(events):
     assert (delivery.status, delivery.attempts) == (Delivery.Status.FAILED, 4)
 
 
-@spec("mcp-events", "410 and 413 are not retried, and do not end the subscription")
 @pytest.mark.parametrize("status", [410, 413])
 def test_the_receivers_word_ends_one_delivery(events, status):
     with callback(status, 204) as server:
@@ -139,7 +122,6 @@ ENDINGS = pytest.mark.parametrize(
 )
 
 
-@spec("mcp-events", "access is verified again at delivery")
 @ENDINGS
 def test_what_has_ended_meanwhile_gets_no_retry(events, ending, error):
     with callback(500, 204) as server:

@@ -34,7 +34,6 @@ from webhooks_core.models import Endpoint, EndpointSecret
 from webhooks_core.network.deadlines import Deadline, Deadlines
 
 pytestmark = pytest.mark.django_db(transaction=True)
-spec = pytest.mark.spec
 
 HOUR_MS = 3_600_000
 VALID_SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()
@@ -44,7 +43,6 @@ def of_size(size):
     return "whsec_" + base64.b64encode(bytes(range(size))).decode()
 
 
-@spec("mcp-events", "server/discover names the extension with its settings object")
 def test_the_capability_is_named_for_both_texts(events, mcp):
     discovered = events.send("server/discover").json()["result"]
     handshake = mcp.post(initialize("2025-11-25")).json()["result"]
@@ -53,16 +51,11 @@ def test_the_capability_is_named_for_both_texts(events, mcp):
         assert capabilities["events"] == {}
 
 
-@spec("mcp-events", "a server answers without the extension with -32601")
 @pytest.mark.parametrize("method", ["poll", "stream", "replay"])
 def test_a_method_that_is_not_served_is_not_found(events, method):
     assert events.refused(method)["code"] == -32601
 
 
-@spec(
-    "mcp-events",
-    "events/list: name, description, delivery, inputSchema, payloadSchema",
-)
 def test_the_list_describes_the_one_event_type(events):
     result = events.do("list", cursor=None)
     assert result["resultType"] == "complete"
@@ -86,7 +79,6 @@ NUMBERS = [
 ]
 
 
-@spec("mcp-events", "the six errors and their numbers")
 @pytest.mark.parametrize(("name", "code", "draft_code"), NUMBERS)
 def test_each_error_has_the_numbers_of_both_texts(name, code, draft_code):
     error = EventsError(name, "why", limit="x")
@@ -95,7 +87,6 @@ def test_each_error_has_the_numbers_of_both_texts(name, code, draft_code):
     assert error.as_dict(is_draft=True) == {"code": draft_code} | same
 
 
-@spec("mcp-events", "NotFound for an unknown event name")
 def test_a_client_gets_the_numbers_of_the_text_that_it_declares(api, mcp):
     params = {"name": "no.such", "delivery": {"url": "https://93.184.216.34/"}}
     for is_draft, code in ((False, -32023), (True, -32011)):
@@ -114,13 +105,6 @@ def test_a_strange_declaration_of_the_client_is_no_crash(events, capabilities):
     assert response.json()["error"]["code"] in {-32011, -32602, -32600}
 
 
-@spec(
-    "mcp-events",
-    "id is derived from principal, url, name and arguments, and stable",
-    "the endpoint echoes the challenge before anything is delivered",
-    "the challenge is signed and headed like a delivery",
-    "cursor is null for an event type without replay",
-)
 def test_a_subscription_begins_with_a_challenge(events):
     with callback() as server:
         result = subscribe(events, server)
@@ -141,10 +125,6 @@ def test_a_subscription_begins_with_a_challenge(events):
     assert (endpoint.profile, endpoint.owner) == ("mcp_events", events.api.owner)
 
 
-@spec(
-    "mcp-events",
-    "CallbackEndpointError names a category, never the endpoint's words",
-)
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -205,12 +185,6 @@ def with_delivery(**values):
 URL = "https://93.184.216.34/"
 
 
-@spec(
-    *("mcp-events", "delivery.secret: whsec_ and 24 to 64 bytes, else InvalidParams"),
-    "a callback that is not https is InvalidParams",
-    "callback URLs that lead to addresses that are not public are refused",
-    "InvalidParams for arguments outside inputSchema",
-)
 @pytest.mark.parametrize(
     ("params", "text"),
     [
@@ -251,7 +225,6 @@ def test_secrets_of_the_allowed_sizes(events, size):
         assert subscribe(events, server)["id"]
 
 
-@spec("mcp-events", "Unsupported for a delivery mode that is not offered")
 def test_another_mode_is_not_supported(events):
     with callback() as server:
         error = refused(events, server, delivery=server.delivery | {"mode": "push"})
@@ -259,10 +232,6 @@ def test_another_mode_is_not_supported(events):
     assert error["data"] == {"feature": "deliveryMode", "value": "push"}
 
 
-@spec(
-    "mcp-events",
-    "a subscribe with the same key refreshes, and asks the receiver no more",
-)
 def test_a_refresh_keeps_the_subscription(events):
     with callback() as server:
         first = subscribe(events, server)
@@ -273,7 +242,6 @@ def test_a_refresh_keeps_the_subscription(events):
     assert EventSubscription.objects.count() == Endpoint.objects.count() == 1
 
 
-@spec("mcp-events", "the server grants at most what was suggested, or its least")
 def test_lifetimes(events):
     day, week = timedelta(days=1), timedelta(days=7)
     hour, second = timedelta(hours=1), timedelta(seconds=30)
@@ -291,7 +259,6 @@ def test_lifetimes(events):
             assert week - second < granted(ttlMs=most) <= week
 
 
-@spec("mcp-events", "a refresh replaces the secret; both sign for a grace")
 def test_a_new_secret_signs_beside_the_old_one(events):
     with callback() as server:
         subscribe(events, server)
@@ -309,11 +276,6 @@ def test_a_new_secret_signs_beside_the_old_one(events):
         assert EndpointSecret.objects.count() == 2
 
 
-@spec(
-    "mcp-events",
-    "events/unsubscribe finds the subscription by its key, and never by its id",
-    "NotFound where no subscription has the key",
-)
 def test_unsubscribe(events):
     with callback() as server:
         subscribe(events, server)
@@ -330,7 +292,6 @@ def test_unsubscribe(events):
     assert Endpoint.objects.get().deleted_at
 
 
-@spec("mcp-events", "a principal's key does not reach another's subscription")
 def test_other_accounts_and_clients_have_subscriptions_of_their_own(events, stranger):
     other = EventsClient(copy(events.api))
     other.api.token = personal_tokens.create(user=events.api.user, days=1).text
@@ -347,7 +308,6 @@ def test_other_accounts_and_clients_have_subscriptions_of_their_own(events, stra
     assert EndpointSecret.objects.count() == 3
 
 
-@spec("mcp-events", "ResourceExhausted names the limit")
 def test_the_quota_is_the_accounts(events, settings, monkeypatch):
     settings.MCP_EVENTS_SUBSCRIPTIONS = 1
     smaller = replace(profiles.get(EVENTS_PROFILE), quota=1)

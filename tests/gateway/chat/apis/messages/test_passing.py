@@ -37,14 +37,6 @@ def with_model(name: str, *events: dict[str, Any]) -> bytes:
 # ── Requests ────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.spec(
-    "claude-code",
-    "the system array passes as received, the block of attribution first",
-    "open lists: new anthropic-* headers and new fields of the body pass",
-    "context_management together with its header",
-    "output_config",
-    "cache_control wherever it appears, also in turns of the system",
-)
 def test_every_byte_of_a_request_passes_but_the_name_of_the_model(claude, upstream):
     upstream.script = answers(MESSAGE)
     head = (
@@ -81,13 +73,6 @@ def test_thinking_of_other_upstreams_does_not_reach_the_api(claude, upstream):
     assert claude(messages="signpost:").status_code == 200
 
 
-@pytest.mark.spec(
-    "claude-code",
-    "anthropic-version and anthropic-beta unchanged, without a list of values",
-    "anthropic-workspace-id is forwarded",
-    "hint headers may be consumed",
-    "context_management together with its header",
-)
 def test_headers_of_the_api_pass_and_no_others(claude, upstream):
     upstream.script = answers(MESSAGE)
     passed = {
@@ -115,7 +100,6 @@ def test_without_a_version_the_usual_one_is_sent(claude, upstream):
     assert upstream.requests[0].headers["anthropic-version"] == "2023-06-01"
 
 
-@pytest.mark.spec("claude-code", "match on the path: requests have ?beta=true")
 @pytest.mark.parametrize(
     ("query", "passed"),
     [("", ""), ("?beta=true", "?beta=true"), ("?a=b&beta=true", "?beta=true"), ("?x=/../", "")],
@@ -137,10 +121,6 @@ def test_a_body_that_is_too_deep_to_be_written_again_is_refused(claude, upstream
 # ── Responses ───────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.spec(
-    "claude-code",
-    "anthropic-ratelimit-unified-* pass unchanged on every response",
-)
 def test_a_message_passes_but_for_the_name_of_its_model(claude, upstream, gateway):
     use = {
         "type": "tool_use",
@@ -186,11 +166,6 @@ def test_what_is_no_message_is_a_failure(claude, upstream, answer):
     }
 
 
-@pytest.mark.spec(
-    "claude-code",
-    "the full sequence of events, none dropped, duplicated or reordered",
-    "content-type: text/event-stream",
-)
 @pytest.mark.parametrize("events", [BLOCK_STREAM, (*TEXT_STREAM, *stopped("end_turn"))])
 def test_a_stream_passes_byte_for_byte(claude, upstream, gateway, events):
     odd = b'event: new_kind\ndata: {"type":"new_kind",  "a": 1.0}\n\n: a comment\n\n'
@@ -212,7 +187,6 @@ def test_events_may_be_cut_anywhere(claude, upstream):
     assert claude(stream=True).content == with_model("claude", *BLOCK_STREAM)
 
 
-@pytest.mark.spec("claude-code", "the stream is read as it arrives")
 def test_each_event_comes_when_it_arrives(claude, gateway, upstream):
     goes_on = asyncio.Event()
     first, *rest = map(named, (*TEXT_STREAM, *stopped("end_turn")))
@@ -228,7 +202,6 @@ def test_each_event_comes_when_it_arrives(claude, gateway, upstream):
 # ── Usage, tokens ───────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.spec("claude-code", "/v1/messages, and /v1/messages/count_tokens")
 def test_tokens_are_counted_by_the_upstream(claude, upstream, gateway):
     upstream.script = answers(b'{"input_tokens": 2095}')
     response = claude(path="/v1/messages/count_tokens?beta=true")

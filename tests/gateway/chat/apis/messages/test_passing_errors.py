@@ -18,12 +18,6 @@ from tests.gateway.chat.upstreams.anthropic_events import (
 )
 
 
-@pytest.mark.spec(
-    "claude-code",
-    "bodies of upstream errors pass unmodified",
-    "x-should-retry passes unchanged",
-    "retry-after: whole seconds",
-)
 @pytest.mark.parametrize(
     ("status", "stream"),
     [(400, False), (400, True), (401, False), (404, False), (413, True), (429, True), (529, True)],
@@ -43,7 +37,6 @@ def test_an_error_passes_with_status_headers_and_every_byte(
     assert response.headers["request-id"] == "req_011"
 
 
-@pytest.mark.spec("claude-code", "retry-after: whole seconds")
 def test_a_date_to_retry_after_becomes_seconds(claude, upstream):
     date = "Fri, 31 Dec 2100 23:59:59 GMT"
     upstream.script = answers(OVERLOADED, 429, retry_after=date)
@@ -84,10 +77,6 @@ def test_an_error_in_a_stream_passes_as_its_last_event(claude, upstream, gateway
     assert gateway.recorded().error_status == 500
 
 
-@pytest.mark.spec(
-    "claude-code",
-    "a body that ends earlier is a dropped connection, never a complete one",
-)
 @pytest.mark.parametrize("end", [(None,), ()], ids=["aborted", "whole"])
 @pytest.mark.parametrize(
     "events",
