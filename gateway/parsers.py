@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
+from django.http import QueryDict
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import MultiPartParser
 
@@ -72,28 +73,43 @@ class DocumentFormParser(MultiPartParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         check_length(parser_context, limit=max_body_bytes())
+        # Django knows the type in small letters only; the boundary keeps its case.
+        kind, separator, rest = (media_type or "").partition(";")
         try:
-            form: Any = super().parse(stream, media_type, parser_context)
+            form: Any = super().parse(
+                stream, f"{kind.lower()}{separator}{rest}", parser_context
+            )
         except RequestDataTooBig as error:
-            raise PayloadTooLargeError("A form field is too large.") from error
+            raise PayloadTooLargeError(
+                "A form field is too large. Send the document as a file."
+            ) from error
         try:
             files = [(name, file) for name, each in form.files.lists() for file in each]
-            return _body(form.data.dict(), files)
+            return _body(_fields(form.data), files)
         finally:
             for each in form.files.lists():
                 for file in each[1]:
                     file.close()
 
 
+def _fields(data: QueryDict) -> dict[str, Any]:
+    for name, values in data.lists():
+        if len(values) > 1:
+            raise ParseError(f"{name} is there more than once.")
+    return data.dict()
+
+
 def _body(fields: dict[str, Any], files: list[tuple[str, Any]]) -> dict[str, Any]:
-    if [name for name, _ in files] != ["file"] or "text" in fields:
-        raise ParseError("Send one document, as a file named file.")
+    if files and ([name for name, _ in files] != ["file"] or "text" in fields):
+        raise ParseError(
+            "Send one document, as a file named file or as the field text."
+        )
     for name, value in fields.items():
         if "\ufffd" in value:  # Django's, for what is none
             raise ParseError(f"{name} is not UTF-8.")
     if "metadata" in fields:
         fields["metadata"] = _json(fields["metadata"])
-    return _described(files[0][1]) | fields
+    return (_described(files[0][1]) if files else {}) | fields
 
 
 def _json(text: str) -> Any:

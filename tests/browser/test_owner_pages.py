@@ -117,9 +117,6 @@ def repair(page: Page, has_scripts: bool) -> None:
     expect(page.get_by_text("Enabled: what waits is sent now.")).to_be_visible()
     page.get_by_role("button", name="Resend them").first.click()
     expect(page.get_by_text("2 events are sent")).to_be_visible()
-    until(
-        lambda: not Delivery.objects.pending().exists() or page.wait_for_timeout(50),
-        "all is delivered",
-    )
+    until(lambda: not Delivery.objects.pending().exists(), "all is delivered")
     page.reload()
     see(page, page.get_by_text("Healthy"), has_scripts=has_scripts)

@@ -36,6 +36,12 @@ def test_a_file_tells_title_and_type(acme, name, declared, expected):
     assert Document.objects.get().content == "Häfen"
 
 
+def test_the_media_type_of_a_form_may_be_written_in_capitals(acme):
+    body = b'--b\r\nContent-Disposition: form-data; name="text"\r\n\r\nx\r\n--b--\r\n'
+    response = acme.client.post(INGEST, body, "MULTIPART/Form-Data; boundary=b")
+    assert response.status_code == 201, response.content
+
+
 def test_fields_beside_a_file_win(acme):
     response = acme.client.post(
         INGEST,
@@ -51,11 +57,18 @@ def test_fields_beside_a_file_win(acme):
     assert result["metadata"] == {"a": 1}
 
 
+def test_a_form_may_hold_the_text_as_a_field(acme):
+    response = acme.client.post(INGEST, {"text": "x", "title": "t"})
+    assert response.status_code == 201
+    assert response.json()["content_type"] == "text/plain"
+
+
 FORMS: list[tuple[str, dict[str, Any], str]] = [
-    ("no document", {"title": "x"}, "Send one document"),
+    ("no document", {"title": "x"}, "text is required"),
     ("two files", {"file": [upload(), upload()]}, "Send one document"),
     ("another name", {"document": upload()}, "Send one document"),
     ("file and text", {"file": upload(), "text": "x"}, "Send one document"),
+    ("title twice", {"file": upload(), "title": ["a", "b"]}, "more than once"),
     ("not UTF-8", {"file": upload(b"\xff\xfe")}, "not UTF-8"),
     ("NUL", {"file": upload(b"a\x00")}, "NUL"),
     ("empty", {"file": upload(b" ")}, "must not be empty"),
@@ -103,9 +116,9 @@ def test_a_malformed_form_is_400(acme, content_type, body):
 
 
 def test_a_form_field_over_the_frameworks_limit_is_413(acme):
-    response = acme.client.post(INGEST, {"title": "x" * 3_000_000})
+    response = acme.client.post(INGEST, {"text": "x" * 1_100_000})
     assert response.status_code == 413
-    assert "too large" in response.json()["detail"]
+    assert "as a file" in response.json()["detail"]
 
 
 def part(name: str, body: bytes, more: bytes = b"") -> bytes:
@@ -117,10 +130,10 @@ FORM = "multipart/form-data; boundary=x"
 NOT_UTF_8 = b"caf\xe9"
 
 
-@pytest.mark.parametrize("name", ["title", "content_type", "metadata"])
+@pytest.mark.parametrize("name", ["text", "title", "content_type", "metadata"])
 def test_a_field_that_is_not_utf_8_is_refused_and_not_mended(acme, name):
-    document = part("file", b"A text.", b'; filename="a.txt"')
-    body = document + part(name, NOT_UTF_8) + b"--x--\r\n"
+    fields = {"text": b"A text."} | {name: NOT_UTF_8}
+    body = b"".join(part(key, value) for key, value in fields.items()) + b"--x--\r\n"
     response = acme.call("POST", INGEST, body, content_type=FORM)
     assert response.status_code == 400
     assert f"{name} is not UTF-8" in response.json()["detail"]

@@ -203,7 +203,7 @@ def test_the_name_and_type_of_a_file_stand_in(acme, file, title, content_type):
 @pytest.mark.parametrize(
     ("form", "detail"),
     [
-        ({"title": "x"}, "Send the document as a file named file."),
+        ({"title": "x"}, "text is required."),
         ({"file": upload(b"\xff")}, "The file is not UTF-8 text."),
         ({"file": upload(), "metadata": "{"}, "metadata is not JSON."),
         ({"file": upload(), "metadata": "[]"}, "metadata must be an object."),

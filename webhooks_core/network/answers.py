@@ -171,10 +171,13 @@ class AnswerConnection(asyncio.Protocol):
             ours = error.__context__
             is_ours = isinstance(ours, NotHttpError)
             self._fail(ours if is_ours else NotHttpError(str(error)))  # type: ignore[arg-type]
+        self._pause_if_full()
+        self._notify()
+
+    def _pause_if_full(self) -> None:
         if len(self._raw) > HIGH_BYTES and not (self._is_over or self._is_paused):
             self._is_paused = True
             self._transport.pause_reading()
-        self._notify()
 
     def _fail(self, failure: Exception) -> None:
         if not (self._is_over or self._failure):
