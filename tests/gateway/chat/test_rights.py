@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import requests
 
 from gateway.configuration.shapes import Allow
 from gateway.identity import Rights
-from tests.gateway.chat.harness import NOT_FOUND, V1, V2
+from tests.gateway.chat.harness import IDENTITY, NOT_FOUND, V1, V2, raw_request
 from tests.gateway.chat.mock_upstream import COMPLETION, answers
 from tests.running import PATIENCE_S
 
@@ -67,3 +69,15 @@ def test_a_key_calls_no_model_that_its_creator_may_not_call(
     assert gateway.post(model="of bob", headers=by_operator).status_code == 200
     assert gateway.post(model="of bob", headers=by_ada).status_code == 404
     assert gateway.post(headers=by_ada).status_code == 200
+
+
+def test_keys_of_two_clients_in_two_headers_are_refused(gateway, upstream, key_of):
+    lines = b"".join(
+        b"Authorization: Bearer %s\r\n" % key_of("ada").encode() for _ in range(2)
+    )
+    request = raw_request().replace(b"Content-Length", lines + b"Content-Length", 1)
+    for name in IDENTITY:
+        request = re.sub(rb"%s: [^\r]*\r\n" % name.encode(), b"", request)
+    with gateway.connected(request) as client:
+        assert client.recv(12) == b"HTTP/1.1 401"
+    assert upstream.requests == []
