@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.db import connection, models, transaction
-from django.db.models.functions import Collate
+from django.db import models, transaction
 
 from catalog.texts import DESCRIPTION_LENGTH, NAME_LENGTH, folded
 
@@ -58,11 +57,6 @@ class BookQuerySet(models.QuerySet["Book"]):
         PostgreSQL has an index of trigrams; SQLite reads all names.
         """
         return self.filter(name_folded__contains=part)
-
-    def by_name(self) -> BookQuerySet:
-        """Order by name, by code points in any locale of the database, then by id."""
-        collation = "C" if connection.vendor == "postgresql" else "BINARY"
-        return self.order_by(Collate("name", collation), "pk")
 
 
 class Author(models.Model):

@@ -81,7 +81,7 @@ class Columns(ExecutionContext):
         most: int,
     ) -> tuple[Sequence[Any], list[bytes]]:
         """Return the column `by` of the rows, and their objects as JSON."""
-        columns = {by: None}  # in order, each once
+        columns = dict.fromkeys((by, *getattr(rows, "sort", ())))  # each once
         make = self.objects(kind, nodes, "", columns, path)
         found = self.fetch(rows, tuple(columns), most)
         self.rows_left -= len(found)

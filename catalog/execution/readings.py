@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -25,11 +26,16 @@ class Parameter(Value):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The rows of a query with these values, at most `most`."""
+    """The rows of a query with these values, at most `most`; sorted by the columns `sort`.
+
+    Python sorts text by its code points, in any locale of the database, and only rows that are
+    not too many.
+    """
 
     make: Make
     values: dict[str, Any]
     most: int | None = None
+    sort: tuple[str, ...] = ()
 
     def queryset(self) -> QuerySet[Any]:
         return self.make(**self.values)[: self.most]
@@ -45,16 +51,18 @@ class Reading:
         with connection.cursor() as cursor:
             cursor.execute(f"{sql} LIMIT {most:d}", bound)
             found: list[Row] = cursor.fetchall()
+        if self.sort and len(found) < most:
+            found.sort(key=itemgetter(*map(columns.index, self.sort)))
         return found
 
 
-def kept(make: Make) -> Callable[..., Reading]:
+def kept(make: Make, sort: tuple[str, ...] = ()) -> Callable[..., Reading]:
     """Return a function of values that returns the reading of a query.
 
     The query is that of its first call: it may depend on which values are given, but must not
     look at them, only pass them on to the ORM.
     """
-    return lambda most=None, **values: Reading(make, values, most)
+    return lambda most=None, **values: Reading(make, values, most, sort)
 
 
 @lru_cache(maxsize=1_000)

@@ -22,7 +22,9 @@ book_by_key = kept(lambda key: models.Book.objects.filter(pk=key).order_by())
 author_by_key = kept(lambda key: models.Author.objects.filter(pk=key).order_by())
 category_by_key = kept(lambda key: models.Category.objects.filter(pk=key).order_by())
 books_named = kept(lambda name: models.Book.objects.filter(name_folded=name))
-books_with = kept(lambda part: models.Book.objects.search(part).by_name())
+books_with = kept(
+    lambda part: models.Book.objects.search(part).order_by(), sort=("name", "pk")
+)
 
 
 @kept

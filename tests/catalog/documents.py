@@ -34,7 +34,6 @@ ODD: dict[str, list[Any]] = {
 
 class Document(NamedTuple):
     text: str
-    operation: str | None
     variables: dict[str, Any]
 
 
@@ -50,15 +49,6 @@ class Writer:
         return self.random.randrange(100) < percent
 
     def document(self) -> Document:
-        operations: list[str] = []
-        values: dict[str, Any] = {}
-        for name in ["A", "B"][: 1 + self.chance(10)]:
-            text, values = self.operation(name)
-            operations.append(text)
-        text = "\n".join([*operations, *self.fragments])
-        return Document(text, "ABC"[len(operations) - 1], values)
-
-    def operation(self, name: str) -> tuple[str, dict[str, Any]]:
         self.variables: dict[str, tuple[str, Any]] = {}
         kind = "mutation" if self.chance(30) else "query"
         root = (
@@ -74,7 +64,8 @@ class Writer:
             for name, (_, value) in self.variables.items()
             if value is not None or self.chance(70)
         }
-        return f"{kind} {name}{declared and f'({declared})'} {selections}", values
+        text = f"{kind} A{declared and f'({declared})'} {selections}"
+        return Document("\n".join([text, *self.fragments]), values)
 
     def selections(self, kind: GraphQLObjectType, depth: int, lists: int) -> str:
         parts = [

@@ -9,7 +9,6 @@ from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
-from catalog import views
 from catalog.models import Category
 
 pytestmark = pytest.mark.django_db
@@ -27,17 +26,12 @@ def code(response):
 @pytest.mark.parametrize(
     "body",
     [
-        b" ",
         b"{",
         b"[]",
-        b"null",
-        b'"{ __typename }"',
         b"{}",
         b'{"query": 1}',
-        b'{"query": null}',
         b'[{"query": "{ __typename }"}]',
         b'{"query": "{ __typename }", "variables": []}',
-        b'{"query": "{ __typename }", "variables": "{}"}',
         b'{"query": "{ __typename }", "extensions": 1}',
         b'{"query": "{ __typename }", "operationName": 1}',
         b'{"query": "{ __typename }\xff"}',
@@ -52,32 +46,20 @@ def test_a_malformed_request_is_400(send, body):
 
 
 @pytest.mark.parametrize(
-    "content_type",
+    ("content_type", "headers"),
     [
-        "",
-        "text/plain",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=x",
-        "application/graphql",
-        "application/json; charset=latin-1",
+        ("", {}),
+        ("application/x-www-form-urlencoded", {}),
+        ("multipart/form-data; boundary=x", {}),
+        ("application/graphql", {}),
+        ("application/json; charset=latin-1", {}),
+        ("application/json", {"Content-Encoding": "gzip"}),
     ],
 )
-def test_only_json_in_utf_8_is_read(send, content_type):
-    response = send(json.dumps({"query": "{ __typename }"}).encode(), content_type)
+def test_only_json_in_utf_8_is_read(send, content_type, headers):
+    body = json.dumps({"query": "{ __typename }"}).encode()
+    response = send(body, content_type, **headers)
     assert (response.status_code, code(response)) == (415, "UNSUPPORTED_MEDIA_TYPE")
-
-
-def test_an_encoded_body_is_415(send):
-    body = gzip.compress(json.dumps({"query": "{ __typename }"}).encode())
-    response = send(body, **{"Content-Encoding": "gzip"})
-    assert (response.status_code, code(response)) == (415, "UNSUPPORTED_MEDIA_TYPE")
-
-
-def test_head_reads_as_get_does_and_never_changes(client):
-    assert client.head("/graphql", {"query": "{ __typename }"}).status_code == 200
-    query = 'mutation { addCategory(category: {name: "x"}) { id } }'
-    assert client.head("/graphql", {"query": query}).status_code == 405
-    assert not Category.objects.exists()
 
 
 def test_a_body_of_more_than_a_megabyte_is_413(send):
@@ -125,23 +107,14 @@ def test_a_client_that_takes_no_json_is_406(send, accept):
     assert (response.status_code, code(response)) == (406, "NOT_ACCEPTABLE")
 
 
-def test_a_field_error_is_still_200(send):
-    query = 'mutation { addCategory(category: {name: ""}) { id } }'
-    response = send(json.dumps({"query": query}), Accept=RESPONSE_JSON)
-    assert response.status_code == 200
-    assert response.json()["data"] == {"addCategory": None}
-
-
-def test_get_reads_but_never_changes(client):
-    read = client.get("/graphql", {"query": "{ getAllBooks { id } }"})
-    assert read.json() == {"data": {"getAllBooks": []}}
+@pytest.mark.parametrize("method", ["get", "head"])
+def test_get_and_head_read_but_never_change(client, method):
+    send = getattr(client, method)
+    assert send("/graphql", {"query": "{ getAllBooks { id } }"}).status_code == 200
     query = 'mutation { addCategory(category: {name: "x"}) { id } }'
-    response = client.get("/graphql", {"query": query})
-    assert (response.status_code, code(response)) == (405, "METHOD_NOT_ALLOWED")
-    assert response["Allow"] == "POST"
-    assert client.get("/graphql", {"query": "{ getAllCategories { id } }"}).json() == {
-        "data": {"getAllCategories": []}
-    }
+    response = send("/graphql", {"query": query})
+    assert (response.status_code, response["Allow"]) == (405, "POST")
+    assert not Category.objects.exists()
 
 
 def test_get_takes_variables_and_a_name(client):
@@ -180,32 +153,25 @@ def test_no_cookie_is_set_and_none_is_read(client, admin_user):
     assert "Cookie" not in response["Vary"]
 
 
-def test_an_unforeseen_failure_is_masked_and_names_the_request(send, monkeypatch):
-    def broken(*_: object, **__: object):
-        raise RuntimeError("secret")
-
-    monkeypatch.setattr(views.executor, "answer", broken)
-    response = send(json.dumps({"query": "{ __typename }"}), **{"X-Request-Id": "r-1"})
-    assert response.status_code == 500
-    assert response.json()["errors"] == [
-        {
-            "message": "Internal server error",
-            "extensions": {"code": "INTERNAL_SERVER_ERROR", "requestId": "r-1"},
-        }
-    ]
+def broken(*_: object, **__: object):
+    raise RuntimeError("secret")
 
 
-def test_a_failing_resolver_is_masked_and_names_the_request(send, monkeypatch):
-    def broken(*_: object, **__: object):
-        raise RuntimeError("secret")
-
-    monkeypatch.setattr("catalog.execution.columns.fetch", broken)
-    query = json.dumps({"query": '{ searchBooks(title: "xyz") { id } }'})
-    response = send(query, **{"X-Request-Id": "r-2"})
-    assert (response.status_code, response["X-Request-Id"]) == (200, "r-2")
+@pytest.mark.parametrize(
+    ("place", "status"),
+    [
+        ("catalog.execution.operations.Executor.answer", 500),
+        ("catalog.execution.columns.fetch", 200),
+    ],
+)
+def test_a_failure_is_masked_and_names_the_request(send, monkeypatch, place, status):
+    monkeypatch.setattr(place, broken)
+    query = json.dumps({"query": "{ getAllBooks { id } }"})
+    response = send(query, **{"X-Request-Id": "r-1"})
+    assert (response.status_code, response["X-Request-Id"]) == (status, "r-1")
     [error] = response.json()["errors"]
-    assert error["extensions"] == {"code": "INTERNAL_SERVER_ERROR", "requestId": "r-2"}
-    assert b"secret" not in response.content
+    assert error["message"] == "Internal server error"
+    assert error["extensions"] == {"code": "INTERNAL_SERVER_ERROR", "requestId": "r-1"}
 
 
 @pytest.fixture
@@ -225,21 +191,19 @@ ADA = 'addAuthor(author: {firstName: "Ada", lastName: "Byron"}) { firstName }'
 POEM = 'addCategory(category: {name: "Poem"}) { id }'
 
 
-@pytest.mark.parametrize("accept", [JSON, RESPONSE_JSON])
 @pytest.mark.parametrize(
     ("query", "data"),
     [
         (f"mutation {{ a: {ADA} b: {POEM} }}", {"a": {"firstName": "Ada"}, "b": None}),
-        (f"mutation {{ b: {POEM} a: {ADA} }}", {"b": None, "a": {"firstName": "Ada"}}),
         (f"mutation {{ b: {POEM} c: deleteBook(id: 0) }}", {"b": None, "c": False}),
         ("{ getAllCategories { id } getAllBooks { id } }", {"getAllCategories": None, "getAllBooks": []}),
         ("{ getCategoryById(id: 1) { id } getBookById(id: 1) { id } }", {"getCategoryById": None, "getBookById": None}),
     ],
 )  # fmt: skip
 def test_an_outage_of_one_part_is_200_with_the_other_parts(
-    send, no_categories, query, data, accept
+    send, no_categories, query, data
 ):
-    response = send(json.dumps({"query": query}), Accept=accept)
+    response = send(json.dumps({"query": query}))
     assert response.status_code == 200
     assert "Retry-After" not in response
     assert response.json()["data"] == data
@@ -294,11 +258,6 @@ def test_a_commit_that_sqlite_has_rolled_back_is_an_outage(send, monkeypatch):
     assert response.json()["data"] is None
 
 
-def test_a_query_string_of_too_many_fields_is_400(client):
-    response = client.get("/graphql?" + "&".join(f"a{n}=1" for n in range(2_000)))
-    assert (response.status_code, code(response)) == (400, "BAD_REQUEST")
-
-
 def test_a_browser_gets_graphiql_without_any_other_host(client):
     response = client.get("/graphql", headers={"Accept": "text/html,*/*;q=0.8"})
     assert response["Content-Type"].startswith("text/html")
@@ -315,21 +274,6 @@ def test_a_client_that_prefers_json_to_pages_gets_json(client, accept):
     query, headers = {"query": "{ __typename }"}, {"Accept": accept}
     response = client.get("/graphql", query, headers=headers)
     assert response.json() == {"data": {"__typename": "Query"}}
-
-
-def test_documents_have_the_forms_of_the_edition_of_september_2025(ask, db):
-    text = r'''"""What it finds""" query Q("Part of a name" $t: String = "\u{1F600}") {
-      searchBooks(title: $t) { ...F }
-      __type(name: "BookInput") { isOneOf }
-    } "What it shows" fragment F on Book { name }'''
-    assert ask(text) == {"data": {"searchBooks": [], "__type": {"isOneOf": False}}}
-
-
-@pytest.mark.parametrize(("on", "author"), [(True, {"author": {"lastName": "Last", "id": "1"}}), (False, {})])  # fmt: skip
-def test_a_field_that_comes_twice_under_one_condition_is_merged(ask, shelf, on, author):
-    text = """query ($on: Boolean!) { getBookById(id: 1) { ...F author @include(if: $on) { id } } }
-      fragment F on Book { author @include(if: $on) { lastName } }"""
-    assert ask(text, on=on) == {"data": {"getBookById": author}}
 
 
 def test_a_long_answer_is_compressed_for_clients_that_take_gzip(send):

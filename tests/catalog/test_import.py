@@ -58,9 +58,7 @@ def test_authors_and_categories_that_exist_are_taken_the_oldest_of_a_name(import
     import_csv(HEADER + "x,1,A,B,Novel,\ny,1,a,B,novel,\n")
     first, second = Book.objects.all()
     assert (first.author, first.category) == (author, category)
-    assert second.author.first_name == "a"
-    assert second.category is not None
-    assert second.category.description is None
+    assert (second.author.first_name, str(second.category)) == ("a", "novel")
 
 
 def test_the_order_of_columns_is_free_and_categories_are_optional(import_csv, capsys):
@@ -81,7 +79,6 @@ def test_a_file_may_be_longer_than_a_batch(import_csv):
         ("", "line 0: the header has no name"),
         ("name,pageCount\n", "line 1: the header has no authorFirstName"),
         ("name,colour\n", "line 1: the header must not have 'colour' here"),
-        ("name,name\n", "line 1: the header must not have 'name' here"),
         (HEADER + "x,1,A\n", "line 2: the row has another number of cells"),
         (HEADER + "x,1,A,B,,,y\n", "line 2: the row has another number of cells"),
         (HEADER + '"x,1,A,B,,\n', "line 2: unexpected end of data"),
@@ -91,7 +88,6 @@ def test_a_file_may_be_longer_than_a_batch(import_csv):
         (HEADER + f"{'x' * 256},1,A,B,,\n", "line 2: name must have at most 255"),
         (HEADER + f"x,1,A,B,N,{'x' * 10_001}\n", "line 2: categoryDescription must"),
         (HEADER + "x,-1,A,B,,\n", "line 2: pageCount must be a whole number"),
-        (HEADER + "x,1.5,A,B,,\n", "line 2: pageCount must be"),
         (HEADER + "x,2147483648,A,B,,\n", "line 2: pageCount must be"),
         (HEADER + "x,٣,A,B,,\n", "line 2: pageCount must be"),
         (HEADER.encode() + b"\xff,1,A,B,,\n", "line 0: 'utf-8' codec can't decode"),
