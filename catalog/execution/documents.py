@@ -30,9 +30,7 @@ from graphql.execution.execute import get_field_def
 from catalog.errors import QueryTooComplexError
 
 MOST_ERRORS = 20
-MOST_KEPT = (
-    200_000  # characters of all documents that are kept; each takes up to 300 bytes
-)
+MOST_KEPT = 200_000  # characters of all documents; each takes up to 300 bytes
 TOO_DEEP = "Syntax Error: Document is nested too deeply"
 TOO_LONG = "Syntax Error: Document contains more than"
 INTROSPECTION = {"__schema", "__type"}
@@ -41,9 +39,9 @@ MOST_CHARACTERS = 100_000
 MOST_TOKENS = 2_000
 MOST_NESTING = 50  # of selection sets as written, through fragments
 MOST_REPEATS = 100  # validation compares all fields of one response name
+ITEMS = 10  # that a list of introspection is assumed to have
 MOST_OF_ROWS = (12, 5_000)  # depth, and fields with fragments expanded
-MOST_OF_INTROSPECTION = (20, 50_000)  # where a list is assumed to have ten items
-ITEMS = 10
+MOST_OF_INTROSPECTION = (20, 5_000 * ITEMS)
 
 
 class RequestRefusedError(Exception):
@@ -154,8 +152,9 @@ class Measurement:
             definition = get_field_def(self.schema, parent, node)
         output = get_named_type(definition.type) if definition else None
         below = self.selections(node.selection_set, output, level, set())
-        if node.name.value in INTROSPECTION:  # has been checked
-            return Size(below.nesting, 1, 1, below.conditions)
+        if node.name.value in INTROSPECTION:
+            fields = 1 + below.fields // ITEMS
+            return Size(below.nesting, 1, fields, below.conditions)
         is_list = definition and is_list_type(get_nullable_type(definition.type))
         times = ITEMS if is_list and is_meta(parent) else 1
         return Size(

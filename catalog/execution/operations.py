@@ -38,7 +38,7 @@ log = structlog.stdlib.get_logger("signpost.graphql")
 
 Json = dict[str, Any]
 LONGEST_MESSAGE = 1_000
-LONGEST_NAME = 100
+UNRESOLVED = "operationName must name one query or mutation of the document."
 MASKED = "INTERNAL_SERVER_ERROR"
 NULL_CONDITION = "Argument 'if' of non-null type 'Boolean!' must not be null."
 
@@ -145,34 +145,31 @@ class Executor:
 
         Raise MutationNotAllowedError for a mutation in a read-only request.
         """
-        code, data = "BAD_USER_INPUT", None
+        code, data, is_executed = "BAD_USER_INPUT", None, False
         try:
             data, errors = self.execute(call, request, read_only)
+            is_executed = True
         except RequestRefusedError as refusal:
             code, errors = refusal.code, refusal.errors
         except CatalogError as refusal:
             errors = [GraphQLError(str(refusal), extensions=refusal.extensions)]
-        is_unavailable = is_undone(data, errors)
-        if is_unavailable:
-            data = None
-        body: Json = {"data": data} if data is not None or is_unavailable else {}
+        body: Json = {}
         if errors:
             request_id = getattr(request, "request_id", "")
-            body = {
-                "errors": [public(each, code, request_id) for each in errors],
-                **body,
-            }
-        return Answer(body, data is not None, is_unavailable)
+            body["errors"] = [public(error, code, request_id) for error in errors]
+        is_unavailable = is_undone(data, errors)
+        if is_executed:
+            body["data"] = None if is_unavailable else data
+        return Answer(body, is_executed, is_unavailable)
 
     def execute(
         self, call: GraphQLRequest, request: HttpRequest, read_only: bool
     ) -> tuple[Json | None, list[GraphQLError]]:
         document = self.documents.get(call.query)
         operation = get_operation_ast(document.ast, call.operation_name)
-        if operation is None:
-            raise unresolved(ambiguous(call.operation_name))
-        if self.schema.get_root_type(operation.operation) is None:
-            raise unresolved("The schema has no subscriptions.")
+        if not operation or not self.schema.get_root_type(operation.operation):
+            error = GraphQLError(UNRESOLVED)
+            raise RequestRefusedError("OPERATION_RESOLUTION_FAILURE", error)
         if read_only and operation.operation is not OperationType.QUERY:
             raise MutationNotAllowedError
         execution = self.build(document, call, request)
@@ -207,17 +204,6 @@ class Executor:
                 error = GraphQLError(NULL_CONDITION, node)
                 raise RequestRefusedError("BAD_USER_INPUT", error)
         return built
-
-
-def unresolved(message: str) -> RequestRefusedError:
-    return RequestRefusedError("OPERATION_RESOLUTION_FAILURE", GraphQLError(message))
-
-
-def ambiguous(name: str | None) -> str:
-    """Return why a document does not determine the operation."""
-    if name is None:
-        return "The document has several operations: name one in operationName."
-    return f"The document has no operation named {name[:LONGEST_NAME]!r}."
 
 
 # ── Errors ─────────────────────────────────────────────────────────────────────────────

@@ -10,8 +10,10 @@ from django.db.models import (
     BigIntegerField,
     CharField,
     Count,
+    ForeignKey,
     IntegerField,
     Manager,
+    ManyToOneRel,
     Model,
     TextField,
 )
@@ -65,64 +67,55 @@ def role_of(kind: GraphQLObjectType, name: str) -> Role:
     if getattr(field.resolve, "func", None) is not resolve_attribute:
         return RESOLVER
     columns: Any = model_of(kind)._meta.get_fields()  # type: ignore[union-attr] # noqa: SLF001 - documented by Django
-    for column in columns:
-        if name in names_of(column):
-            return role_of_column(column, field.type, name)
-    return RESOLVER
+    roles = (
+        role_of_reference(each, name, field.type)
+        if type(each) is ManyToOneRel
+        else role_of_column(each, get_named_type(field.type))
+        for each in columns
+        if type(each) is ManyToOneRel or to_camel_case(each.name) == name
+    )
+    return next(filter(None, roles), RESOLVER)
 
 
-def names_of(column: Any) -> list[str]:
-    """Return the names of the GraphQL fields that a column, or the other end of one, can have."""
-    if column.one_to_many:
-        count = f"{column.related_model.__name__.lower()}_count"
-        names = [column.get_accessor_name(), count]
-    else:
-        names = [column.name]
-    return [to_camel_case(name) for name in names]
+def role_of_reference(other: Any, name: str, output: Any) -> Role | None:
+    """Return what a field of this name and type is for the other end of a foreign key."""
+    column, named = other.field, get_named_type(output)
+    if not column.target_field.primary_key:
+        return None
+    if name == to_camel_case(f"{other.related_model.__name__.lower()}_count"):
+        return Role("count", column) if named.name == "Int" else None
+    is_list = is_list_type(get_nullable_type(output))
+    if name == to_camel_case(other.get_accessor_name()) and is_list:
+        return Role("list", column) if model_of(named) is column.model else None
+    return None
 
 
-def role_of_column(column: Any, output: Any, name: str) -> Role:
-    named = get_named_type(output)
-    if column.is_relation:
-        return role_of_relation(column, output, name)
-    if hasattr(column, "from_db_value"):
-        return RESOLVER
-    if named.name == "ID" and column.primary_key:
+def role_of_column(column: Any, output: Any) -> Role | None:
+    """Return what a field of this named type is for the column of its name."""
+    kind, is_scalar = output.name, not hasattr(column, "from_db_value")
+    if isinstance(column, ForeignKey):
+        is_same = model_of(output) is column.related_model
+        is_key = column.target_field.primary_key
+        return Role("owner", column) if is_same and is_key else None
+    if kind == "ID" and getattr(column, "primary_key", False):
         return Role("key", column)
-    if named.name == "String" and isinstance(column, CharField | TextField):
+    if kind == "String" and isinstance(column, CharField | TextField) and is_scalar:
         return Role("text", column)
     is_large = isinstance(column, BigIntegerField)  # which an Int cannot have
-    if named.name == "Int" and isinstance(column, IntegerField) and not is_large:
+    if (
+        kind == "Int"
+        and isinstance(column, IntegerField)
+        and is_scalar
+        and not is_large
+    ):
         return Role("json" if column.null else "number", column)
-    return RESOLVER
-
-
-def role_of_relation(column: Any, output: Any, name: str) -> Role:
-    named = get_named_type(output)
-    reference = column.field if column.one_to_many else column
-    if not (column.one_to_many or column.many_to_one) or column.related_model is None:
-        return RESOLVER
-    if not reference.target_field.primary_key:
-        return RESOLVER
-    if column.one_to_many and name != names_of(column)[0]:
-        return Role("count", reference) if named.name == "Int" else RESOLVER
-    if model_of(named) is not column.related_model:
-        return RESOLVER
-    if column.one_to_many:
-        return (
-            Role("list", reference)
-            if is_list_type(get_nullable_type(output))
-            else RESOLVER
-        )
-    return Role("owner", column)
+    return None
 
 
 def check(schema: GraphQLSchema) -> None:
     """Raise ImproperlyConfigured for a field that may fail for one row but must not be null."""
-    for kind in schema.type_map.values():
-        for name, field in (
-            getattr(kind, "fields", {}).items() if model_of(kind) else ()
-        ):
+    for kind in filter(model_of, schema.type_map.values()):
+        for name, field in kind.fields.items():  # type: ignore[attr-defined]
             role = role_of(kind, name)
             may_be_null = role.name in {"json", "text", "owner"} and role.column.null
             if is_non_null_type(field.type) and (role is RESOLVER or may_be_null):

@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog import models
 from catalog.execution.operations import Executor, GraphQLRequest
+from catalog.schema.queries import Query
 from catalog.schema.types import Author, Book
 from tests.catalog.own_fields import FIELDS, Fields, schema_with
 
@@ -90,3 +91,10 @@ def test_a_field_that_fails_is_null_and_undoes_a_change(answered):
 def test_a_field_that_may_fail_must_be_nullable(monkeypatch, fields):
     with pytest.raises(ImproperlyConfigured, match="must be nullable"):
         schema_with(fields, monkeypatch)
+
+
+def test_a_root_field_that_must_not_be_null_makes_the_data_null(answered):
+    fields = {Query: {"broken": graphene.NonNull(graphene.String, resolver=broken)}}
+    body = answered("{ getAllBooks { id } broken }", fields)
+    assert body["data"] is None
+    assert [error["path"] for error in body["errors"]] == [["broken"]]
