@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import httpx
+import httpx2
 import openai
 import pytest
 
@@ -50,7 +50,7 @@ def opened(
     """Yield the parts of a stream as they come."""
     fields = {"model": model, "messages": MESSAGES, "stream": True}
     with (
-        httpx.Client(headers=IDENTITY, timeout=PATIENCE_S) as client,
+        httpx2.Client(headers=IDENTITY, timeout=PATIENCE_S) as client,
         client.stream("POST", gateway.url + path, json=fields) as response,
     ):
         yield response.iter_raw()
