@@ -22,9 +22,12 @@ PRODUCTION = {
 
 
 def main() -> int:
+    environment = os.environ | PRODUCTION
+    collect = ["manage.py", "collectstatic", "--noinput", "-v0"]
+    subprocess.run([sys.executable, *collect], env=environment, check=True)
     command = ["manage.py", "check", "--deploy", "--fail-level", "WARNING"]
     return subprocess.run(
-        [sys.executable, *command], env=os.environ | PRODUCTION, check=False
+        [sys.executable, *command], env=environment, check=False
     ).returncode
 
 

@@ -77,7 +77,7 @@ class ResendRequest(serializers.Serializer[Any]):
         required=False, help_text="RFC 3339: events before this time. Missing: now."
     )
     status = StrictChoiceField(
-        [(each.value, each.value) for each in Selection],
+        [(each.value, each.name) for each in Selection],
         default=Selection.FAILED.value,
         error_messages={"invalid_choice": "status is one of failed, missed."},
         help_text="`failed`: what failed and has not arrived since. `missed`: what was "
