@@ -131,7 +131,10 @@ def test_a_disabled_endpoint_is_enabled_and_what_it_missed_is_resent(ada):
         page = ada.post(f"{address}/{act}", hours="24")
         assert "Nothing is sent: the endpoint is disabled" in page
     assert "Enabled: what waits is sent now." in ada.post(f"{address}/enable")
-    assert "1 event was not sent while the endpoint was disabled." in ada.page(address)
+    page = ada.page(address)
+    assert "1 event was not sent while the endpoint was disabled." in page
+    assert "Resend them" in page
+    assert "Send a test" in page
     page = ada.browser.post(
         f"{BASE}{address}/resend", {"status": "missed"}, follow=True
     ).content.decode()
