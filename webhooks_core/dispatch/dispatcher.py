@@ -171,12 +171,8 @@ class Dispatcher:
     def work(self) -> None:
         """Do one round. Results are written a round after they came: first more is claimed."""
         self.claim_and_send()
-        unrecorded = len(self._recorder.unrecorded)
         self._recorder.record()
-        if self._claims:
-            self.receive()
-        elif len(self._recorder.unrecorded) == unrecorded:  # all is done that can be
-            self._wait_for_work()
+        self.receive()
         self.tick()
 
     def claim_and_send(self) -> None:
@@ -185,10 +181,13 @@ class Dispatcher:
         self.sender.submit(self._claims.claim_due(now))
 
     def receive(self) -> None:
-        """Wait a moment for results."""
-        # Queues that are not leased yet do not wait behind receivers that hang.
-        wait_s = 0.0 if self._has_more_due else BUSY_TICK_S
-        self._recorder.receive(self.sender.collect(wait_s=wait_s))
+        """Wait a moment for results or, without claims, for work."""
+        if self._claims:
+            # Queues that are not leased yet do not wait behind receivers that hang.
+            wait_s = 0.0 if self._has_more_due else BUSY_TICK_S
+            self._recorder.receive(self.sender.collect(wait_s=wait_s))
+        elif not self._queues.claimable(clock.now()):
+            self._wait_for_work()
 
     def tick(self) -> None:
         """Renew the lease, watch the network, and do now and then what is not urgent."""
@@ -217,8 +216,6 @@ class Dispatcher:
 
     def _wait_for_work(self) -> None:
         """Return when a queue is due, or it is time for something else."""
-        if self._queues.claimable(clock.now()):
-            return
         is_long = self.is_resident and not self._recorder.unrecorded
         until = time.monotonic() + (RESIDENT_WAIT_S if is_long else WAIT_S)
         next_at = self._queues.next_at()
