@@ -10,7 +10,6 @@ import orjson
 import structlog
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.gzip import gzip_page
 
@@ -58,7 +57,7 @@ def internal_error(**extensions: str) -> RequestError:
 def graphql(request: HttpRequest) -> HttpResponse:
     """Answer a GraphQL request, or show GraphiQL to a browser."""
     response = respond(request)
-    patch_vary_headers(response, ["Accept"])
+    response["Vary"] = "Accept"
     return response
 
 
@@ -119,7 +118,7 @@ def execute(request: HttpRequest, media_type: str | None) -> tuple[int, dict[str
 def body_parameters(request: HttpRequest) -> Any:
     """Return the parameters in a JSON body."""
     charset = (request.content_params or {}).get("charset", "utf-8")
-    coding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    coding = request.META.get("HTTP_CONTENT_ENCODING", "identity").strip().lower()
     is_utf8 = charset.lower() in {"utf-8", "utf8"}
     if request.content_type != JSON or not is_utf8 or coding != "identity":
         message = f"Send the request as {JSON} in UTF-8, without Content-Encoding."

@@ -36,6 +36,9 @@ from catalog.execution.roles import counting, model_of, referring, role_of
 MOST_STATEMENTS = 1_000
 MOST_BYTES = 30_000_000
 
+NUMBERS = {"key": b'"%d"', "number": b"%d"}
+OF_COLUMN = {"text", "number", "json", "owner"}  # roles that read a column of the row
+
 Nodes = list[FieldNode]
 Table = dict[str, Any]  # the columns of some rows, each a sequence, by their paths
 Make = Callable[[Table], Iterable[Any]]  # makes the values of a field for these rows
@@ -121,8 +124,7 @@ class Columns(ExecutionContext):
         parts: list[bytes] = []
         makes: list[Make] = []
         for key, below in self.collect_subfields(kind, nodes).items():
-            below_path = Path(path, key, kind.name)
-            place, make = self.place(kind, below, prefix, columns, below_path)
+            place, make = self.place(kind, key, below, prefix, columns, path)
             parts.append(b'"' + key.encode() + b'":' + place)
             if make:
                 makes.append(make)
@@ -141,6 +143,7 @@ class Columns(ExecutionContext):
     def place(
         self,
         kind: GraphQLObjectType,
+        key: str,
         nodes: Nodes,
         prefix: str,
         columns: dict[str, None],
@@ -151,35 +154,51 @@ class Columns(ExecutionContext):
         role, column = role_of(kind, name)
         if role == "type":
             return b'"' + kind.name.encode() + b'"', None
-        if role in {"number", "json", "text", "owner"}:
+        if role in OF_COLUMN:
             own = prefix + column.attname
         else:  # the key of the row, without a join
             own = f"{prefix.removesuffix('__')}_id" if prefix else "pk"
         columns[own] = None
-        simple: dict[str, tuple[bytes, Make]] = {
-            "key": (b'"%d"', itemgetter(own)),
-            "number": (b"%d", itemgetter(own)),
-            "json": (b"%b", lambda table: map(orjson.dumps, table[own])),
-            "text": (b"%b", lambda table: self.texts(table[own])),
-            "count": (b"%d", partial(self.counts, column, own)),
-            "resolver": (b"%b", partial(self.resolved, kind, own, nodes, path)),
-        }
-        if role in simple:
-            return simple[role]
+        if role == "text":
+            return b"%b", lambda table: self.texts(table[own])
+        if role in NUMBERS:
+            return NUMBERS[role], itemgetter(own)
+        if role == "json":
+            return b"%b", lambda table: map(orjson.dumps, table[own])
+        if role == "count":
+            return b"%d", partial(self.counts, column, own)
+        path = Path(path, key, kind.name)
+        return b"%b", self.related(kind, nodes, prefix, columns, path, own)
+
+    def related(
+        self,
+        kind: GraphQLObjectType,
+        nodes: Nodes,
+        prefix: str,
+        columns: dict[str, None],
+        path: Path,
+        own: str,
+    ) -> Make:
+        """Return what makes the values of a field below which other fields are selected."""
+        name = nodes[0].name.value
+        role, column = role_of(kind, name)
+        if role == "resolver":
+            return partial(self.resolved, kind, own, nodes, path)
         below: Any = get_named_type(kind.fields[name].type)
         if role == "list":
-            return b"%b", partial(self.lists, column, below, own, nodes, path)
+            return partial(self.lists, column, below, own, nodes, path)
         make = self.objects(below, nodes, f"{prefix}{column.name}__", columns, path)
-        return b"%b", lambda table: self.owners(table[own], make, table)
+        return partial(self.owners, own, make)
 
     def texts(self, column: Sequence[str | None]) -> Iterable[bytes]:
         self.spend(sum(map(len, filter(None, column))))
         return map(orjson.dumps, column)
 
     def owners(
-        self, keys: Sequence[Any], make: Callable[[Table], list[bytes]], table: Table
+        self, own: str, make: Callable[[Table], list[bytes]], table: Table
     ) -> Iterable[bytes]:
-        """Return the object that each key names, made of one of its rows."""
+        """Return the object that each key of a column names, made of one of its rows."""
+        keys, below = table[own], own.removesuffix("id")
         places = dict(zip(keys, range(len(keys)), strict=True))
         places.pop(None, None)
         if not places:
@@ -187,6 +206,7 @@ class Columns(ExecutionContext):
         rows = {
             path: [column[place] for place in places.values()]
             for path, column in table.items()
+            if path.startswith(below)
         }
         return self.put(keys, dict(zip(places, make(rows), strict=True)), b"null")
 
