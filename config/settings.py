@@ -210,7 +210,7 @@ API_MIDDLEWARE = [
     "config.operations.logs.RequestLogMiddleware",
     "config.operations.metrics.MetricsMiddleware",
     "config.middleware.HostMiddleware",
-    "corsheaders.middleware.CorsMiddleware",
+    *(["corsheaders.middleware.CorsMiddleware"] if CATALOG_CORS_ORIGINS else []),
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import orjson
 from django.conf import settings
@@ -43,6 +43,14 @@ Nodes = list[FieldNode]
 Table = dict[str, Any]  # the columns of some rows, each a sequence, by their paths
 Make = Callable[[Table], Iterable[Any]]  # makes the values of a field for these rows
 Texts = dict[Any, bytes]  # JSON by the key of a row
+
+
+class Level(NamedTuple):
+    """Objects that are made of one row: what leads to their columns, and all columns of the row."""
+
+    path: Path
+    prefix: str
+    columns: dict[str, None]  # in order, each once
 
 
 class Columns(ExecutionContext):
@@ -84,8 +92,8 @@ class Columns(ExecutionContext):
         most: int,
     ) -> tuple[Sequence[Any], list[bytes]]:
         """Return the column `by` of the rows, and their objects as JSON."""
-        columns = dict.fromkeys((by, *getattr(rows, "sort", ())))  # each once
-        make = self.objects(kind, nodes, "", columns, path)
+        columns = dict.fromkeys((by, *getattr(rows, "sort", ())))
+        make = self.objects(kind, nodes, Level(path, "", columns))
         found = self.fetch(rows, tuple(columns), most)
         self.rows_left -= len(found)
         if self.rows_left < 0:
@@ -113,18 +121,13 @@ class Columns(ExecutionContext):
     # ── Objects ────────────────────────────────────────────────────────────────────────
 
     def objects(
-        self,
-        kind: GraphQLObjectType,
-        nodes: Nodes,
-        prefix: str,
-        columns: dict[str, None],
-        path: Path,
+        self, kind: GraphQLObjectType, nodes: Nodes, level: Level
     ) -> Callable[[Table], list[bytes]]:
-        """Return what makes the objects of rows; add their columns, to which `prefix` leads."""
+        """Return what makes the objects of rows; add their columns."""
         parts: list[bytes] = []
         makes: list[Make] = []
         for key, below in self.collect_subfields(kind, nodes).items():
-            place, make = self.place(kind, key, below, prefix, columns, path)
+            place, make = self.place(kind, key, below, level)
             parts.append(b'"' + key.encode() + b'":' + place)
             if make:
                 makes.append(make)
@@ -141,16 +144,10 @@ class Columns(ExecutionContext):
         return made
 
     def place(
-        self,
-        kind: GraphQLObjectType,
-        key: str,
-        nodes: Nodes,
-        prefix: str,
-        columns: dict[str, None],
-        path: Path,
+        self, kind: GraphQLObjectType, key: str, nodes: Nodes, level: Level
     ) -> tuple[bytes, Make | None]:
         """Return the place of a field in the template and what makes its values; add its column."""
-        name = nodes[0].name.value
+        name, prefix = nodes[0].name.value, level.prefix
         role, column = role_of(kind, name)
         if role == "type":
             return b'"' + kind.name.encode() + b'"', None
@@ -158,7 +155,7 @@ class Columns(ExecutionContext):
             own = prefix + column.attname
         else:  # the key of the row, without a join
             own = f"{prefix.removesuffix('__')}_id" if prefix else "pk"
-        columns[own] = None
+        level.columns[own] = None
         if role == "text":
             return b"%b", lambda table: self.texts(table[own])
         if role in NUMBERS:
@@ -167,28 +164,15 @@ class Columns(ExecutionContext):
             return b"%b", lambda table: map(orjson.dumps, table[own])
         if role == "count":
             return b"%d", partial(self.counts, column, own)
-        path = Path(path, key, kind.name)
-        return b"%b", self.related(kind, nodes, prefix, columns, path, own)
-
-    def related(
-        self,
-        kind: GraphQLObjectType,
-        nodes: Nodes,
-        prefix: str,
-        columns: dict[str, None],
-        path: Path,
-        own: str,
-    ) -> Make:
-        """Return what makes the values of a field below which other fields are selected."""
-        name = nodes[0].name.value
-        role, column = role_of(kind, name)
-        if role == "resolver":
-            return partial(self.resolved, kind, own, nodes, path)
+        path = Path(level.path, key, kind.name)
+        make: Make = partial(self.resolved, kind, own, nodes, path)
         below: Any = get_named_type(kind.fields[name].type)
         if role == "list":
-            return partial(self.lists, column, below, own, nodes, path)
-        make = self.objects(below, nodes, f"{prefix}{column.name}__", columns, path)
-        return partial(self.owners, own, make)
+            make = partial(self.lists, column, below, own, nodes, path)
+        if role == "owner":
+            inner = Level(path, f"{prefix}{column.name}__", level.columns)
+            make = partial(self.owners, own, self.objects(below, nodes, inner))
+        return b"%b", make
 
     def texts(self, column: Sequence[str | None]) -> Iterable[bytes]:
         self.spend(sum(map(len, filter(None, column))))
