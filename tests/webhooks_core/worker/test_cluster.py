@@ -118,7 +118,7 @@ def give(
 
 def signed(file: Path) -> int:
     """Wait for a task to sign; return the pid of the worker that ran it."""
-    until(lambda: has_signed(file), "a signature")
+    until(lambda: has_signed(file), "a signature", seconds=4 * PATIENCE_S)
     return int(file.read_text())
 
 
