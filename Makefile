@@ -41,7 +41,7 @@ check: $(VENV)/dev.stamp ## Lint, types, import contracts, templates, schemas, m
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy .
 	$(VENV)/bin/lint-imports --no-cache
-	$(PY) -m djlint --check --lint --quiet templates */templates
+	$(PY) -m djlint --lint --quiet templates */templates
 	$(PY) manage.py makemigrations --check --dry-run
 	$(PY) manage.py schemas --check
 	$(PY) -m tests.deploy_check
@@ -49,7 +49,6 @@ check: $(VENV)/dev.stamp ## Lint, types, import contracts, templates, schemas, m
 format: $(VENV)/dev.stamp ## Format the code, correct what the linter can correct, write docs/api again
 	$(PY) -m ruff check --fix-only .
 	$(PY) -m ruff format .
-	-$(PY) -m djlint --reformat --quiet templates */templates
 	$(PY) manage.py schemas
 
 docs: $(VENV)/docs.stamp ## Build the documentation site into var/site, with warnings as errors
