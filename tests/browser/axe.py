@@ -1,7 +1,5 @@
 """axe-core in a page, and an account with rows of every kind for it to look at."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Operations of the admin in a real browser: by keyboard, without a complaint."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

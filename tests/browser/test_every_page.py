@@ -3,8 +3,6 @@
 On the pages of accounts and tenants axe-core finds nothing either.
 """
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """A GET writes nothing but the last use of a token or a session, whatever it shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

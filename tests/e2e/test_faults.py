@@ -1,7 +1,5 @@
 """An instance that is stopped while an event is on its way."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

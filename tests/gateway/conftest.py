@@ -1,7 +1,5 @@
 """Fixtures of the gateway's tests."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.cache import cache
 

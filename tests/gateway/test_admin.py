@@ -1,7 +1,5 @@
 """Operators in the admin: keys are made and revoked, the rest is looked at."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from html import unescape

@@ -1,7 +1,5 @@
 """Events that callers publish: what is accepted, who gets them, and requests that are repeated."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any

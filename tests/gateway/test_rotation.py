@@ -1,7 +1,5 @@
 """Rotating a signing secret: two signatures while the old one is still honoured."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from io import StringIO

@@ -1,7 +1,5 @@
 """Delivery records: their fields, their pages, and what they cost."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import orjson

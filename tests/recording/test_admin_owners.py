@@ -1,7 +1,5 @@
 """Operators see whose account a webhook is, not a number alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from recording.accounts import owners

@@ -1,7 +1,5 @@
 """A project that sets only the keys gets working defaults; a changed setting takes effect at once."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

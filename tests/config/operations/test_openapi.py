@@ -1,7 +1,5 @@
 """The OpenAPI document as a whole: nothing is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any

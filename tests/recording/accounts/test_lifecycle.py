@@ -1,7 +1,5 @@
 """What becomes of webhooks and tokens when an account is deleted or inactive."""
 
-from __future__ import annotations
-
 import io
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """What is ours of logins: who is limited together, what a new password ends, what is encrypted."""
 
-from __future__ import annotations
-
 import threading
 from smtplib import SMTPException
 from typing import Any

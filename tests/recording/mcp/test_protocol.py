@@ -1,7 +1,5 @@
 """/mcp as HTTP: authentication, both protocol generations, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.cache import cache
 from django.db import OperationalError

@@ -1,7 +1,5 @@
 """The consent page: who asks for what, as whom, and what was wrong."""
 
-from __future__ import annotations
-
 from html import escape
 
 import pytest

@@ -1,7 +1,5 @@
 """What the endpoints and the API do with a connection, with scripts of other sites, in an outage."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

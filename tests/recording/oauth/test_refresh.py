@@ -1,7 +1,5 @@
 """Codes and refresh tokens are used once: rotation, its leeway, the alarm, requests at one instant."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import timedelta
 from functools import partial

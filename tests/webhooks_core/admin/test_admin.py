@@ -1,7 +1,5 @@
 """The admin of webhooks: who sees it, what it shows, and that its buttons call the use cases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html import unescape
 from typing import Any

@@ -1,7 +1,5 @@
 """Two transactions over the same rows: whichever is first, the other finds what it left."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

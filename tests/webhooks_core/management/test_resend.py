@@ -1,7 +1,5 @@
 """webhooks_resend: one delivery, or all that failed for an endpoint since a time."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

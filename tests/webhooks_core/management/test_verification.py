@@ -1,7 +1,5 @@
 """What a receiver reads in a request, whether its signature is genuine, and how a terminal shows it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Our own outage: attempts are postponed and none is counted until a receiver is reached."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import socket

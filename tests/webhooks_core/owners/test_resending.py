@@ -1,7 +1,5 @@
 """Resend: the same event, the same bytes, a new delivery."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """The command that receives and shows webhooks."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

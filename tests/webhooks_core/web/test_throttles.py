@@ -1,7 +1,5 @@
 """A rate limit counts each of the requests that arrive at the same moment."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Budgets: what is reserved, charged and refused."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """What processes learn from each other by the rows of counters, and what goes on without them."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from datetime import timedelta

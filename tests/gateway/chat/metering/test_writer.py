@@ -1,7 +1,5 @@
 """The background writer of usage and denials: in batches, in order, and never lost quietly."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from typing import Any

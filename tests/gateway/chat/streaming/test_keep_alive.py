@@ -1,7 +1,5 @@
 """Comments in silent streams: on every way to the service, between events, and no events themselves."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
