@@ -91,7 +91,6 @@ WEBHOOK_SECRET_KEYS = env.fernet_keys(
 WEBHOOK_ALLOWED_TARGETS = env.networks("WEBHOOK_ALLOWED_TARGETS", "")
 WEBHOOK_PROXY_URL = env.str("WEBHOOK_PROXY_URL", "")
 WEBHOOK_RETENTION_DAYS = env.integer("WEBHOOK_RETENTION_DAYS", 30, least=1, most=36_500)
-WEBHOOK_LISTEN_SECRETS = env.words("WEBHOOK_LISTEN_SECRETS", "")
 WEBHOOK_DISPATCHERS = env.integer("WEBHOOK_DISPATCHERS", 4, least=1, most=1000)
 
 # Rates: `<number>/<second, minute, hour or day>`, or empty for no limit.

@@ -38,9 +38,7 @@ def declared(monkeypatch, settings):
     monkeypatch.setattr(configuration, "current", lambda: Configuration(webhooks))
     known = profiles.get("gateway")
     profiles.register(
-        profile(
-            webhooks, quota=100, base_url=settings.BASE_URL, local=True, source="a file"
-        )
+        profile(webhooks, quota=100, base_url=settings.BASE_URL, local=True)
     )
     yield
     profiles.register(known)

@@ -25,7 +25,6 @@ def test_a_project_that_sets_nothing_gets_the_defaults(settings):
         "PROXY_URL": "",
         "DISPATCHERS": 1 if connection.vendor == "sqlite" else 4,
         "RETENTION_DAYS": 30,
-        "LISTEN_SECRETS": (),
         "USER_AGENT": "Signpost",
         "SUPPORT_GROUP": "",
     }

@@ -167,10 +167,7 @@ class SubscriptionService(ABC):
         with transaction.atomic():
             # Locked: what fails deliveries comes before the event, or fails this one.
             current = self.find(public_id, lock=True)
-            ping = self.ping(current)
-            return publishing.publish_test(
-                current, event_type=ping.type, data=ping.data, **ping.metadata
-            )
+            return publishing.publish_test(current, self.ping(current))
 
     def deliveries(
         self,
