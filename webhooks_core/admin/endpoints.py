@@ -70,7 +70,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
     )
     fields = (
         *("shown_state", "remedy", "url", "shown_owner", "public_id"),
-        *("event_types", "filter", "description", "sent_headers", "trusted"),
+        *("event_types", "filter", "description", "sent_headers", "networks"),
         *("secrets", "declared_in", "created_at", "recent"),
     )
     readonly_fields = fields
@@ -118,6 +118,10 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
             return ", ".join(payloads.custom_names(obj)) or "-"
         except SecretUnreadableError:
             return "none of WEBHOOK_SECRET_KEYS decrypts them"
+
+    @admin.display(description="may lie in")
+    def networks(self, obj: Endpoint) -> str:
+        return "WEBHOOK_ALLOWED_TARGETS too" if obj.trusted else "public networks"
 
     @admin.display(description="signing secrets")
     def secrets(self, obj: Endpoint) -> SafeString:
