@@ -6,13 +6,14 @@ from typing import cast
 
 from django.conf import settings
 from rest_framework.request import Request
+from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
 
 from gateway.identity import Caller
-from webhooks_core.web.throttles import RateThrottle
+from webhooks_core.web.throttles import ExactRateThrottle
 
 
-class CallerThrottle(RateThrottle):
+class CallerThrottle(ExactRateThrottle):
     """Counts per gateway key, or per principal for header identity."""
 
     def get_rate(self) -> str | None:
@@ -35,6 +36,8 @@ class CreateThrottle(CallerThrottle):
 
     def count(self, request: Request, view: APIView) -> None:
         """Count a creation."""
-        self.allow_request(request, view)  # reads what was counted before
-        if self.rate is not None:
-            super().throttle_success()
+        with self.alone(request, view):
+            # DRF's own reads what was counted before.
+            SimpleRateThrottle.allow_request(self, request, view)
+            if self.rate is not None:
+                super().throttle_success()

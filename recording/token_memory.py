@@ -19,9 +19,8 @@ _revocations = 0
 
 def recall(token: str) -> AbstractUser | None:
     """Return the account of a token that was valid a few seconds ago; None if it is not known."""
-    account, at = _accounts.get(bearer.digest(token), (None, 0.0))
-    # The clock may have been set back.
-    return account if 0 <= time.time() - at < REMEMBERED_S else None
+    account, until = _accounts.get(bearer.digest(token), (None, 0.0))
+    return account if time.monotonic() < until else None
 
 
 def find(
@@ -30,18 +29,17 @@ def find(
     """Return the account of a token, and remember it."""
     if (account := recall(token)) is not None:
         return account
-    before, at = _revocations, time.time()
+    before, until = _revocations, time.monotonic() + REMEMBERED_S
     account = look_up(token)
     if account is not None and before == _revocations:
         if len(_accounts) >= MOST:
             _accounts.clear()
-        _accounts[bearer.digest(token)] = account, at
+        _accounts[bearer.digest(token)] = account, until
     return account
 
 
 def revoked() -> None:
-    """Forget all accounts: now, for what this transaction does next, and when others see it."""
-    forget()
+    """Forget all accounts once a revocation is committed."""
     transaction.on_commit(forget)
 
 

@@ -1,5 +1,7 @@
 """Fixtures that every test may use."""
 
+from __future__ import annotations
+
 import fcntl
 import gc
 import os

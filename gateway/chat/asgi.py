@@ -11,10 +11,10 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import aclosing, suppress
-from functools import partial
 from typing import Any
 
 import structlog
+from django.conf import settings
 
 from gateway.chat.context import CLIENT_GONE
 from gateway.chat.http_messages import (
@@ -26,8 +26,7 @@ from gateway.chat.http_messages import (
     join_headers,
 )
 from gateway.chat.service import Service
-from gateway.chat.timing import KeepAlive, StreamTimeout
-from webhooks_core.network.deadlines import within
+from webhooks_core.network.deadlines import NEVER, Deadline, of_running_loop, within
 from webhooks_core.web.errors import BadRequestError, PayloadTooLargeError
 
 Scope = MutableMapping[str, Any]
@@ -39,6 +38,8 @@ Header = tuple[bytes, bytes]
 # How long a client may take to send its request, and to take the next chunk.
 RECEIVE_S = 60.0
 STALL_S = 60.0
+# Most requests are answered before. To watch them as well costs a tenth of them.
+WATCHED_AFTER_S = 0.05
 
 plain_log = logging.getLogger("signpost.http")
 log = structlog.stdlib.get_logger("signpost.http")
@@ -54,7 +55,7 @@ async def respond(
     """Answer one request of ASGI's type http; it ends at once when the client leaves."""
     started = time.perf_counter()
     headers = join_headers(scope["headers"])
-    client = Client(headers.get("content-length", ""), receive)
+    client = Client(headers.get("content-length", ""), receive, send)
     request = ChatRequest(
         method=scope["method"],
         path=scope["path"],
@@ -69,9 +70,8 @@ async def respond(
         status = response.status
         headers.clear()  # a stream may last: thousands of them need the room
         request_id = (b"X-Request-Id", request.request_id.encode())
-        await _send(response, (*extra_headers, request_id), send)
-    except (ClientGoneError, TimeoutError):
-        # The client has disconnected or does not read: the server closes the connection.
+        await client.answer(response, (*extra_headers, request_id))
+    except ClientGoneError:
         status = CLIENT_GONE
     except asyncio.CancelledError:
         status = CLIENT_GONE
@@ -99,16 +99,28 @@ def _log_request(request: ChatRequest, status: int, started: float) -> None:
         )
 
 
-class Client:
-    """The client of one request: its body, and its connection."""
+class Client(Deadline):
+    """The client of one request: its body, and its connection.
 
-    __slots__ = ("_has_left", "_length", "_receive", "_task", "_watcher")
+    This deadline begins to watch whether the client leaves; in a stream, it ends that of a client
+    that does not read, and sends comments while there is nothing to read.
+    """
 
-    def __init__(self, length: str, receive: Receive) -> None:
-        self._length, self._receive = length, receive
-        self._task = asyncio.current_task()
+    __slots__ = (
+        *("_comment", "_commenting", "_has_left", "_is_sending", "_length", "_loop"),
+        *("_receive", "_send", "_silence_s", "_watcher"),
+    )
+
+    def __init__(self, length: str, receive: Receive, send: Send) -> None:
+        super().__init__(of_running_loop(), NEVER)
+        self._loop = self._deadlines.loop
+        self._length, self._receive, self._send = length, receive, send
+        if (task := asyncio.current_task(self._loop)) is not None:
+            self._task = task
         self._watcher: asyncio.Task[None] | None = None
-        self._has_left = False
+        self._commenting: asyncio.Task[None] | None = None
+        self._comment, self._silence_s = b"", NEVER
+        self._has_left = self._is_sending = False
 
     async def read(self) -> bytes:
         """Return the body, and from then on cancel the request when the client leaves.
@@ -124,7 +136,8 @@ class Client:
             raise BadRequestError(
                 "The body took too long to arrive.", headers={"Connection": "close"}
             ) from error
-        self._watcher = asyncio.create_task(self._watch())
+        self.until = self._loop.time() + WATCHED_AFTER_S
+        self._deadlines.enter(self)
         return body
 
     async def _read(self) -> bytes:
@@ -140,56 +153,86 @@ class Client:
             message = await self._receive()
         raise ClientGoneError
 
+    def expire(self) -> None:
+        if self._watcher is None:
+            self._watcher = self._loop.create_task(self._watch())
+        elif self._is_sending:
+            self._leave()
+        else:
+            self.until = self._loop.time() + self._silence_s
+            self._deadlines.enter(self)
+            # A client that does not read gets one comment, not one an interval.
+            if self._commenting is None or self._commenting.done():
+                self._commenting = self._loop.create_task(self._send_comment())
+
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
+        self._leave()
+
+    def _leave(self) -> None:
         self._has_left = True
-        if self._task is not None:
-            self._task.cancel()
+        self._task.cancel()
 
     def accept_cancellation(self) -> None:
         """End the cancellation here if the client has left, else pass it on."""
         if not self._has_left:
             raise asyncio.CancelledError
-        if self._task is not None:
-            self._task.uncancel()
+        self._task.uncancel()
 
     def release(self) -> None:
         """Stop watching the client: the request is over."""
-        if self._watcher is not None:
-            self._watcher.cancel()
+        self._deadlines.leave(self)
+        for task in (self._watcher, self._commenting):
+            if task is not None:
+                task.cancel()
 
+    # ── The answer ──────────────────────────────────────────────────────────────────
 
-async def _send(
-    response: ChatResponse, extra_headers: Iterable[Header], send: Send
-) -> None:
-    if response.rest is None:
-        await _pass_on(_start(response, extra_headers), send)
-        await _pass_on({"type": "http.response.body", "body": response.body}, send)
-        return
-    async with aclosing(response.rest) as rest:
-        await _pass_on(_start(response, extra_headers), send)
-        comment = partial(_send_comment, send, response.keep_alive)
-        with StreamTimeout(None) as timer, KeepAlive(comment) as keep_alive:
-            await _send_part(response.body, send, timer)
-            keep_alive.start()
+    async def answer(
+        self, response: ChatResponse, extra_headers: Iterable[Header]
+    ) -> None:
+        """Send a response. Raises ClientGoneError."""
+        head = _start(response, extra_headers)
+        if response.rest is None:
+            await self._pass_on(head)
+            await self._pass_on({"type": "http.response.body", "body": response.body})
+            return
+        async with aclosing(response.rest) as rest:
+            await self._pass_on(head)
+            self._comment = response.keep_alive
+            self._silence_s = float(settings.CHAT_KEEPALIVE_S or NEVER)
+            if self._watcher is None:
+                self._watcher = self._loop.create_task(self._watch())
+            self._deadlines.enter(self)
+            await self._send_part(response.body)
             async for part in rest:
-                keep_alive.stop()
-                await _send_part(part, send, timer)
-                keep_alive.start()
-    await _pass_on({"type": "http.response.body", "body": b""}, send)
+                await self._send_part(part)
+        await self._pass_on({"type": "http.response.body", "body": b""})
 
+    async def _send_part(self, part: bytes) -> None:
+        """Send a part; the next is read from the upstream only when there is room again."""
+        message = {"type": "http.response.body", "body": part, "more_body": True}
+        self._is_sending, self.until = True, self._loop.time() + STALL_S
+        await self._pass_on(message)
+        self._is_sending, self.until = False, self._loop.time() + self._silence_s
 
-async def _pass_on(message: Message, send: Send) -> None:
-    """Give the server a part of the response. Raises ClientGoneError.
+    async def _send_comment(self) -> None:
+        """Send a comment; if the client has left, the next part or the watcher notices."""
+        body, kind = self._comment, "http.response.body"
+        with suppress(ClientGoneError):
+            await self._pass_on({"type": kind, "body": body, "more_body": True})
 
-    Servers drop what is sent to a client that has left, but not always: uvloop refuses to write
-    to a connection that is closed.
-    """
-    try:
-        await send(message)
-    except (OSError, RuntimeError) as error:
-        raise ClientGoneError from error
+    async def _pass_on(self, message: Message) -> None:
+        """Give the server a part of the response. Raises ClientGoneError.
+
+        Servers drop what is sent to a client that has left, but not always: uvloop refuses to
+        write to a connection that is closed.
+        """
+        try:
+            await self._send(message)
+        except (OSError, RuntimeError) as error:
+            raise ClientGoneError from error
 
 
 def _start(response: ChatResponse, extra_headers: Iterable[Header]) -> Message:
@@ -204,19 +247,3 @@ def _start(response: ChatResponse, extra_headers: Iterable[Header]) -> Message:
         "status": response.status,
         "headers": headers,
     }
-
-
-async def _send_comment(send: Send, comment: bytes) -> None:
-    """Send a comment; if the client has left, the next part or the watcher notices."""
-    with suppress(ClientGoneError):
-        await _pass_on(
-            {"type": "http.response.body", "body": comment, "more_body": True}, send
-        )
-
-
-async def _send_part(part: bytes, send: Send, timer: StreamTimeout) -> None:
-    """Send a part; the next is read from the upstream only when there is room again."""
-    message = {"type": "http.response.body", "body": part, "more_body": True}
-    timer.start(STALL_S)
-    await _pass_on(message, send)
-    timer.stop()

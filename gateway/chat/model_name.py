@@ -25,29 +25,26 @@ def renamed(raw: bytes, value: Mapping[str, Any], name: str) -> bytes:
     JSON with several such members, or with very many inner ones, is written again. Raises
     ValueError: it is nested too deeply for that.
     """
-    if value.get("model") == name and _is_only(raw):
-        return raw
-    match = _member(raw)
+    # In most bodies the key stands once, so that it is this one.
+    if raw.count(KEY) == 1 and ESCAPE not in raw:
+        if value.get("model") == name:
+            return raw
+        match = MEMBER.search(raw)
+    else:
+        match = _member(raw)
     if match is None:
         return json.dumps({**value, "model": name})
     start, end = match.span(2)
     return raw[:start] + orjson.dumps(name) + raw[end:]
 
 
-def _is_only(raw: bytes) -> bool:
-    return raw.count(KEY) == 1 and ESCAPE not in raw
-
-
 def _member(raw: bytes) -> re.Match[bytes] | None:
     """Return the member `model` of JSON that has one, None if it may have several.
 
-    Its key stands once in most bodies, so that it is this one. Otherwise each member of the
-    name is tried: with another key in its place, the object has no member `model` any more.
+    Each member of the name is tried: with another key in its place, the object has no member
+    `model` any more.
     """
-    members = list(zip(range(MAX_MEMBERS), MEMBER.finditer(raw), strict=False))
-    if len(members) == 1 and _is_only(raw):
-        return members[0][1]
-    for _, match in members:
+    for _, match in zip(range(MAX_MEMBERS), MEMBER.finditer(raw), strict=False):
         start = match.start()
         marked = raw[:start] + MARK + raw[start + len(KEY) :]
         try:

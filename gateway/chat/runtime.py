@@ -91,9 +91,9 @@ _running: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDiction
 def current() -> Runtime:
     """Return the runtime of the running loop; the first call in a loop starts it."""
     loop = asyncio.get_running_loop()
-    if loop not in _running:
-        _running[loop] = Runtime.start()
-    return _running[loop]
+    if (runtime := _running.get(loop)) is None:
+        runtime = _running[loop] = Runtime.start()
+    return runtime
 
 
 async def stop() -> None:

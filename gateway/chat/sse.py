@@ -5,21 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from gateway import json
 from gateway.chat.errors import UpstreamServiceError
-from gateway.chat.failures import is_failure, replaces_answer
-from gateway.json import mapping
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
-MAX_ERROR_BYTES = 256 * 1024
 DONE = b"[DONE]"
 # Clients skip a comment (WHATWG HTML, section 9.2.6). It stands between events only.
 COMMENT = b": keep-alive\n\n"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-EVENT, DATA = (
-    re.compile(b"^" + name + rb"(?:: ?(.*))?$", re.MULTILINE)
-    for name in (b"event", b"data")
-)
+DATA = re.compile(rb"^data(?:: ?(.*))?$", re.MULTILINE)
 
 
 def frame(payload: bytes) -> bytes:
@@ -34,8 +27,6 @@ class EventReader:
     """
 
     __slots__ = ("_has_begun", "_rest", "_skip_line_feed")
-
-    ERROR = b""  # what stands before the data of a failure
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -69,12 +60,6 @@ class EventReader:
     def _of_interest(self, blocks: Iterable[bytes]) -> list[bytes]:
         return [payload for block in blocks if (payload := data_of(block)) is not None]
 
-    def end(self) -> list[bytes]:
-        """Return the failure that ends the stream in the middle of an event, if there is one."""
-        payload = data_of(bytes(self._rest))
-        is_error = payload is not None and _is_failure(payload)
-        return [self.ERROR + payload] if payload is not None and is_error else []
-
     def _with_line_feeds(self, data: bytes) -> bytes:
         if self._skip_line_feed and data.startswith(b"\n"):
             data = data[1:]
@@ -87,49 +72,17 @@ class BlockReader(EventReader):
 
     __slots__ = ()
 
-    ERROR = b"event: error\ndata: "
-
     def _of_interest(self, blocks: Iterable[bytes]) -> list[bytes]:
         return [block for block in blocks if block]
 
 
 def data_of(block: bytes) -> bytes | None:
-    """Return the data of an event, None if it is empty; `[DONE]` without spaces around it.
-
-    An event that reports an error is JSON with a member `error`.
-    """
+    """Return the data of an event, None if it is empty; `[DONE]` without spaces around it."""
     if block.startswith(b"data: ") and b"\n" not in block:
         data = block[6:]
-        return data if data.startswith(b"{") else _trimmed(data)
-    if not block or (block.startswith(b":") and b"\n" not in block):
-        return None  # nothing, or a comment
-    data = b"\n".join(DATA.findall(block))
-    if data.strip() and b"error" in EVENT.findall(block):
-        return _as_error(data)
-    if not data and block.lstrip().startswith((b"{", b"[")):
-        # Some servers write an error in place of an event, or of all events.
-        return block if _is_failure(block) else None
-    return _trimmed(data)
-
-
-def _as_error(data: bytes) -> bytes:
-    if _is_failure(data):
-        return data
-    text = data.decode(errors="replace").strip()
-    return json.dumps({"error": text})
-
-
-def _is_failure(data: bytes) -> bool:
-    """Return True if text is JSON that reports an error; one that is too long does not."""
-    try:
-        value = json.loads(data) if len(data) <= MAX_ERROR_BYTES else None
-    except ValueError:
-        return False
-    return isinstance(value, list | dict) and (
-        is_failure(value) or replaces_answer(mapping(value))
-    )
-
-
-def _trimmed(data: bytes) -> bytes | None:
+        if data.startswith(b"{"):
+            return data
+    else:
+        data = b"\n".join(DATA.findall(block))
     trimmed = data.strip()
     return DONE if trimmed == DONE else data if trimmed else None

@@ -12,23 +12,12 @@ from gateway.json import mapping
 CHARACTERS_PER_TOKEN = 4
 # The maximum of a column; an upstream that reports more is wrong.
 MAX_TOKENS = 2**31 - 1
-SUMS = ("prompt_tokens", "completion_tokens")
-# The names of the Responses API, and what the same numbers are called here.
-RESPONSES = {
-    "input_tokens": "prompt_tokens",
-    "output_tokens": "completion_tokens",
-    "input_tokens_details": "prompt_tokens_details",
-    "output_tokens_details": "completion_tokens_details",
-}
-DETAILS = ("prompt_tokens_details", "completion_tokens_details")
 CACHED = ("cached_tokens", "cache_read_input_tokens", "prompt_cache_hit_tokens")
 WRITTEN = (
     "cache_write_tokens",
     "cache_creation_tokens",
     "cache_creation_input_tokens",
 )
-WRITES = ("cache_creation", "cache_creation_token_details")
-HOUR = ("ephemeral_1h_input_tokens",)
 # The limit of an estimate's work.
 MAX_PARTS = 1_000_000
 # About what an image or the least of another medium is, and the characters of base64 per token.
@@ -80,30 +69,28 @@ class Usage:
         """
         if not isinstance(value, dict):
             return None
-        value = _renamed(value)
-        prompt, completion = (count(value.get(name)) for name in SUMS)
-        if value.keys().isdisjoint(SUMS) or prompt is None or completion is None:
+        prompt_given = _either(value, "prompt_tokens", "input_tokens")
+        completion_given = _either(value, "completion_tokens", "output_tokens")
+        prompt, completion = count(prompt_given), count(completion_given)
+        if prompt is None or completion is None:
+            return None
+        if prompt_given is None and completion_given is None:
             return None
         total = count(value.get("total_tokens")) or 0
-        if value.get("prompt_tokens") is None:
+        if prompt_given is None:
             prompt = max(0, total - completion)
         completion = max(completion, total - prompt)
-        is_reported = completion > 0 or value.get("completion_tokens") is not None
-        inputs, outputs = (mapping(value.get(name)) for name in DETAILS)
+        is_reported = completion > 0 or completion_given is not None
+        inputs = _details(value, "prompt_tokens_details", "input_tokens_details")
+        outputs = _details(value, "completion_tokens_details", "output_tokens_details")
         cached = min(_first(CACHED, inputs, value), prompt)
-        writes = [
-            mapping(place.get(name)) for place in (inputs, value) for name in WRITES
-        ]
-        hour = _first(HOUR, *writes)
-        written = min(max(_first(WRITTEN, inputs, value), hour), prompt - cached)
-        reasoning = _first(("reasoning_tokens",), outputs)
+        reasoning = count(outputs.get("reasoning_tokens")) or 0
         return cls(
             prompt,
             completion if is_reported else None,
             cached,
-            written,
+            min(_first(WRITTEN, inputs, value), prompt - cached),
             min(reasoning, completion) if is_reported else reasoning,
-            min(hour, written),
         )
 
     def as_openai(self) -> dict[str, Any]:
@@ -141,17 +128,14 @@ class Usage:
 _numbers = attrgetter(*(field.name for field in fields(Usage)))
 
 
-def _renamed(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return usage under the names of Chat Completions, which win unless they are 0."""
-    names = RESPONSES.items()
-    return {
-        **value,
-        **{
-            new: value[old]
-            for old, new in names
-            if value.get(old) is not None and not value.get(new)
-        },
-    }
+def _either(value: Mapping[str, Any], name: str, other: str) -> Any:
+    """Return a member under its name, or under another one if it is 0 or missing."""
+    given = value.get(name)
+    return given or (given if value.get(other) is None else value[other])
+
+
+def _details(value: Mapping[str, Any], name: str, other: str) -> Mapping[str, Any]:
+    return mapping(_either(value, name, other))
 
 
 def count(value: Any) -> int | None:
@@ -168,7 +152,7 @@ def _first(names: Iterable[str], *places: Mapping[str, Any]) -> int:
     """Return the first number above 0 that has one of the names in one of the places."""
     for name in names:
         for place in places:
-            if number := count(place.get(name)):
+            if (given := place.get(name)) and (number := count(given)):
                 return number
     return 0
 

@@ -23,7 +23,6 @@ from gateway.chat.metering import reports
 from gateway.chat.routes import MODELS, Route, route_of
 from gateway.chat.serializers import UsageQuery
 from gateway.chat.service import failure_response
-from gateway.chat.timing import with_comments
 from gateway.errors import HANDLER
 from gateway.identity import CHAT, USAGE, Caller
 from gateway.viewsets import GatewayView
@@ -128,39 +127,27 @@ class _Stream(StreamingHttpResponse):
     """
 
     def __init__(self, response: ChatResponse, rest: AsyncGenerator[bytes]) -> None:
-        self._rest = _Rest(rest, response.keep_alive)
-        parts = _parts(response.body, self._rest)
+        self._rest = rest
+        parts = _parts(response.body, rest)
         super().__init__(parts, status=response.status, headers=dict(response.headers))
 
     def close(self) -> None:
         super().close()
         # Not by submit(), since a stop of the process must not cancel it.
-        asyncio.run_coroutine_threadsafe(self._rest.close(), LOOP_THREAD.loop)
+        asyncio.run_coroutine_threadsafe(_close(self._rest), LOOP_THREAD.loop)
 
 
-class _Rest:
-    """What follows the first part of a stream; all of it runs on the service's loop."""
-
-    def __init__(self, upstream_parts: AsyncGenerator[bytes], comment: bytes) -> None:
-        self._upstream_parts = upstream_parts
-        self._parts = with_comments(upstream_parts, comment)
-        # A generator cannot be closed while it runs, as it may although its reader was cancelled.
-        self._lock = asyncio.Lock()
-
-    async def next(self) -> bytes | None:
-        """Return the next part, None at the end."""
-        async with self._lock:
-            return await anext(self._parts, None)
-
-    async def close(self) -> None:
-        async with self._lock:
-            await self._parts.aclose()
-            await self._upstream_parts.aclose()
+async def _close(rest: AsyncGenerator[bytes]) -> None:
+    await rest.aclose()
 
 
-def _parts(first: bytes, rest: _Rest) -> Iterator[bytes]:
+async def _next(rest: AsyncGenerator[bytes]) -> bytes | None:
+    return await anext(rest, None)
+
+
+def _parts(first: bytes, rest: AsyncGenerator[bytes]) -> Iterator[bytes]:
     yield first
-    while (part := LOOP_THREAD.submit(rest.next()).result()) is not None:
+    while (part := LOOP_THREAD.submit(_next(rest)).result()) is not None:
         yield part
 
 

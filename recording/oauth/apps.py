@@ -12,7 +12,7 @@ from recording.oauth import redirects
 class OAuthConfig(AppConfig):
     name = "recording.oauth"
     label = "recording_oauth"
-    verbose_name = "OAuth applications"
+    verbose_name = "OAuth"
 
     def ready(self) -> None:
         try:
@@ -31,7 +31,8 @@ class OAuthConfig(AppConfig):
             minutes=1,
         )
 
-        apps.get_app_config("oauth2_provider").verbose_name = "OAuth tokens"
+        # The admin shows the toolkit's tables in the same group.
+        apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name
         bootstrap.schedule_after_migrate(
             self, "recording.oauth.grants.prune", name="oauth: prune", schedule_type="H"
         )

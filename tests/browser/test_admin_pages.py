@@ -1,5 +1,7 @@
 """Operations of the admin in a real browser: by keyboard, without a complaint."""
 
+from __future__ import annotations
+
 import re
 
 import pytest
@@ -25,7 +27,7 @@ def test_a_delivery_is_resent_by_keyboard(live_server, page, complaints):
     expect(operator.get_by_text("curl --globoff --request POST")).to_be_visible()
     operator.get_by_role("button", name="Resend").focus()
     operator.keyboard.press("Enter")
-    expect(operator.locator(".messagelist")).to_contain_text("Resent.")
+    expect(operator.locator(".messagelist")).to_contain_text("Resent as this delivery.")
     assert Delivery.objects.filter(trigger="manual").count() == 1
     assert complaints == []
 

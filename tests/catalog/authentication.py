@@ -1,5 +1,7 @@
 """Stands in for the personal tokens of another app: a token is a user's name."""
 
+from __future__ import annotations
+
 from django.contrib.auth.models import User
 
 

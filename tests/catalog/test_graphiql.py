@@ -1,5 +1,7 @@
 """The operation that GraphiQL begins with."""
 
+from __future__ import annotations
+
 import json
 
 from catalog.graphiql import EXAMPLE

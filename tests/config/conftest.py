@@ -1,5 +1,7 @@
 """Web servers that the tests of a file share."""
 
+from __future__ import annotations
+
 import json
 import shutil
 from collections.abc import Iterator

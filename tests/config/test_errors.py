@@ -1,5 +1,7 @@
 """Which product's format an error outside the views has."""
 
+from __future__ import annotations
+
 import re
 
 import pytest

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import shutil
 import sys
 from collections.abc import Iterator

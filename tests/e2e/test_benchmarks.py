@@ -1,5 +1,7 @@
 """Each benchmark runs: a short one, without peers."""
 
+from __future__ import annotations
+
 import sys
 
 import pytest

@@ -1,5 +1,7 @@
 """Outages of Redis, PostgreSQL and the disk."""
 
+from __future__ import annotations
+
 import os
 import signal
 import time

@@ -1,5 +1,7 @@
 """Events about a tenant's subscriptions, for the subscriptions that name them."""
 
+from __future__ import annotations
+
 import json
 
 import pytest

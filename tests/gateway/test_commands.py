@@ -1,5 +1,7 @@
 """Gateway keys on the command line: made, listed, revoked."""
 
+from __future__ import annotations
+
 from datetime import timedelta
 from io import StringIO
 

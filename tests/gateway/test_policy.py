@@ -1,5 +1,7 @@
 """The policy writer: denials are stored, and published."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import orjson

@@ -1,5 +1,7 @@
 """How long policy decisions and documents are kept."""
 
+from __future__ import annotations
+
 from datetime import timedelta
 
 import pytest

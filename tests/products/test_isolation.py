@@ -1,5 +1,7 @@
 """Owners see and change nothing of each other, and strangers nothing at all."""
 
+from __future__ import annotations
+
 import pytest
 
 from tests.products.product import OTHER_URL, READS, VERBS

@@ -1,5 +1,7 @@
 """Subscriptions from creation to deletion: what both products have in common."""
 
+from __future__ import annotations
+
 import orjson
 import pytest
 

@@ -1,5 +1,7 @@
 """Accounts, tokens and a client that speaks JSON."""
 
+from __future__ import annotations
+
 import orjson
 import pytest
 from django.contrib.auth.models import User

@@ -1,5 +1,7 @@
 """E-mails to an account about its webhooks."""
 
+from __future__ import annotations
+
 import pytest
 from django.core import mail
 

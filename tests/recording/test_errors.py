@@ -1,5 +1,7 @@
 """Errors outside the views: the owner of an address, and a database that is away."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys

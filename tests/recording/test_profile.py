@@ -1,5 +1,7 @@
 """The dialect: what the spec's tables say about sending."""
 
+from __future__ import annotations
+
 import hashlib
 import hmac
 from itertools import repeat

@@ -1,5 +1,7 @@
 """Whom limits count by, and how a rate is written in words."""
 
+from __future__ import annotations
+
 import pytest
 from django.test import RequestFactory
 

@@ -1,5 +1,7 @@
 """Each rule of a specification has a test that names it, one that `make test` runs."""
 
+from __future__ import annotations
+
 import pytest
 
 from tests.spec import matrix

@@ -1,5 +1,7 @@
 """Fixtures of the engine's tests."""
 
+from __future__ import annotations
+
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Run the engine in a test, and read its result."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """Rows of the engine for tests, of the profile `plain`."""
 
+from __future__ import annotations
+
 from datetime import timedelta
 from typing import Any
 

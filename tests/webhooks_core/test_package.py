@@ -1,5 +1,7 @@
 """The wheel delivers in a project that has nothing else of this repository: that of the documentation."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

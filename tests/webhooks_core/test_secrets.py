@@ -1,5 +1,7 @@
 """Secrets at rest: encrypted, masked, and never mistaken for their ciphertext."""
 
+from __future__ import annotations
+
 import base64
 import copy
 import logging

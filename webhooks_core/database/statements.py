@@ -18,7 +18,6 @@ AMONG = {
     "postgresql": "= ANY(%s::bigint[])",
     "sqlite": "IN (SELECT value FROM json_each(%s))",
 }
-PART = 64  # rows that are read at once
 # One text, or one for each database.
 Statement = str | Mapping[str, str]
 
@@ -55,12 +54,11 @@ def fetch_as_one(columns: str, sql: str, *values: object) -> list[list[Any]]:
     return rows
 
 
-def fetch_binary(rows: QuerySet[Any, Any]) -> Iterable[Any]:
+def fetch_binary(rows: QuerySet[Any, Any]) -> Any:
     """Return the rows of a `values_list()` with large binary columns, without times.
 
     PostgreSQL sends them in its binary format. In its text format, which Django always asks for,
-    binary columns are hexadecimal: twice the bytes and three times the work, on both sides. They
-    are read in parts, in the same memory: new memory for all would take as long as the reading.
+    binary columns are hexadecimal: twice the bytes and three times the work, on both sides.
     """
     if connection.vendor != "postgresql":
         return rows
@@ -72,8 +70,9 @@ def fetch_binary(rows: QuerySet[Any, Any]) -> Iterable[Any]:
         # Django's own cursors bind parameters on the client, which excludes the binary format.
         psycopg.Cursor(connection.connection) as cursor,
     ):
+        cursor.format = psycopg.pq.Format.BINARY
         query: Any = rows.query.sql_with_params()
-        return list(cursor.stream(*query, binary=True, size=PART))
+        return cursor.execute(*query).fetchall()
 
 
 def _text(sql: Statement) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Mapping
 from dataclasses import dataclass, replace
 
 from gateway import json
@@ -45,35 +44,30 @@ class Prepared:
     body: bytes
 
 
-Posting = AbstractAsyncContextManager[Answer]
 # What is raised of a server that cannot be reached, or does not speak HTTP.
 FAULTS = (TimeoutError, OSError, NotHttpError, ValueError)
 
 
-@asynccontextmanager
 async def post(
     client: HttpClient, call: Call, prepared: Prepared, *, keeps_errors: bool
-) -> AsyncGenerator[Answer]:
-    """POST JSON and yield the answer if it is a success. Raises as Upstream's methods do.
+) -> Answer:
+    """POST JSON; return the answer, which the caller reads, if it is a success.
 
     `keeps_errors`: the client speaks the server's API. It gets the server's errors as they are,
-    and some of its headers. Leaving the block before the end of the answer closes the
-    connection, so that the server can stop immediately.
+    and some of its headers. Raises as Upstream's methods do.
     """
-    answer = None
     try:
         answer = await _send(client, call, prepared)
-        if answer.status != OK:
-            raise await _failure(answer, is_kept=keeps_errors)
-        if keeps_errors:
-            call.context.response_headers = passed_on(answer.headers)
-        del call, prepared  # a stream may last, and a prompt be long
-        yield answer
     except FAULTS as error:
         raise UpstreamServiceError(describe(error)) from error
-    finally:
-        if answer is not None:
+    if answer.status != OK:
+        try:
+            raise await _failure(answer, is_kept=keeps_errors)
+        finally:
             answer.close()
+    if keeps_errors:
+        call.context.response_headers = passed_on(answer.headers)
+    return answer
 
 
 async def _send(client: HttpClient, call: Call, prepared: Prepared) -> Answer:
@@ -160,27 +154,36 @@ async def _read(response: Answer, limit: int) -> bytes:
 
 
 async def read_body(response: Answer) -> bytes:
-    """Return the body of a response. Raises UpstreamServiceError: too large."""
+    """Return the body of a response, and close it. Raises UpstreamServiceError."""
     body = bytearray()
-    while part := await response.read():
-        body += part
-        if len(body) > MAX_BODY_BYTES:
-            raise UpstreamServiceError("the answer is too large")
+    try:
+        while part := await response.read():
+            body += part
+            if len(body) > MAX_BODY_BYTES:
+                raise UpstreamServiceError("the answer is too large")
+    except FAULTS as error:
+        raise UpstreamServiceError(describe(error)) from error
+    finally:
+        response.close()
     return bytes(body.removeprefix(BYTE_ORDER_MARK))
 
 
 async def events(
-    response: Answer, kind: type[EventReader] = EventReader
+    posted: Awaitable[Answer], kind: type[EventReader]
 ) -> AsyncGenerator[list[bytes]]:
-    """Yield the data of a stream's events, those together that arrived together."""
-    reader = kind()
+    """Yield the data of a stream's events, those together that arrived together.
+
+    Closing the generator before the end closes the connection, so that the server can stop
+    immediately. Raises UpstreamServiceError.
+    """
+    response, reader = await posted, kind()
     try:
         while data := await response.read():
             yield reader.feed(data)
-    except FAULTS:
-        yield reader.end()
-        raise
-    yield reader.end()
+    except FAULTS as error:
+        raise UpstreamServiceError(describe(error)) from error
+    finally:
+        response.close()
 
 
 def describe(error: BaseException) -> str:

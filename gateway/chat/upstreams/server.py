@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from functools import lru_cache
 from urllib.parse import quote
 
 from gateway.chat.sse import BlockReader, EventReader
 from gateway.chat.upstreams import http
 from gateway.chat.upstreams.base import Call, Sent
 from gateway.chat.upstreams.servers import SERVERS
-from gateway.configuration.shapes import ModelEntry
-from webhooks_core.network.client import HttpClient
+from gateway.configuration.shapes import ModelEntry, Target
+from webhooks_core.network.client import Answer, HttpClient
 
 VERSION = "2023-06-01"
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
@@ -27,19 +28,14 @@ class Server:
         return entry.speaks
 
     async def post(self, call: Call, sent: Sent) -> bytes:
-        async with self._posted(call, sent) as response:
-            return await http.read_body(response)
+        return await http.read_body(await self._post(call, sent))
 
-    async def stream(self, call: Call, sent: Sent) -> AsyncGenerator[list[bytes]]:
+    def stream(self, call: Call, sent: Sent) -> AsyncGenerator[list[bytes]]:
         # A client of Anthropic's API gets whole events as they are, with their names.
         kind = BlockReader if _is_passed_message(sent) else EventReader
-        posting = self._posted(call, sent)
-        del call, sent  # a stream may last, and a prompt be long
-        async with posting as response:
-            async for payloads in http.events(response, kind):
-                yield payloads
+        return http.events(self._post(call, sent), kind)
 
-    def _posted(self, call: Call, sent: Sent) -> http.Posting:
+    def _post(self, call: Call, sent: Sent) -> Awaitable[Answer]:
         is_passed = _is_passed_message(sent)
         prepared = _prepared(call, sent)
         return http.post(self._client, call, prepared, keeps_errors=is_passed)
@@ -50,31 +46,30 @@ def _is_passed_message(sent: Sent) -> bool:
 
 
 def _prepared(call: Call, sent: Sent) -> http.Prepared:
-    url, headers = (_anthropic if call.entry.upstream == "anthropic" else _openai)(
-        call, sent
-    )
-    if sent.api == "messages":
-        passed = call.context.passed_headers if sent.is_native else {}
-        headers = {"anthropic-version": VERSION, **passed, **headers}
-        if sent.is_native and BETA in call.context.passed_query.split("&"):
-            url += f"?{BETA}"
+    entry, target = call.entry, call.target
+    kind = "anthropic" if entry.upstream == "anthropic" else entry.server
+    url, key = _place(kind, target, entry.api_version, sent.path)
+    if sent.api != "messages":
+        return http.Prepared(url, key, sent.body)
+    passed = call.context.passed_headers if sent.is_native else {}
+    if sent.is_native and BETA in call.context.passed_query.split("&"):
+        url += f"?{BETA}"
+    headers = {"anthropic-version": VERSION, **passed, **key}
     return http.Prepared(url, headers, sent.body)
 
 
-def _anthropic(call: Call, sent: Sent) -> tuple[str, dict[str, str]]:
-    base = call.target.base_url.rstrip("/").removesuffix("/v1")
-    key = call.target.api_key.strip()
-    return f"{base}/v1/{sent.path}", {"x-api-key": key} if key else {}
-
-
-def _openai(call: Call, sent: Sent) -> tuple[str, dict[str, str]]:
-    server, target = SERVERS[call.entry.server], call.target
-    base, key = (
-        (target.base_url or DEFAULT_BASE_URL).rstrip("/"),
-        target.api_key.strip(),
-    )
-    place = server.path.format(path=sent.path, model=quote(target.model, safe=""))
-    version = call.entry.api_version or server.api_version
+@lru_cache(maxsize=1024)
+def _place(
+    kind: str, target: Target, version: str, path: str
+) -> tuple[str, Mapping[str, str]]:
+    """Return the URL of a call, and the header with the key."""
+    base, key = target.base_url.rstrip("/"), target.api_key.strip()
+    if kind == "anthropic":
+        url = f"{base.removesuffix('/v1')}/v1/{path}"
+        return url, {"x-api-key": key} if key else {}
+    server = SERVERS[kind]
+    place = server.path.format(path=path, model=quote(target.model, safe=""))
+    version = version or server.api_version
     query = f"?api-version={version}" if version else ""
     headers = {server.key_header: server.key.format(key=key)} if key else {}
-    return f"{base}/{place}{query}", headers
+    return f"{base or DEFAULT_BASE_URL}/{place}{query}", headers

@@ -178,6 +178,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "last_used_at",
+                    models.DateTimeField(blank=True, editable=False, null=True),
+                ),
+                (
                     "user",
                     models.ForeignKey(
                         blank=True,
@@ -270,8 +274,23 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="application",
             index=models.Index(
+                condition=models.Q(("last_used_at", None)),
                 fields=["registered_address"],
-                name="oauth_application_address",
+                name="oauth_application_unused",
             ),
+        ),
+        migrations.CreateModel(
+            name="Rotation",
+            fields=[
+                (
+                    "retired",
+                    models.BigIntegerField(primary_key=True, serialize=False),
+                ),
+                ("siblings", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "created",
+                    models.DateTimeField(default=django.utils.timezone.now),
+                ),
+            ],
         ),
     ]

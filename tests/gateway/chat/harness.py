@@ -1,5 +1,7 @@
 """A gateway on a real socket, with a mock upstream behind it."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import socket
@@ -81,7 +83,7 @@ class Kept:
 class Known(dict[str, ModelEntry]):
     """A catalogue that a test writes."""
 
-    async def endpoints(self) -> "Known":
+    async def endpoints(self) -> Known:
         return self
 
 

@@ -1,5 +1,7 @@
 """An upstream on a real socket that does whatever a test says."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

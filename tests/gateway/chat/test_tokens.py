@@ -1,5 +1,7 @@
 """Tokens: read from what upstreams report, whatever that is, or estimated from text."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import orjson
@@ -15,7 +17,6 @@ from gateway.chat.tokens import (
     text_length,
 )
 
-HOUR = {"ephemeral_1h_input_tokens": 20}
 SUMS = {"prompt_tokens": 100, "completion_tokens": 50}
 NONSENSE = [-1, 2**31, 10**30, "9", 9.5, 1e30, float("inf"), float("nan"), True, [9], {"n": 9}]  # fmt: skip
 
@@ -40,22 +41,7 @@ NONSENSE = [-1, 2**31, 10**30, "9", 9.5, 1e30, float("inf"), float("nan"), True,
         ("Kimi's name", {"cached_tokens": 60}, (60, 0, 0)),
         ("DeepSeek's names", {"prompt_cache_hit_tokens": 60, "prompt_cache_miss_tokens": 40}, (60, 0, 0)),
         ("Qwen's names", {"prompt_tokens_details": {"cache_creation_input_tokens": 30}}, (0, 30, 0)),
-        (
-            "a cache for an hour",
-            {"cache_creation_input_tokens": 30, "cache_creation": HOUR | {"ephemeral_5m_input_tokens": 10}},
-            (0, 30, 0, 20),
-        ),
-        ("a cache for an hour alone", {"cache_creation": HOUR}, (0, 20, 0, 20)),
-        (
-            "LiteLLM's names",
-            {"prompt_tokens_details": {"cache_creation_tokens": 30, "cache_creation_token_details": HOUR}},
-            (0, 30, 0, 20),
-        ),
-        (
-            "more for an hour than there is",
-            {"prompt_tokens_details": {"cached_tokens": 90}, "cache_creation": {"ephemeral_1h_input_tokens": 999}},
-            (90, 10, 0, 10),
-        ),
+        ("LiteLLM's name", {"prompt_tokens_details": {"cache_creation_tokens": 30}}, (0, 30, 0)),
         ("details that are null", {"prompt_tokens_details": None, "completion_tokens_details": None}, (0, 0, 0)),
         ("details that are no objects", {"prompt_tokens_details": [1], "completion_tokens_details": "x"}, (0, 0, 0)),
     ],
@@ -71,7 +57,6 @@ def test_nonsense_in_the_details_counts_for_nothing(value):
         "completion_tokens_details": {"reasoning_tokens": value},
         "cache_read_input_tokens": value,
         "cache_creation_input_tokens": value,
-        "cache_creation": {"ephemeral_1h_input_tokens": value},
         "cached_tokens": value,
         "prompt_cache_hit_tokens": value,
         "total_tokens": value,

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import orjson
 import pytest
 from django.utils import timezone

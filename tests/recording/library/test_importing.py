@@ -1,5 +1,7 @@
 """Importing recordings, and what is published when."""
 
+from __future__ import annotations
+
 import io
 import sys
 

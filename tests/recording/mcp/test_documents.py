@@ -1,5 +1,7 @@
 """Recordings as Markdown, and the prompts."""
 
+from __future__ import annotations
+
 import pytest
 
 from recording.mcp import pages

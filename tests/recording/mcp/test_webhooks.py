@@ -1,5 +1,7 @@
 """The tools for webhooks follow the rules of the API."""
 
+from __future__ import annotations
+
 import pytest
 from django.core.cache import cache
 

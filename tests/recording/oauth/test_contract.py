@@ -1,5 +1,7 @@
 """The OAuth half of the specification, sentence by sentence."""
 
+from __future__ import annotations
+
 from datetime import timedelta
 
 import pytest

@@ -1,5 +1,7 @@
 """docs/oauth.md by hand: its commands, typed as they stand, and a person who presses Allow."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

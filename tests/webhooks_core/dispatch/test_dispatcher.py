@@ -1,5 +1,7 @@
 """The way of an event: published, claimed, sent, recorded."""
 
+from __future__ import annotations
+
 import threading
 from datetime import timedelta
 from functools import partial

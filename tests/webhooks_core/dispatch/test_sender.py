@@ -1,5 +1,7 @@
 """The sender: limits per queue, releases, and the signal that all is done."""
 
+from __future__ import annotations
+
 import threading
 from functools import partial
 

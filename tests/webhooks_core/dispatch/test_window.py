@@ -1,5 +1,7 @@
 """How much may be claimed ahead for one receiver."""
 
+from __future__ import annotations
+
 import pytest
 from django.utils import timezone
 

@@ -1,5 +1,7 @@
 """Which connections are kept, and for whom."""
 
+from __future__ import annotations
+
 import random
 import socket
 from collections.abc import Callable

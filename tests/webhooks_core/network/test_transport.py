@@ -1,5 +1,7 @@
 """What is sent, on which connection, and what an attempt reports of it."""
 
+from __future__ import annotations
+
 import errno
 import gc
 import re

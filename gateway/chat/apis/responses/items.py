@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gateway import json
@@ -22,12 +22,16 @@ ROLES = {
     "developer": "system",
 }
 NO_ARGUMENTS = "{}"  # an empty text is no JSON, and some servers read it
-# Calls of the client that have a form of their own: their tool, and the member with arguments.
-CLIENT_CALLS = {
+RESULTS = (
+    *("function_call_output", "custom_tool_call_output", "local_shell_call_output"),
+)
+# Tools that the client runs and that have forms of their own: the name of a call, and the
+# member with its arguments; without a name, with its result.
+CLIENT_TOOLS = {
     "tool_search_call": ("tool_search", "arguments"),
     "local_shell_call": ("local_shell", "action"),
+    "tool_search_output": ("", "tools"),
 }
-RESULTS = {"tool_search_output": "tools"}
 # How the kinds of items end that only the server made which ran their tools, or shortened them.
 HOSTED = (
     *("_call", "_output", "_request", "_response", "_list_tools"),
@@ -81,25 +85,32 @@ class Conversation:
         Items of tools that a server of the API has itself are left out: other servers have not
         made them, and the conversation can go on without them.
         """
-        if not isinstance(item, dict):
-            raise InvalidValueError("input: each item must be an object.")
-        kind = item.get("type") or ("message" if "role" in item else None)
-        if not isinstance(kind, str):
-            raise InvalidValueError("input: each item needs a type or a role.")
-        is_named = isinstance(item.get("call_id"), str)
-        if kind in CLIENT_CALLS and is_named:
-            name, member = CLIENT_CALLS[kind]
-            arguments = json.dumps(item.get(member) or {}).decode()
-            self._call({**item, "name": name}, arguments)
-        elif kind in RESULTS and is_named:
-            output = json.dumps(item.get(RESULTS[kind]) or []).decode()
-            self.add_result({**item, "output": output})
-        elif read := READERS.get(kind):
-            read(self, item)
-        elif kind.endswith(HOSTED):
-            leave_out(self._model, (f"input.{kind}",))
-        else:
-            raise UnsupportedRequestError(f"input of the type {kind}")
+        kind = _kind(item)
+        match kind:
+            case "message":
+                self._message(item)
+            case "function_call":
+                self._call(item, item.get("arguments"))
+            case "custom_tool_call":
+                text = item.get("input")
+                self._call(item, arguments_of(text) if isinstance(text, str) else None)
+            case "reasoning":
+                # What another server encrypted has no effect.
+                if fields := carried.unpack(item.get("encrypted_content")):
+                    self._reasoning.append(fields)
+            case _ if kind in RESULTS:
+                self._result(item, item.get("output"))
+            case _ if kind in CLIENT_TOOLS and isinstance(item.get("call_id"), str):
+                name, member = CLIENT_TOOLS[kind]
+                text = json.dumps(item.get(member) or {}).decode()
+                if name:
+                    self._call({**item, "name": name}, text)
+                else:
+                    self._result(item, text)
+            case _ if kind.endswith(HOSTED):
+                leave_out(self._model, (f"input.{kind}",))
+            case _:
+                raise UnsupportedRequestError(f"input of the type {kind}")
 
     def _flush(self) -> None:
         """Add the images of the results that came last."""
@@ -130,7 +141,7 @@ class Conversation:
             blocks.append({**block, "index": self._blocks, "calls": calls})
             self._blocks += 1
 
-    def add_message(self, item: Mapping[str, Any]) -> None:
+    def _message(self, item: Mapping[str, Any]) -> None:
         role, content = ROLES.get(str(item.get("role"))), item.get("content")
         if role is None:
             raise UnsupportedRequestError(f"the role {item.get('role')}")
@@ -162,38 +173,24 @@ class Conversation:
         call = {"id": own, "type": "function", "function": function, **extra}
         self._assistant().setdefault("tool_calls", []).append(call)
 
-    def add_function_call(self, item: Mapping[str, Any]) -> None:
-        self._call(item, item.get("arguments"))
-
-    def add_custom_call(self, item: Mapping[str, Any]) -> None:
-        text = item.get("input")
-        self._call(item, arguments_of(text) if isinstance(text, str) else None)
-
-    def add_result(self, item: Mapping[str, Any]) -> None:
+    def _result(self, item: Mapping[str, Any], output: Any) -> None:
         key = item.get("call_id")
         if not isinstance(key, str):
             raise InvalidValueError("input: a result needs its call_id.")
-        parts = _parts(item.get("output"))
+        parts = _parts(output)
         content = "\n".join(part["text"] for part in parts if part["type"] == "text")
         own, _ = carried.split(key)
         self._messages.append({"role": "tool", "tool_call_id": own, "content": content})
         self._images += [part for part in parts if part["type"] != "text"]
 
-    def add_reasoning(self, item: Mapping[str, Any]) -> None:
-        """Keep what an upstream wants back. What another server encrypted has no effect."""
-        if fields := carried.unpack(item.get("encrypted_content")):
-            self._reasoning.append(fields)
 
-
-READERS: Mapping[str, Callable[[Conversation, Mapping[str, Any]], None]] = {
-    "message": Conversation.add_message,
-    "function_call": Conversation.add_function_call,
-    "custom_tool_call": Conversation.add_custom_call,
-    "function_call_output": Conversation.add_result,
-    "custom_tool_call_output": Conversation.add_result,
-    "local_shell_call_output": Conversation.add_result,
-    "reasoning": Conversation.add_reasoning,
-}
+def _kind(item: Any) -> str:
+    if not isinstance(item, dict):
+        raise InvalidValueError("input: each item must be an object.")
+    kind = item.get("type") or ("message" if "role" in item else None)
+    if not isinstance(kind, str):
+        raise InvalidValueError("input: each item needs a type or a role.")
+    return kind
 
 
 def _parts(content: Any) -> list[dict[str, Any]]:

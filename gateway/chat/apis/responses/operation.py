@@ -8,7 +8,6 @@ from gateway.chat import errors
 from gateway.chat.apis.base import Operation
 from gateway.chat.apis.deltas import Writer
 from gateway.chat.apis.openai import chunks
-from gateway.chat.apis.responses.objects import Skeleton
 from gateway.chat.apis.responses.passing import (
     PassedResponses,
     ResponsesReader,
@@ -24,8 +23,6 @@ from gateway.chat.failures import is_too_long
 from gateway.chat.http_messages import EVENT_STREAM
 from gateway.chat.upstreams.base import Call
 from gateway.json import member
-
-ENCRYPTED = "reasoning.encrypted_content"
 
 
 class Responses(Operation):
@@ -68,22 +65,16 @@ class Responses(Operation):
         """
         if not (context.request.stream and is_too_long(error)):
             return super().failure(context, table, error)
-        skeleton = Skeleton(context.request.body, context.request.model)
-        writer = ResponsesWriter(skeleton, Tools(""), context.estimated_prompt)
+        request, tokens = context.request, context.estimated_prompt
+        writer = ResponsesWriter(request.body, request.model, Tools(""), tokens)
         context.error_status = 400
         return 200, writer.failed(error, context.request_id), EVENT_STREAM
 
     def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
         context, body = call.context, call.request.body
         chat, tools = translate(body, call.entry.name)
-        include = body.get("include")
-        writer = ResponsesWriter(
-            Skeleton(body, context.request.model),
-            tools,
-            context.estimated_prompt,
-            is_wanted=isinstance(include, list) and ENCRYPTED in include,
-        )
-        return chat, writer
+        model, tokens = context.request.model, context.estimated_prompt
+        return chat, ResponsesWriter(body, model, tools, tokens)
 
 
 RESPOND = Responses()

@@ -68,10 +68,10 @@ class ResponsesReader:
         self.has_begun = self.is_done = False
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        kind, text = event.get("type"), text_of(event.get("delta"))
+        kind, text = text_of(event.get("type")), text_of(event.get("delta"))
         if kind in FAILED or is_failure(event):
             raise failure_of(event, InvalidRequestError)
-        self.has_begun |= isinstance(kind, str) and kind not in OPENING
+        self.has_begun |= bool(kind) and kind not in OPENING
         place = event.get("output_index")
         number = place if isinstance(place, int) else 0
         match kind:
@@ -140,8 +140,8 @@ class PassedResponses(Stream):
         event = chunks.parse(payload)
         for delta in self.reader.read(event):
             self.note(delta)
-        kind, response = event.get("type"), event.get("response")
-        if not isinstance(kind, str) or not kind.isprintable():
+        kind, response = text_of(event.get("type")), event.get("response")
+        if not kind or not kind.isprintable():
             return  # no event of this API
         number = event.get("sequence_number")
         self._number = number if isinstance(number, int) else self._number + 1

@@ -1,11 +1,13 @@
 """Deltas as a response of the Responses API and its events. Pure.
 
 Each event has its `type` and a `sequence_number`. An item is added before its parts, and done
-when it is complete: clients run a tool when its call is done.
+when it is complete: clients run a tool when its call is done. Only the last item is open.
 """
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,40 +25,62 @@ from gateway.chat.apis.deltas import (
     length_of,
 )
 from gateway.chat.apis.messages.format import frame_raw
-from gateway.chat.apis.responses import objects
 from gateway.chat.apis.responses.format import error_of
-from gateway.chat.apis.responses.objects import INCOMPLETE, Item, Skeleton
-from gateway.chat.apis.responses.tools import Tool, Tools
+from gateway.chat.apis.responses.tools import Tools, input_of
 from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.sse import MAX_EVENT_BYTES
 from gateway.chat.tokens import Usage, estimate
 
-REASONING, MESSAGE, CALL = "reasoning", "message", "call"
-NO_TOOL = Tool("")
+Item = dict[str, Any]
+
+ENCRYPTED = "reasoning.encrypted_content"
+# Fields of the request that a response repeats, with their values when they are missing. Those
+# that may be long are not among them: a stream repeats the object in three events.
+ECHOED: Mapping[str, Any] = {
+    "max_output_tokens": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "reasoning": {"effort": None, "summary": None},
+    "service_tier": None,
+    "temperature": None,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "top_p": None,
+}
+INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-@dataclass(slots=True)
-class _Open:
-    """The item that is not done, its place in the output, and its text so far."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A kind of parts: where they stand in an item, and what their events are called."""
 
-    kind: str
-    key: str
-    place: int
-    texts: list[str] = field(default_factory=list)
-    part: str = ""  # the kind of a message's open part
-    parts: list[Item] = field(default_factory=list)
-    thought: str = ""  # where the upstream wants thinking back
-    number: int = 0  # of a call
-    call_id: str = ""
-    tool: Tool = NO_TOOL
+    list_name: str
+    event: str  # of the part
+    index: str  # the name of its place
+    text_event: str
+    text: str = "text"  # the name of its text
+    more: Mapping[str, Any] = field(default_factory=dict)  # of its text's events
 
-    @property
-    def text(self) -> str:
-        return "".join(self.texts)
+
+PARTS = {
+    "output_text": Part(
+        *("content", "response.content_part", "content_index", "response.output_text"),
+        more={"logprobs": []},
+    ),
+    "refusal": Part(
+        *("content", "response.content_part", "content_index", "response.refusal"),
+        text="refusal",
+    ),
+    "summary_text": Part(
+        *("summary", "response.reasoning_summary_part", "summary_index"),
+        "response.reasoning_summary_text",
+    ),
+}
+MESSAGE: Item = {"type": "message", "status": "in_progress", "role": "assistant"}
 
 
 class ResponsesWriter:
-    """A Writer. `is_wanted`: the client asked for `encrypted_content`.
+    """A Writer of the answer to a request.
 
     `prompt_tokens` estimates those of the prompt, for an upstream that does not count them.
     """
@@ -65,39 +89,43 @@ class ResponsesWriter:
 
     def __init__(
         self,
-        skeleton: Skeleton,
+        body: Mapping[str, Any],
+        model: str,
         tools: Tools,
         prompt_tokens: Callable[[], int],
-        *,
-        is_wanted: bool = False,
     ) -> None:
-        self._skeleton, self._tools = skeleton, tools
-        self._prompt_tokens, self._is_wanted = prompt_tokens, is_wanted
+        include = body.get("include")
+        self._is_encrypted_wanted = isinstance(include, list) and ENCRYPTED in include
+        self._key = f"{random.getrandbits(128):032x}"
+        self._head = _head(body, model, f"resp_{self._key}")
+        self._tools, self._prompt_tokens = tools, prompt_tokens
         self._number = 0
-        self._output: list[Item] = []  # in their places, also those that are not done
-        self._open: _Open | None = None
+        self._output: list[Item] = []
+        self._open: Item | None = None  # the last one, while it is not done
+        self._part = ""  # the kind of its open part
+        self._texts: list[str] = []  # of the open part or call
+        self._thought = ""  # where the upstream wants thinking back
+        self._call = 0  # the number of the open call
         self._keys: set[str] = set()
         self._usage: Usage | None = None
         self._finish = ""
         self._characters = 0
 
-    # ── What its users call ─────────────────────────────────────────────────────────
-
     def write(self, delta: Delta) -> Iterator[bytes]:
         if self._number == 0:
             yield from self._begin()
         self._characters += length_of(delta)
-        if (
-            self._characters > MAX_EVENT_BYTES
-        ):  # the last event repeats the whole answer
+        # The last event repeats the whole answer.
+        if self._characters > MAX_EVENT_BYTES:
             raise UpstreamServiceError("the answer is too large")
         match delta:
             case Text(text, is_refusal):
+                yield from self._open_item("message", "msg", MESSAGE | {"content": []})
                 yield from self._say("refusal" if is_refusal else "output_text", text)
             case Thinking():
                 yield from self._think(delta)
             case CallStart():
-                yield from self._call(delta)
+                yield from self._start_call(delta)
             case CallArguments(number, text):
                 yield from self._continue_call(number, text)
             case Finish(reason):
@@ -112,12 +140,8 @@ class ResponsesWriter:
 
     def failed(self, error: BaseException, request_id: str) -> bytes:
         begun = b"".join(self._begin()) if self._number == 0 else b""
-        response = self._skeleton.response(
-            "failed",
-            self._output,
-            self._counted(),
-            error=error_of(error, request_id),
-        )
+        fault = error_of(error, request_id)
+        response = self._response("failed", usage=self._counted(), error=fault)
         return begun + self._event("response.failed", response=response)
 
     def add(self, delta: Delta) -> None:
@@ -129,184 +153,218 @@ class ResponsesWriter:
             pass
         return self._ended()
 
+    # ── The response ────────────────────────────────────────────────────────────────
+
+    def _begin(self) -> Iterator[bytes]:
+        response = self._response("in_progress")
+        yield self._event("response.created", response=response)
+        yield self._event("response.in_progress", response=response)
+
+    def _response(self, status: str, **fields: Any) -> dict[str, Any]:
+        return {**self._head, "status": status, "output": self._output, **fields}
+
     def _ended(self) -> dict[str, Any]:
-        return self._skeleton.ended(self._finish, self._output, self._counted())
+        usage = self._counted()
+        if reason := INCOMPLETE.get(self._finish):
+            details = {"reason": reason}
+            return self._response("incomplete", usage=usage, incomplete_details=details)
+        now = int(time.time())
+        return self._response("completed", usage=usage, completed_at=now)
 
     def _counted(self) -> dict[str, Any]:
         usage = self._usage or Usage(self._prompt_tokens(), None)
         if usage.completion_tokens is None:
             usage = usage.with_completion(estimate(self._characters))
-        return objects.usage_of(usage)
-
-    # ── Events and items ────────────────────────────────────────────────────────────
+        return usage_of(usage)
 
     def _event(self, kind: str, **fields: Any) -> bytes:
         value = {"type": kind, **fields, "sequence_number": self._number}
         self._number += 1
         return frame_raw(kind.encode(), json.dumps(value))
 
-    def _in_item(self, kind: str, **fields: Any) -> bytes:
-        """Return an event of the item that is open."""
-        item = self._opened
-        return self._event(kind, item_id=item.key, output_index=item.place, **fields)
+    # ── Items ───────────────────────────────────────────────────────────────────────
 
     @property
-    def _opened(self) -> _Open:
+    def _item(self) -> Item:
         if self._open is None:
             raise UpstreamServiceError("a part of no item")
         return self._open
 
-    def _begin(self) -> Iterator[bytes]:
-        response = self._skeleton.response("in_progress", [])
-        yield self._event("response.created", response=response)
-        yield self._event("response.in_progress", response=response)
+    def _in_item(self, kind: str, **fields: Any) -> bytes:
+        """Return an event of the item that is open."""
+        key, place = self._item["id"], len(self._output) - 1
+        return self._event(kind, item_id=key, output_index=place, **fields)
 
-    def _start(
-        self, kind: str, prefix: str, make: Callable[[str], Item]
+    def _open_item(
+        self, kind: str, prefix: str, fields: Mapping[str, Any]
     ) -> Iterator[bytes]:
-        """Open an item, which takes the place of the one before."""
+        """Begin an item of a kind, unless it is open; it takes the place of the one before."""
+        if self._open is None or self._open["type"] != kind:
+            yield from self._start(f"{prefix}_{self._next_key()}", fields)
+
+    def _next_key(self) -> str:
+        return f"{self._key}{len(self._output):04x}"
+
+    def _start(self, key: str, fields: Mapping[str, Any]) -> Iterator[bytes]:
         yield from self._end_item()
-        place = len(self._output)
-        key = self._skeleton.item_id(prefix, place)
-        self._open = _Open(kind, key, place)
-        item = make(key)
-        self._output.append(item)
-        yield self._event("response.output_item.added", output_index=place, item=item)
+        self._open = {"id": key, **fields}
+        self._output.append(self._open)
+        self._thought = ""
+        yield self._of_output("added")
+
+    def _of_output(self, what: str) -> bytes:
+        kind, place = f"response.output_item.{what}", len(self._output) - 1
+        return self._event(kind, output_index=place, item=self._output[place])
 
     def _end_item(self) -> Iterator[bytes]:
-        item = self._open
-        if item is None:
+        if self._open is None:
             return
-        match item.kind:
+        is_cut = self._finish in INCOMPLETE
+        match self._open["type"]:
             case "message":
                 yield from self._end_part()
-                status = "incomplete" if self._finish in INCOMPLETE else "completed"
-                yield from self._done(
-                    objects.message_item(item.key, item.parts, status)
-                )
+                self._open["status"] = "incomplete" if is_cut else "completed"
             case "reasoning":
-                given = (
-                    {item.thought: item.text}
-                    if item.thought and self._is_wanted
-                    else {}
-                )
-                yield from self._end_reasoning(given)
+                yield from self._end_part()
+                if self._thought and self._is_encrypted_wanted:
+                    text = "".join(part["text"] for part in self._open["summary"])
+                    self._open["encrypted_content"] = carried.pack(
+                        {self._thought: text}
+                    )
             case _:
-                yield from self._end_call()
+                yield from self._end_call(is_cut=is_cut)
+        self._open = None
+        yield self._of_output("done")
 
-    def _done(self, value: Item) -> Iterator[bytes]:
-        item, self._open = self._opened, None
-        self._output[item.place] = value
-        yield self._event(
-            "response.output_item.done", output_index=item.place, item=value
-        )
-
-    # ── Reasoning ───────────────────────────────────────────────────────────────────
+    # ── Text and thinking ───────────────────────────────────────────────────────────
 
     def _think(self, delta: Thinking) -> Iterator[bytes]:
-        if self._open is None or self._open.kind != REASONING:
-            make = lambda key: objects.reasoning_item(key, "", None)  # noqa: E731
-            yield from self._start(REASONING, "rs", make)
-        item = self._opened
+        summary: Item = {"type": "reasoning", "summary": []}
+        yield from self._open_item("reasoning", "rs", summary)
         if delta.text:
-            if not item.texts:
-                part = {"type": "summary_text", "text": ""}
-                yield self._summary("response.reasoning_summary_part.added", part=part)
-            item.texts.append(delta.text)
-            item.thought = delta.field or item.thought
-            yield self._summary(
-                "response.reasoning_summary_text.delta", delta=delta.text
-            )
+            self._thought = delta.field or self._thought
+            yield from self._say("summary_text", delta.text)
         if delta.block is not None:
             # Sent unasked: without its signature, the next turn would be refused.
-            yield from self._end_reasoning({"block": delta.block})
-
-    def _summary(self, kind: str, **fields: Any) -> bytes:
-        return self._in_item(kind, summary_index=0, **fields)
-
-    def _end_reasoning(self, fields: Mapping[str, Any]) -> Iterator[bytes]:
-        item = self._opened
-        if text := item.text:
-            yield self._summary("response.reasoning_summary_text.done", text=text)
-            part = {"type": "summary_text", "text": text}
-            yield self._summary("response.reasoning_summary_part.done", part=part)
-        encrypted = carried.pack(fields) if fields else None
-        yield from self._done(objects.reasoning_item(item.key, text, encrypted))
-
-    # ── Text ────────────────────────────────────────────────────────────────────────
+            self._item["encrypted_content"] = carried.pack({"block": delta.block})
+            self._thought = ""
+            yield from self._end_item()
 
     def _say(self, kind: str, text: str) -> Iterator[bytes]:
-        if self._open is None or self._open.kind != MESSAGE:
-            make = lambda key: objects.message_item(key, [], "in_progress")  # noqa: E731
-            yield from self._start(MESSAGE, "msg", make)
-        item = self._opened
-        if item.part != kind:
+        part = PARTS[kind]
+        if self._part != kind:
             yield from self._end_part()
-            item.part = kind
-            empty = objects.part_of(kind, "")
-            yield self._in_part("response.content_part.added", part=empty)
-        item.texts.append(text)
-        more: Item = {} if kind == "refusal" else {"logprobs": []}
-        yield self._in_part(f"response.{kind}.delta", delta=text, **more)
+            self._part = kind
+            yield self._in_part(f"{part.event}.added", part=part_of(kind, ""))
+        self._texts.append(text)
+        yield self._in_part(f"{part.text_event}.delta", delta=text, **part.more)
 
     def _in_part(self, kind: str, **fields: Any) -> bytes:
-        return self._in_item(kind, content_index=len(self._opened.parts), **fields)
+        part = PARTS[self._part]
+        place = {part.index: len(self._item[part.list_name])}
+        return self._in_item(kind, **place, **fields)
 
     def _end_part(self) -> Iterator[bytes]:
-        item = self._opened
-        if not item.part:
+        if not self._part:
             return
-        part = objects.part_of(item.part, item.text)
-        said = {n: part[n] for n in ("text", "refusal", "logprobs") if n in part}
-        yield self._in_part(f"response.{item.part}.done", **said)
-        yield self._in_part("response.content_part.done", part=part)
-        item.parts.append(part)
-        item.texts, item.part = [], ""
+        kind, text, part = self._part, self._take_text(), PARTS[self._part]
+        done = part_of(kind, text)
+        yield self._in_part(f"{part.text_event}.done", **{part.text: text}, **part.more)
+        yield self._in_part(f"{part.event}.done", part=done)
+        self._item[part.list_name].append(done)
+        self._part = ""
+
+    def _take_text(self) -> str:
+        text = "".join(self._texts)
+        self._texts = []
+        return text
 
     # ── Calls ───────────────────────────────────────────────────────────────────────
 
-    def _call(self, start: CallStart) -> Iterator[bytes]:
-        tool = self._tools.tool(start.name)
-        call_id = ""
-
-        def make(key: str) -> Item:
-            nonlocal call_id
-            own = (
-                start.key
-                if start.key and start.key not in self._keys
-                else f"call_{key}"
-            )
-            self._keys.add(own)
-            call_id = carried.call_id(own, start.extra)
-            return objects.call_item(key, call_id, tool, "", "in_progress")
-
-        yield from self._start(CALL, "ctc" if tool.is_custom else "fc", make)
-        item = self._opened
-        item.number, item.tool, item.call_id = start.number, tool, call_id
+    def _start_call(self, start: CallStart) -> Iterator[bytes]:
+        """Begin a call in the form in which the client declared the tool."""
+        yield from self._end_item()
+        tool, key = self._tools.tool(start.name), self._next_key()
+        is_new = start.key and start.key not in self._keys
+        own = start.key if is_new else f"call_{key}"
+        self._keys.add(own)
+        self._call = start.number
+        is_custom = tool.is_custom
+        fields = {
+            "type": "custom_tool_call" if is_custom else "function_call",
+            "status": "in_progress",
+            "call_id": carried.call_id(own, start.extra),
+            "name": tool.name,
+            **({"namespace": tool.namespace} if tool.namespace else {}),
+            "input" if is_custom else "arguments": "",
+        }
+        yield from self._start(f"{'ctc' if is_custom else 'fc'}_{key}", fields)
 
     def _continue_call(self, number: int, text: str) -> Iterator[bytes]:
-        item = self._open
-        if item is None or item.kind != CALL or item.number != number:
+        call = self._open
+        if call is None or "call_id" not in call or number != self._call:
             if text.strip():
                 raise UpstreamServiceError("arguments of a call that is over")
             return
-        item.texts.append(text)
-        if not item.tool.is_custom:  # the text of another is known at its end
-            kind = "response.function_call_arguments.delta"
-            yield self._in_item(kind, delta=text)
+        self._texts.append(text)
+        if "arguments" in call:  # the text of another is known at its end
+            yield self._in_item("response.function_call_arguments.delta", delta=text)
 
-    def _end_call(self) -> Iterator[bytes]:
-        item = self._opened
-        if not item.texts:
-            yield from self._continue_call(item.number, "{}")
-        is_cut = self._finish in INCOMPLETE and not json.is_json(item.text)
-        status = "incomplete" if is_cut else "completed"
-        value = objects.call_item(item.key, item.call_id, item.tool, item.text, status)
-        if item.tool.is_custom:
-            text = value["input"]
-            yield self._in_item("response.custom_tool_call_input.delta", delta=text)
-            yield self._in_item("response.custom_tool_call_input.done", input=text)
+    def _end_call(self, *, is_cut: bool) -> Iterator[bytes]:
+        if not self._texts:
+            yield from self._continue_call(self._call, "{}")
+        text, call = self._take_text(), self._item
+        is_cut = is_cut and not json.is_json(text)
+        call["status"] = "incomplete" if is_cut else "completed"
+        if "input" in call:
+            kind, given = "response.custom_tool_call_input", input_of(text)
+            call["input"] = given
+            yield self._in_item(f"{kind}.delta", delta=given)
+            yield self._in_item(f"{kind}.done", input=given)
         else:
-            kind = "response.function_call_arguments.done"
-            yield self._in_item(kind, name=item.tool.name, arguments=item.text)
-        yield from self._done(value)
+            kind, call["arguments"] = "response.function_call_arguments.done", text
+            yield self._in_item(kind, name=call["name"], arguments=text)
+
+
+def _head(body: Mapping[str, Any], model: str, key: str) -> dict[str, Any]:
+    """Return what a response has whatever its answer is."""
+    echoed = {
+        name: default if body.get(name) is None else body[name]
+        for name, default in ECHOED.items()
+    }
+    return {
+        "id": key,
+        "object": "response",
+        "created_at": int(time.time()),
+        "background": False,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "model": model,
+        "previous_response_id": None,
+        "store": False,
+        "tools": [],
+        "usage": None,
+        **echoed,
+    }
+
+
+def part_of(kind: str, text: str) -> Item:
+    """Return a part of an item."""
+    more: Item = {"annotations": [], "logprobs": []} if kind == "output_text" else {}
+    return {"type": kind, PARTS[kind].text: text, **more}
+
+
+def usage_of(usage: Usage) -> dict[str, Any]:
+    """Return the usage as the Responses API writes it."""
+    completion_tokens = usage.completion_tokens or 0
+    return {
+        "input_tokens": usage.prompt_tokens,
+        "input_tokens_details": {
+            "cached_tokens": usage.cached_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+        },
+        "output_tokens": completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.prompt_tokens + completion_tokens,
+    }

@@ -37,5 +37,5 @@ def _id(key: str, number: int = 0) -> str:
         return key
     # A null character, so that no other key of a client's becomes the same.
     whole = f"{key}\0{number}" if number else key
-    digest = sha256(whole.encode()).hexdigest()[:16]
+    digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{NOT_IN_IDS.sub('_', key[:40])}_{digest}"

@@ -1,5 +1,7 @@
 """Streams that a client leaves or that break: their tokens are recorded, estimates are marked."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import pytest

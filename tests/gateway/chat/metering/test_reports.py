@@ -1,5 +1,7 @@
 """GET /v1/usage: what a tenant is told of its own usage."""
 
+from __future__ import annotations
+
 from datetime import timedelta
 
 import pytest

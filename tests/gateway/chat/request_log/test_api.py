@@ -1,5 +1,7 @@
 """GET /v1/requests: a tenant's log, and nobody else's."""
 
+from __future__ import annotations
+
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote

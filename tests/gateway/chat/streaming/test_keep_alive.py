@@ -1,4 +1,6 @@
-"""Comments in silent streams: on every way to the service, between events, and no events themselves."""
+"""Comments in silent streams: between events, and no events themselves."""
+
+from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
@@ -13,10 +15,8 @@ from tests.gateway.chat.harness import (
     IDENTITY,
     MESSAGES,
     PATHS,
-    SHORT_CUT,
     V1,
     V2,
-    WSGI,
     Gateway,
     events_of,
     text_of,
@@ -32,8 +32,6 @@ from tests.gateway.chat.mock_upstream import (
 )
 from tests.gateway.chat.upstreams.anthropic_events import TEXT_STREAM, named, stopped
 from tests.running import PATIENCE_S
-
-every_way = pytest.mark.parametrize("way", [SHORT_CUT, WSGI], indirect=True)
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +74,6 @@ def body_around(
         return begun + b"".join(parts)
 
 
-@every_way
 @PATHS
 def test_a_silent_stream_sends_comments_and_goes_on(gateway, upstream, path):
     after = (*STREAM[1:], event(USAGE_CHUNK), DONE)
@@ -108,7 +105,6 @@ def test_a_failure_after_silence_is_still_the_last_event(gateway, upstream, path
     assert "error" in events_of(body.replace(COMMENT, b""))[-1]
 
 
-@every_way
 def test_a_client_that_leaves_a_silent_stream_has_left(gateway, upstream):
     upstream.script = sends(STREAM[0], asyncio.Event())
     with opened(gateway) as parts:

@@ -1,5 +1,7 @@
 """Requests of Anthropic's shape, to upstreams of both kinds."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

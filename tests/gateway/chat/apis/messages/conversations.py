@@ -1,5 +1,7 @@
 """Conversations in the shapes of both APIs, made from a seed."""
 
+from __future__ import annotations
+
 import json
 from random import Random
 from typing import Any

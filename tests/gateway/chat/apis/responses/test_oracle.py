@@ -4,6 +4,8 @@ Its types of chat messages judge the requests that the upstream gets, and its ty
 and events the answers that the client gets.
 """
 
+from __future__ import annotations
+
 import json
 from typing import Any
 
@@ -14,8 +16,6 @@ from openai.types.responses import Response, ResponseInputItemParam
 from pydantic import TypeAdapter
 
 from gateway.chat.apis.openai.reader import ChatReader
-from gateway.chat.apis.responses import objects
-from gateway.chat.apis.responses.objects import Skeleton
 from gateway.chat.apis.responses.request import translate
 from gateway.chat.apis.responses.tools import read
 from gateway.chat.apis.responses.writer import ResponsesWriter
@@ -75,7 +75,7 @@ def chunk(delta: dict[str, Any], reason: str | None = None) -> bytes:
 
 def writer() -> ResponsesWriter:
     tools = read(REQUEST["tools"])
-    return ResponsesWriter(Skeleton(REQUEST, "small"), tools, lambda: 1)
+    return ResponsesWriter(REQUEST, "small", tools, lambda: 1)
 
 
 def streamed(parts: list[dict[str, Any]], reason: str) -> list[dict[str, Any]]:
@@ -172,7 +172,15 @@ TURNS = st.one_of(
         ]
     ),
     st.builds(pair, st.integers(0, 99), ARGUMENTS, OUTPUTS),
-    TEXTS.map(lambda text: [objects.reasoning_item("rs_1", text, None)]),
+    TEXTS.map(
+        lambda text: [
+            {
+                "type": "reasoning",
+                "id": "rs_1",
+                "summary": [{"type": "summary_text", "text": text}],
+            }
+        ]
+    ),
 )
 
 
