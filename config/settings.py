@@ -91,7 +91,6 @@ WEBHOOK_SECRET_KEYS = env.fernet_keys(
 WEBHOOK_ALLOWED_TARGETS = env.networks("WEBHOOK_ALLOWED_TARGETS", "")
 WEBHOOK_PROXY_URL = env.str("WEBHOOK_PROXY_URL", "")
 WEBHOOK_RETENTION_DAYS = env.integer("WEBHOOK_RETENTION_DAYS", 30, least=1, most=36_500)
-WEBHOOK_LISTEN_SECRETS = env.words("WEBHOOK_LISTEN_SECRETS", "")
 WEBHOOK_DISPATCHERS = env.integer("WEBHOOK_DISPATCHERS", 4, least=1, most=1000)
 
 # Rates: `<number>/<second, minute, hour or day>`, or empty for no limit.
@@ -139,9 +138,6 @@ TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0)
 OAUTH_ALLOWED_REDIRECTS = env.words("OAUTH_ALLOWED_REDIRECTS", locally("vscode,cursor"))
 OAUTH_CIMD_HOSTS = env.hosts("OAUTH_CIMD_HOSTS", "*")
 OAUTH_CLIENTS_PER_ADDRESS = env.integer("OAUTH_CLIENTS_PER_ADDRESS", 500, least=1)
-OAUTH_UNUSED_CLIENT_DAYS = env.integer(
-    "OAUTH_UNUSED_CLIENT_DAYS", 90, least=1, most=36_500
-)
 OAUTH_REFRESH_LEEWAY = env.integer("OAUTH_REFRESH_LEEWAY", 60, most=86_400)
 OAUTH_RATES = {
     "register": env.rate("OAUTH_REGISTER_RATE", "" if LOCAL else "300/hour"),

@@ -101,6 +101,7 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = "Signpost: "
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_FORMS = {
+    "login": "recording.accounts.passwords.NameForm",
     "change_password": "recording.accounts.passwords.ChangeForm",
     "reset_password_from_key": "recording.accounts.passwords.ResetForm",
 }

@@ -27,6 +27,7 @@ urlpatterns = [
     path("", include("gateway.portal.urls")),
     path("", include("gateway.chat.urls")),
     path("", home.home, name="home"),
+    path("favicon.ico", home.favicon),
     path(
         ".well-known/oauth-authorization-server",
         oauth.authorization_server,

@@ -24,7 +24,6 @@ class GatewayConfig(AppConfig):
                 quota=settings.GATEWAY_SUBSCRIPTION_QUOTA,
                 base_url=settings.BASE_URL,
                 local=settings.LOCAL,
-                source=settings.GATEWAY_CONFIG,
             )
         )
         bootstrap.schedule_after_migrate(

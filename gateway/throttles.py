@@ -6,14 +6,13 @@ from typing import cast
 
 from django.conf import settings
 from rest_framework.request import Request
-from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
 
 from gateway.identity import Caller
-from webhooks_core.web.throttles import ExactRateThrottle
+from webhooks_core.web.throttles import RateThrottle
 
 
-class CallerThrottle(ExactRateThrottle):
+class CallerThrottle(RateThrottle):
     """Counts per gateway key, or per principal for header identity."""
 
     def get_rate(self) -> str | None:
@@ -36,8 +35,6 @@ class CreateThrottle(CallerThrottle):
 
     def count(self, request: Request, view: APIView) -> None:
         """Count a creation."""
-        with self.alone(request, view):
-            # DRF's own reads what was counted before.
-            SimpleRateThrottle.allow_request(self, request, view)
-            if self.rate is not None:
-                super().throttle_success()
+        self.allow_request(request, view)  # reads what was counted before
+        if self.rate is not None:
+            super().throttle_success()

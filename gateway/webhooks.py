@@ -89,9 +89,9 @@ def on_notice(notice: Notice) -> None:
 
 
 def profile(
-    configured: WebhookSettings, *, quota: int, base_url: str, local: bool, source: str
+    configured: WebhookSettings, *, quota: int, base_url: str, local: bool
 ) -> WebhookProfile:
-    """Return the profile that AppConfig.ready registers; `source` is the configuration's path."""
+    """Return the profile that AppConfig.ready registers."""
     return WebhookProfile(
         name=PROFILE,
         event_types=EVENT_TYPES
@@ -119,5 +119,4 @@ def profile(
             "principal_id": "ada",
             "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
         },
-        static_source=f"webhooks.subscriptions of {source} (GATEWAY_CONFIG)",
     )

@@ -10,6 +10,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.request import Request
 
+from recording import token_memory
 from recording.accounts import personal_tokens
 from recording.errors import UnauthorizedError
 from recording.oauth import access, metadata
@@ -29,6 +30,10 @@ def challenge(path: str, *, is_refused: bool = False) -> str:
 
 def owner_of(token: str) -> AbstractUser | None:
     """Return the account of a valid bearer token, whatever its kind."""
+    return token_memory.find(token, _look_up)
+
+
+def _look_up(token: str) -> AbstractUser | None:
     return personal_tokens.authenticate(token) or access.authenticate(token)
 
 

@@ -14,7 +14,7 @@ from django.contrib.auth.models import AbstractUser
 from django.http import HttpRequest
 
 from webhooks_core.web.errors import TooManyRequestsError
-from webhooks_core.web.throttles import ExactRateThrottle
+from webhooks_core.web.throttles import RateThrottle
 
 CHALLENGED_HOST_RATE = "120/minute"
 PERIODS = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
@@ -63,7 +63,7 @@ def _normalized(text: str) -> str:
     return str(address.ipv4_mapped or IPv6Address(network))
 
 
-class AccountThrottle(ExactRateThrottle):
+class AccountThrottle(RateThrottle):
     """Counts per account."""
 
     num_requests: int
@@ -108,7 +108,7 @@ class ChallengedHostThrottle(AccountThrottle):
         return f"recording.challenge.{hashlib.sha256(self.host.encode()).hexdigest()}"
 
 
-class AddressThrottle(ExactRateThrottle):
+class AddressThrottle(RateThrottle):
     """Counts per address; `OAUTH_RATES` gives each endpoint's rate, empty for none."""
 
     def get_rate(self) -> str | None:

@@ -19,8 +19,9 @@ _revocations = 0
 
 def recall(token: str) -> AbstractUser | None:
     """Return the account of a token that was valid a few seconds ago; None if it is not known."""
-    account, until = _accounts.get(bearer.digest(token), (None, 0.0))
-    return account if time.monotonic() < until else None
+    account, at = _accounts.get(bearer.digest(token), (None, 0.0))
+    # The clock may have been set back.
+    return account if 0 <= time.time() - at < REMEMBERED_S else None
 
 
 def find(
@@ -29,17 +30,18 @@ def find(
     """Return the account of a token, and remember it."""
     if (account := recall(token)) is not None:
         return account
-    before, until = _revocations, time.monotonic() + REMEMBERED_S
+    before, at = _revocations, time.time()
     account = look_up(token)
     if account is not None and before == _revocations:
         if len(_accounts) >= MOST:
             _accounts.clear()
-        _accounts[bearer.digest(token)] = account, until
+        _accounts[bearer.digest(token)] = account, at
     return account
 
 
 def revoked() -> None:
-    """Forget all accounts once a revocation is committed."""
+    """Forget all accounts: now, for what this transaction does next, and when others see it."""
+    forget()
     transaction.on_commit(forget)
 
 

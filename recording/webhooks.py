@@ -164,6 +164,6 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         disable_after=20,
         ping=ping,
         on_notice=on_notice,
-        describe_owners=owners.describe,
+        names_of=owners.names_of,
         owner_named=owners.named,
     )

@@ -1,7 +1,5 @@
 """Tasks that the tests give to a real cluster."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

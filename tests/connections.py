@@ -1,7 +1,5 @@
 """What the kernel knows of the connections between tests and what they test."""
 
-from __future__ import annotations
-
 import socket
 import sys
 from pathlib import Path

@@ -7,8 +7,6 @@ return with the keys that they had.
 
 # ruff: noqa: S608 - the names are those of this project's tables
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

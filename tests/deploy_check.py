@@ -1,7 +1,5 @@
 """Run `check --deploy` as a production instance would, with every variable set on purpose."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ A property that the document does not name is a fault: an object that holds othe
 `additionalProperties`.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """A real CONNECT proxy on loopback, behind which public addresses lead to test servers."""
 
-from __future__ import annotations
-
 import select
 import socket
 import socketserver
@@ -35,7 +33,7 @@ class EgressProxy:
         return f"http://user:p%40ss@127.0.0.1:{self.port}"
 
     @contextmanager
-    def running(self) -> Iterator[EgressProxy]:
+    def running(self) -> Iterator["EgressProxy"]:
         self.stopped.clear()
         server = _Server(("127.0.0.1", self.port), _Handler)
         server.proxy, self.port = self, server.server_address[1]

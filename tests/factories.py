@@ -1,7 +1,5 @@
 """Users for tests."""
 
-from __future__ import annotations
-
 from django.contrib.auth.models import User
 from factory.declarations import Sequence, Trait
 from factory.django import DjangoModelFactory, Password

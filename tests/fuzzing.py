@@ -4,8 +4,6 @@ In the suite the calls are the same every time and few. A search of its own:
 `FUZZ_EXAMPLES=2000 make test-all ARGS='-k as_documented'`.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from copy import deepcopy

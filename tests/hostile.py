@@ -1,7 +1,5 @@
 """What a stranger sends to control the terminal of somebody who reads it."""
 
-from __future__ import annotations
-
 CONTROLS = [
     "\x1b[2J",
     "\x9b31m",

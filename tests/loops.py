@@ -1,7 +1,5 @@
 """Event loops of tests: in a thread of their own, with a clock that a test may put forward."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Coroutine

@@ -1,7 +1,5 @@
 """A project of somebody else: its own settings and addresses, in a process of its own."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

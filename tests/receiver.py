@@ -1,7 +1,5 @@
 """A real HTTP receiver on loopback that records what arrives and answers as it is told."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time
@@ -119,7 +117,7 @@ class Receiver:
             self.open -= 1
 
     @contextmanager
-    def running(self) -> Iterator[Receiver]:
+    def running(self) -> Iterator["Receiver"]:
         thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         thread.start()
         try:

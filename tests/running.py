@@ -1,7 +1,5 @@
 """Real processes of this project: started with an environment of their own, ended by pid."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

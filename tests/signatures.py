@@ -1,7 +1,5 @@
 """Signatures of each scheme, made and verified with the arguments that a test has at hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from webhooks_core.dispatch.signer import standard_headers

@@ -1,7 +1,5 @@
 """Calls at the same moment, for tests of what happens to the second."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

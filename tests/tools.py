@@ -3,8 +3,6 @@
 A skip names what is missing and how to get it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -45,9 +45,6 @@ class WebhookSettings:
     # Days after which events, with their deliveries and attempts, are removed.
     RETENTION_DAYS = Setting(lambda: 30)
 
-    # Signing secrets that `webhooks_listen` verifies with.
-    LISTEN_SECRETS = Setting[Sequence[str]](tuple)
-
     # The User-Agent header of every delivery.
     USER_AGENT = Setting(lambda: "Signpost")
 

@@ -124,14 +124,6 @@ class PingEvent:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-class OwnerInfo(NamedTuple):
-    """What operators see of an owner: its name, and its row (`app.model`, key)."""
-
-    name: str
-    model: str
-    pk: int
-
-
 class NoticeKind(StrEnum):
     DISABLED = "disabled"  # after too many failures in a row
     RECOVERED = "recovered"  # a success after that
@@ -157,13 +149,12 @@ class WebhookProfile:
     `schemes.SCHEMES`. Its headers, and by convention the others of a delivery, start with
     `header_prefix`, by default `X-` and the name. `headers` returns those besides the signature.
     `sample_metadata` is the metadata of sample events. `ping` returns the test event that
-    operators send, from an endpoint's public id. `static_source` tells operators where static
-    endpoints are declared. `on_notice` is called after the commit when an endpoint is disabled or
-    works again. It runs where deliveries are sent, so slow work belongs into a task; its errors
-    are only logged. `describe_owners` maps the owners of a page's rows to what operators see;
-    without an entry they see the owner. `owner_named` returns the owner of a name, or raises LookupError.
-    `published` is called in the transaction of publish() with
-    a new event and its data. `prepare` returns what each delivery of a claim sends, by its key, or
+    operators send, from an endpoint's public id. `on_notice` is called after the commit when an
+    endpoint is disabled or works again. It runs where deliveries are sent, so slow work belongs
+    into a task; its errors are only logged. `names_of` maps the owners of a page's rows to names for
+    operators; without an entry they see the owner. `owner_named` returns the owner of a name, or
+    raises LookupError. `published` is called in the transaction of publish() with a new event and its
+    data. `prepare` returns what each delivery of a claim sends, by its key, or
     the error with which it fails at once; it runs in the claim's transaction, so it reads alone.
     After a response with one of `final_statuses` a delivery is not tried again. With
     `standard_alone` a request has the signature of Standard Webhooks and no other.
@@ -189,9 +180,8 @@ class WebhookProfile:
     enabled: bool = True
     ping: Callable[[str], PingEvent] | None = None
     on_notice: Callable[[Notice], None] | None = None
-    describe_owners: Callable[[Collection[str]], Mapping[str, OwnerInfo]] | None = None
+    names_of: Callable[[Collection[str]], Mapping[str, str]] | None = None
     owner_named: Callable[[str], str] = str
-    static_source: str = "the configuration file"
     published: Callable[[Any, Mapping[str, Any]], None] | None = None
     prepare: Callable[[Sequence[Sending]], Mapping[int, Prepared | str]] | None = None
     final_statuses: frozenset[int] = frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from django.db import IntegrityError, transaction
@@ -14,7 +14,7 @@ from webhooks_core import filters, ids, profiles, times
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import notify
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.profiles import EventContext, WebhookProfile
+from webhooks_core.profiles import EventContext, PingEvent, WebhookProfile
 
 
 class UnknownEventTypeError(ValueError):
@@ -32,38 +32,6 @@ def publish(
 ) -> Event:
     """Store an event and a delivery for every endpoint that receives it; return the event.
 
-    As `publish_to`.
-    """
-    published = publish_to(
-        profile=profile,
-        owner=owner,
-        event_type=event_type,
-        data=data,
-        metadata=metadata,
-        dedupe_key=dedupe_key,
-    )
-    return published.event
-
-
-class Published(NamedTuple):
-    """An event and, if it is new, the ids of the endpoints that receive it, ascending."""
-
-    event: Event
-    is_new: bool
-    endpoint_ids: Sequence[int]
-
-
-def publish_to(
-    *,
-    profile: str,
-    owner: str,
-    event_type: str,
-    data: Mapping[str, Any],
-    metadata: Mapping[str, str] | None = None,
-    dedupe_key: str | None = None,
-) -> Published:
-    """Store an event and a delivery for every endpoint that receives it; return both.
-
     Joins the caller's transaction: both commit or neither does. Nothing is sent before the
     commit, and a failure to notify the dispatcher does not fail the caller. A second event with
     the same `dedupe_key` (per profile and owner) is the first one, returned again.
@@ -75,7 +43,7 @@ def publish_to(
         raise UnknownEventTypeError(event_type)
     with transaction.atomic():
         if existing := _existing(profile, owner, dedupe_key):
-            return Published(existing, is_new=False, endpoint_ids=())
+            return existing
         matching = _matching(webhook_profile, owner, event_type)
         event, is_new = _store(
             webhook_profile,
@@ -86,17 +54,14 @@ def publish_to(
             dedupe_key=dedupe_key,
         )
         if not is_new:
-            return Published(event, is_new=False, endpoint_ids=())
-        endpoint_ids = _filtered(matching, event)
-        deliver(event, endpoint_ids)
+            return event
+        deliver(event, _filtered(matching, event))
         if webhook_profile.published is not None:
             webhook_profile.published(event, data)
-    return Published(event, is_new=True, endpoint_ids=endpoint_ids)
+    return event
 
 
-def publish_test(
-    endpoint: Endpoint, *, event_type: str, data: Mapping[str, Any], **metadata: str
-) -> Event:
+def publish_test(endpoint: Endpoint, ping: PingEvent) -> Event:
     """Store a test event for one endpoint with any event types; return the event.
 
     The event is stored in any case; a delivery only if the endpoint is subscribed. Raises
@@ -109,9 +74,9 @@ def publish_test(
         event, _ = _store(
             profile,
             owner=endpoint.owner,
-            event_type=event_type,
-            data=data,
-            metadata=metadata,
+            event_type=ping.type,
+            data=ping.data,
+            metadata=ping.metadata,
         )
         if endpoint.is_receiving:
             at = Delivery.objects.front(endpoint)

@@ -116,7 +116,7 @@ def _receiver(arrived: Queue[Received]) -> Iterator[str]:
     def keep(received: Received, _status: int) -> None:
         arrived.put(received)
 
-    with Receiver("127.0.0.1", 0, on_request=keep) as receiver:
+    with Receiver(0, on_request=keep) as receiver:
         threading.Thread(target=receiver.serve_forever, args=(0.05,)).start()
         try:
             yield f"{receiver.url}/"

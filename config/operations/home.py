@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.templatetags.static import static
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -48,3 +49,9 @@ def home(request: HttpRequest) -> HttpResponse:
     findings = health.examine() if access.may_see_state(request) else {}
     context = {"pages": PAGES, "apis": APIS, "findings": findings}
     return render(request, "home.html", context)
+
+
+@require_safe
+def favicon(_: HttpRequest) -> HttpResponse:
+    """Lead browsers to the mark, on pages that name no icon."""
+    return redirect(static("signpost/mark.svg"))

@@ -18,10 +18,12 @@ from django.db.models.signals import (  # noqa: TID251 - see above
 )
 from django.utils import timezone
 
+from recording import token_memory
 from recording.accounts.locks import locked_account
 from recording.accounts.owners import owner_id
 from recording.models import PersonalToken
 from recording.oauth import grants
+from recording.oauth.models import Application
 from recording.webhooks import EVENTS_PROFILE, PROFILE
 from webhooks_core import endpoints
 from webhooks_core.models import Endpoint
@@ -32,6 +34,8 @@ def connect_signals() -> None:
     """Connect the receivers; called from AppConfig.ready."""
     pre_delete.connect(_on_delete, sender=get_user_model())
     post_save.connect(_on_save, sender=get_user_model())
+    for model in (get_user_model(), Application, PersonalToken):
+        pre_delete.connect(_on_removal, sender=model)
 
 
 def _on_delete(*, instance: AbstractUser, **_: Any) -> None:
@@ -40,6 +44,10 @@ def _on_delete(*, instance: AbstractUser, **_: Any) -> None:
     _delete_later_rows(instance)
     for profile in (EVENTS_PROFILE, PROFILE):
         end_owner(profile=profile, owner=owner_id(instance))
+
+
+def _on_removal(**_: Any) -> None:
+    token_memory.revoked()
 
 
 def _delete_later_rows(account: AbstractUser) -> None:

@@ -8,16 +8,13 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 
 from recording.ids import row_id
-from webhooks_core.profiles import OwnerInfo
 
 
-def describe(owners: Collection[str]) -> Mapping[str, OwnerInfo]:
-    """Return the users with these owner ids; absent ones are left out. One query."""
+def names_of(owners: Collection[str]) -> Mapping[str, str]:
+    """Return the names of the users with these owner ids; absent ones are left out. One query."""
     rows = get_user_model().objects.filter(pk__in=set(map(row_id, owners)))
-    return {
-        str(pk): OwnerInfo(name, "auth.user", pk)
-        for pk, name in rows.values_list("pk", get_user_model().USERNAME_FIELD)
-    }
+    names = rows.values_list("pk", get_user_model().USERNAME_FIELD)
+    return {str(pk): name for pk, name in names}
 
 
 def named(name: str) -> str:

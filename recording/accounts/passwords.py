@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from allauth.account.forms import ChangePasswordForm, ResetPasswordKeyForm
+from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordKeyForm
 from allauth.account.signals import password_changed, password_reset
 from django import forms
+from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -24,6 +25,15 @@ class EndAccessForm(forms.Form):
         initial=True,
     )
     field_order = ("oldpassword", "password1", "password2", "end_access")
+
+
+class NameForm(LoginForm):
+    """The form of a login; it offers a reset only where the e-mail for it can be sent."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not settings.SENDS_EMAIL:
+            self.fields["password"].help_text = ""
 
 
 class ChangeForm(EndAccessForm, ChangePasswordForm):

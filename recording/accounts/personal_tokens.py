@@ -9,7 +9,6 @@ from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
 from recording.accounts import locks
-from recording.accounts.token_lookup import TokenLookup
 from recording.models import PersonalToken
 from webhooks_core.models import bearer
 
@@ -17,10 +16,6 @@ PREFIX = "rec_pat_"
 MAX_DAYS = 365
 KEPT = timedelta(days=30)
 DISPLAY_LENGTH = len(PREFIX) + 4
-COLUMNS = ("id", "created_at", "expires_at", "last_used_at", "revoked_at")
-PERSONAL_TOKENS = TokenLookup(
-    lambda digest: PersonalToken.objects.filter(digest=digest), COLUMNS
-)
 
 
 class TokenInputError(ValueError):
@@ -67,15 +62,12 @@ def authenticate(token: str) -> AbstractUser | None:
     """
     if not bearer.is_well_formed(token, PREFIX):
         return None
-    match = PERSONAL_TOKENS.find(bearer.digest(token))
-    if match is None:
-        return None
-    values, user = match
-    row, now = PersonalToken(**dict(zip(COLUMNS, values, strict=True))), timezone.now()
-    if not user.is_active or row.state(now) != "live":
+    rows = PersonalToken.objects.select_related("user")
+    row, now = rows.filter(digest=bearer.digest(token)).first(), timezone.now()
+    if row is None or not row.user.is_active or row.state(now) != "live":
         return None
     row.use(now)
-    return user
+    return row.user
 
 
 def prune() -> int:

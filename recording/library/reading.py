@@ -21,7 +21,7 @@ from webhooks_core.web.errors import BadRequestError, NotFoundError
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Recordings without their documents, and where the next page begins."""
+    """Recordings by `audio_id`, `title` and `time`, and where the next page begins."""
 
     items: list[Any]
     next_cursor: str | None
@@ -46,7 +46,8 @@ def page(
     rows = newest(account, since=since, until=until, cursor=cursor)
     if title:
         rows = rows.filter(_title_contains(title))
-    items = list(rows[: limit + 1])
+    columns = rows.values_list("pk", "audio_id", "title", "time", named=True)
+    items = list(columns[: limit + 1])
     has_more = len(items) > limit
     items = items[:limit]
     last = items[-1] if has_more else None
@@ -61,7 +62,7 @@ def newest(
     cursor: str | None = None,
 ) -> QuerySet[Any]:
     """Return the recordings of a period, behind a cursor, newest first. Raises BadRequestError."""
-    rows = _of(account).defer("search_text", "document", "summaries")
+    rows = _of(account)
     for name, lookup, time in (("since", "gte", since), ("until", "lt", until)):
         if time is not None:
             try:

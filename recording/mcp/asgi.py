@@ -105,7 +105,7 @@ class MCPApplication:
 
 def _admitted(token: str) -> AbstractUser:
     """Return the account of a token. Raises UnauthorizedError, TooManyRequestsError."""
-    account = token_memory.find(token, authentication.owner_of)
+    account = authentication.owner_of(token)
     if account is None:
         raise authentication.refused("/mcp")
     AccountThrottle("mcp").count(account)

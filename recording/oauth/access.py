@@ -6,15 +6,9 @@ from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
-from recording.accounts.token_lookup import TokenLookup
 from recording.oauth.metadata import SCOPE
 from recording.oauth.validator import ACCESS_PREFIX
 from webhooks_core.models import bearer
-
-ACCESS_TOKENS = TokenLookup(
-    lambda digest: AccessToken.objects.filter(token_checksum=digest),
-    ("expires", "scope"),
-)
 
 
 def authenticate(token: str) -> AbstractUser | None:
@@ -25,9 +19,7 @@ def authenticate(token: str) -> AbstractUser | None:
     """
     if not bearer.is_well_formed(token, ACCESS_PREFIX):
         return None
-    row = ACCESS_TOKENS.find(bearer.digest(token))
-    if row is None:
-        return None
-    (expires, scope), user = row
-    is_valid = expires > timezone.now() and user.is_active and SCOPE in scope.split()
-    return user if is_valid else None
+    live = AccessToken.objects.filter(expires__gt=timezone.now(), user__is_active=True)
+    rows = live.select_related("user").filter(token_checksum=bearer.digest(token))
+    row = rows.first()
+    return row.user if row and SCOPE in row.scope.split() else None

@@ -15,10 +15,10 @@ class ApplicationAdmin(admin.ModelAdmin[Any]):
 
     fields = (
         *("name", "redirect_uris", "client_id", "token_endpoint_auth_method"),
-        *("registration_source", "registered_address", "created", "last_used_at"),
+        *("registration_source", "registered_address", "created"),
     )
     readonly_fields = fields[2:]
-    list_display = ("name", "token_endpoint_auth_method", "created", "last_used_at")
+    list_display = ("name", "token_endpoint_auth_method", "created")
     list_filter = ("registration_source",)
     search_fields = ("name", "client_id", "registered_address")
     ordering = ("-created",)

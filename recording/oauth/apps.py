@@ -12,7 +12,7 @@ from recording.oauth import redirects
 class OAuthConfig(AppConfig):
     name = "recording.oauth"
     label = "recording_oauth"
-    verbose_name = "OAuth"
+    verbose_name = "OAuth applications"
 
     def ready(self) -> None:
         try:
@@ -31,8 +31,7 @@ class OAuthConfig(AppConfig):
             minutes=1,
         )
 
-        # The admin shows the toolkit's tables in the same group.
-        apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name
+        apps.get_app_config("oauth2_provider").verbose_name = "OAuth tokens"
         bootstrap.schedule_after_migrate(
             self, "recording.oauth.grants.prune", name="oauth: prune", schedule_type="H"
         )

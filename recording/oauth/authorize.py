@@ -7,12 +7,8 @@ address of the application again, and names no issuer in errors (test_authorize.
 from __future__ import annotations
 
 import re
-import string
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Self
-from urllib.parse import parse_qsl, quote, urlsplit
 
 from csp.decorators import csp_replace
 from django.conf import settings
@@ -20,15 +16,13 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
-from oauth2_provider.views.mixins import OAuthLibMixin
-from oauthlib.common import Request
 from oauthlib.oauth2 import (
     AccessDeniedError,
     OAuth2Error,
     UnsupportedResponseTypeError,
 )
 
-from recording.oauth import documents, parameters, redirects
+from recording.oauth import documents, grants, parameters, redirects
 from recording.oauth.errors import (
     InvalidRequestError,
     error_page,
@@ -40,34 +34,12 @@ from recording.oauth.views import check_rate
 
 METHODS = ("GET", "HEAD", "POST")
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
-MAX_ADDRESS_SHOWN = 500
 
 
-class DocumentUnusableError(InvalidRequestError):
-    """The client id is the address of a document, and there is none that can be used."""
-
-    description = (
-        "The document that describes the application cannot be fetched, is not valid, or is not "
-        "allowed here."
-    )
-
-
-class UnregisteredRedirectError(InvalidRequestError):
-    """The application did not register this address, so the browser is not sent there."""
-
-    description = "The application did not register this redirect_uri."
-
-    def __init__(self, address: str) -> None:
-        super().__init__()
-        # A page shows it. Quoted, it can neither read like a sentence nor imitate other letters.
-        shown = quote(address[:MAX_ADDRESS_SHOWN], safe=string.punctuation)
-        self.address = shown if len(address) <= MAX_ADDRESS_SHOWN else f"{shown}…"
-
-
-@cache
-def server() -> Any:
-    """Return the toolkit's OAuth server, which the setting OAUTH2_PROVIDER describes."""
-    return OAuthLibMixin.get_server()
+DOCUMENT_UNUSABLE = (
+    "The document that describes the application cannot be fetched, is not valid, or is not "
+    "allowed here."
+)
 
 
 @dataclass(frozen=True)
@@ -89,10 +61,12 @@ class Authorization:
         application = documents.find(client_id, may_fetch=may_fetch)
         if application is None or not application.is_usable():
             if documents.is_address(client_id):
-                raise DocumentUnusableError
+                raise InvalidRequestError(DOCUMENT_UNUSABLE)
             raise InvalidRequestError("The application is not known here.")
         if not application.redirect_uri_allowed(parameters.get("redirect_uri")):
-            raise UnregisteredRedirectError(parameters.get("redirect_uri"))
+            raise InvalidRequestError(
+                "The application did not register this redirect_uri."
+            )
         return cls(application, parameters)
 
     @property
@@ -122,27 +96,20 @@ class Authorization:
 
     def allow(self, user: Any) -> str:
         """Store a code for this account; return the address that takes it to the application."""
-        request = Request("/", "POST", body=self.parameters.pairs())
-        request.client = documents.store(self.application)
-        request.client_id, request.user = request.client.client_id, user
-        headers, _, _ = server().auth_grant.create_authorization_response(
-            request, server().bearer
-        )
-        # oauthlib writes the query of the redirect URI again: only what it added is taken.
-        query = parse_qsl(urlsplit(headers["Location"]).query)
-        return self._redirect_with(
-            (name, value) for name, value in query if name in redirects.RESERVED
-        )
+        application = documents.store(self.application)
+        code = grants.new_code(application, user, self.parameters)
+        state = self.parameters.get("state")
+        return self._redirect_with({"code": code} | ({"state": state} if state else {}))
 
     def refuse(self, error: OAuth2Error) -> str:
         """Return the address that tells the application why there is no code."""
         error.state = self.parameters.get("state")
-        return self._redirect_with(error.twotuples)
+        return self._redirect_with(dict(error.twotuples))
 
-    def _redirect_with(self, added: Iterable[tuple[str, str]]) -> str:
+    def _redirect_with(self, added: dict[str, str]) -> str:
         """Add `iss` too, so that a client of several servers cannot mix them up (RFC 9207)."""
         return redirects.with_parameters(
-            self.redirect_uri, [*added, ("iss", settings.BASE_URL)]
+            self.redirect_uri, added | {"iss": settings.BASE_URL}
         )
 
 

@@ -7,13 +7,19 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
+from django.db import IntegrityError
+from django.db.models import Max, Q
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken, clear_expired
+from oauth2_provider.settings import oauth2_settings
+from oauthlib.common import generate_token
 
 from recording import token_memory
 from recording.accounts.locks import locked_account
-from recording.oauth.models import REFRESH_LIFETIME, Application, Grant, Rotation
+from recording.oauth.errors import InvalidRequestError
+from recording.oauth.metadata import SCOPE
+from recording.oauth.models import REFRESH_LIFETIME, Application, Grant
+from recording.oauth.parameters import Parameters
 from webhooks_core.models import bearer
 
 MAX_SIBLINGS = (
@@ -64,6 +70,27 @@ def disconnect(user: Any, application: Application | None = None) -> bool:
     return bool(codes or tokens)
 
 
+def new_code(application: Application, user: Any, parameters: Parameters) -> str:
+    """Store a code that gives a connection. Raises InvalidRequestError."""
+    code: str = generate_token()
+    lifetime = timedelta(seconds=oauth2_settings.AUTHORIZATION_CODE_EXPIRE_SECONDS)
+    try:
+        with locked_account(user.pk) as current:
+            Grant.objects.create(
+                application=application,
+                user=current,
+                code=bearer.digest(code),
+                expires=timezone.now() + lifetime,
+                redirect_uri=parameters.get("redirect_uri"),
+                scope=SCOPE,
+                code_challenge=parameters.get("code_challenge"),
+                code_challenge_method=parameters.get("code_challenge_method"),
+            )
+    except IntegrityError as error:
+        raise InvalidRequestError("The account or application is gone.") from error
+    return code
+
+
 def is_alive(token: RefreshToken, *, now: datetime) -> bool:
     """Return True if a refresh token may be used: it is current, or was rotated just now.
 
@@ -80,47 +107,32 @@ def is_alive(token: RefreshToken, *, now: datetime) -> bool:
 
 
 def rotate(token: RefreshToken, *, now: datetime) -> bool:
-    """Mark a refresh token as rotated; if it is rotated already, count one more token pair.
+    """Mark a refresh token as rotated; False if it has MAX_SIBLINGS more pairs already.
 
-    The leeway starts with the first use. Returns False if the token has MAX_SIBLINGS more pairs
-    already. The connection is not revoked then: this is a fault of the client, not theft.
+    The leeway starts with the first use. The connection is not revoked at the end of the siblings:
+    that is a fault of the client, not theft.
     """
     if token.revoked is None:
         RefreshToken.objects.filter(pk=token.pk).update(revoked=now, updated=now)
         return True
-    rotation, _ = Rotation.objects.get_or_create(retired=token.pk)
-    return rotation.add_sibling(at_most=MAX_SIBLINGS)
+    family = RefreshToken.objects.filter(token_family=token.token_family)
+    since = family.filter(created__gte=token.revoked).exclude(pk=token.pk)
+    return bool(since.count() <= MAX_SIBLINGS)
 
 
 def connected_applications(user: Any) -> Any:
     """Return the applications with live connections of an account, the latest used first.
 
-    Each has `connections` (how many), `connected_at` and `refreshed_at`.
+    Each has `refreshed_at`.
     """
-    families = RefreshToken.objects.filter(user=user, revoked=None)
-    first = (
-        RefreshToken.objects.filter(
-            user=user,
-            application=OuterRef("pk"),
-            token_family__in=families.values("token_family"),
-        )
-        .order_by()
-        .values("application")
-        .annotate(at=Min("created"))
-    )
     live = Q(
         refreshtoken__user=user,
         refreshtoken__revoked=None,
         refreshtoken__created__gt=timezone.now() - REFRESH_LIFETIME,
     )
-    return (
-        Application.objects.filter(live)
-        .annotate(
-            connections=Count("refreshtoken__token_family", distinct=True),
-            connected_at=Subquery(first.values("at")),
-            refreshed_at=Max("refreshtoken__created"),
-        )
-        .order_by("-refreshed_at")
+    applications = Application.objects.filter(live)
+    return applications.annotate(refreshed_at=Max("refreshtoken__created")).order_by(
+        "-refreshed_at"
     )
 
 
@@ -131,8 +143,4 @@ def prune() -> None:
     theft.
     """
     clear_expired()
-    now = timezone.now()
-    leeway = timedelta(seconds=settings.OAUTH_REFRESH_LEEWAY)
-    Rotation.objects.filter(created__lt=now - leeway).delete()
-    unused = timedelta(days=settings.OAUTH_UNUSED_CLIENT_DAYS)
-    Application.objects.idle(since=now - unused).delete()
+    Application.objects.unused(since=timezone.now() - REFRESH_LIFETIME).delete()

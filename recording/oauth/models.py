@@ -1,4 +1,4 @@
-"""Applications, codes stored as hashes, and rotations of refresh tokens."""
+"""Applications, and codes stored as hashes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from uuid import UUID
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
-from django.db.models.functions import Coalesce
+from django.db.models import Q
 from django.http.request import validate_host
 from django.utils import timezone
-from oauth2_provider.models import AbstractApplication, AbstractGrant, RefreshToken
+from oauth2_provider.models import AbstractApplication, AbstractGrant
 
 from recording.oauth import redirects
 
-USE_RESOLUTION = timedelta(hours=1)
 REFRESH_LIFETIME = timedelta(days=90)
 # A used code stays for so long, so that its replay is still detected.
 REPLAY_DETECTION = timedelta(days=1)
@@ -40,17 +38,11 @@ class ApplicationQuerySet(models.QuerySet["Application"]):
             return None
         return self.filter(client_id=client_id).first()
 
-    def idle(self, *, since: datetime) -> ApplicationQuerySet:
-        """Keep self-registered ones without a use since this time and without a connection."""
-        live = RefreshToken.objects.filter(
-            application=OuterRef("pk"),
-            revoked=None,
-            created__gte=timezone.now() - REFRESH_LIFETIME,
-        )
-        used = Coalesce("last_used_at", "created")
+    def unused(self, *, since: datetime) -> ApplicationQuerySet:
+        """Keep those without tokens that registered themselves before this time."""
         manual = Application.RegistrationSource.MANUAL
-        rows: ApplicationQuerySet = self.alias(used=used).filter(
-            ~Exists(live), ~Q(registration_source=manual), used__lt=since
+        rows: ApplicationQuerySet = self.filter(
+            ~Q(registration_source=manual), refreshtoken=None, created__lt=since
         )
         return rows
 
@@ -64,16 +56,13 @@ class Application(AbstractApplication):
     registered_address = models.CharField(
         max_length=64, blank=True, default="", editable=False
     )
-    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = ApplicationQuerySet.as_manager()
 
     class Meta(AbstractApplication.Meta):
         indexes = [
             models.Index(
-                fields=["registered_address"],
-                condition=Q(last_used_at=None),
-                name="oauth_application_unused",
+                fields=["registered_address"], name="oauth_application_address"
             )
         ]
 
@@ -152,12 +141,6 @@ class Application(AbstractApplication):
     def is_confidential(self) -> bool:
         return bool(self.token_endpoint_auth_method != AuthMethod.NONE)
 
-    def note_use(self) -> None:
-        """Store that it got a token, at most hourly."""
-        now = timezone.now()
-        is_stale = Q(last_used_at=None) | Q(last_used_at__lt=now - USE_RESOLUTION)
-        Application.objects.filter(is_stale, pk=self.pk).update(last_used_at=now)
-
 
 class Grant(AbstractGrant):
     """An authorization code. `code` holds its SHA-256; a used one stays to detect its replay."""
@@ -171,20 +154,3 @@ class Grant(AbstractGrant):
         unused = Grant.objects.filter(pk=self.pk, token_family=None)
         expires = timezone.now() + REPLAY_DETECTION
         return bool(unused.update(token_family=family, expires=expires))
-
-
-class Rotation(models.Model):
-    """How often a retired refresh token was used once more in its leeway."""
-
-    # Not a foreign key: the toolkit's tables refer to those of this app, and are made after them.
-    retired = models.BigIntegerField(primary_key=True)
-    siblings = models.PositiveSmallIntegerField(default=0)
-    created = models.DateTimeField(default=timezone.now)
-
-    def __str__(self) -> str:
-        return f"siblings: {self.siblings}"
-
-    def add_sibling(self, *, at_most: int) -> bool:
-        """Count one more pair; return False when there are as many as there may be."""
-        below = Rotation.objects.filter(pk=self.pk, siblings__lt=at_most)
-        return bool(below.update(siblings=F("siblings") + 1))

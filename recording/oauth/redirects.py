@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
 from functools import cache
 from urllib.parse import unquote, urlencode
 
@@ -128,11 +128,11 @@ def origin(uri: str) -> str:
     return re.match(r"[a-z][a-z0-9+.-]*:(?://[^/?]*)?", uri)[0]  # type: ignore[index]
 
 
-def with_parameters(uri: str, parameters: Iterable[tuple[str, str]]) -> str:
+def with_parameters(uri: str, parameters: Mapping[str, str]) -> str:
     """Add parameters to the query of a URI, whose text stays as it is (RFC 6749 section 3.1.2)."""
     address, _, query = uri.partition("?")
     separator = "&" if query and not query.endswith("&") else ""
-    return f"{address}?{query}{separator}{urlencode(list(parameters))}"
+    return f"{address}?{query}{separator}{urlencode(parameters)}"
 
 
 def is_same(registered: str, requested: str) -> bool:

@@ -180,15 +180,15 @@ def _check_cap(address: str) -> None:
     register one for each of their users, from a few addresses.
     """
     cap = settings.OAUTH_CLIENTS_PER_ADDRESS
-    unused = Application.objects.filter(
+    own = Application.objects.filter(
         registration_source=Application.RegistrationSource.DCR,
         registered_address=address,
-        last_used_at=None,
     )
-    if unused.count() < cap * 0.9:
+    now = timezone.now()
+    if own.unused(since=now).count() < cap * 0.9:
         return
-    unused.filter(created__lt=timezone.now() - UNUSED_AFTER).delete()
-    if unused.count() >= cap:
+    own.unused(since=now - UNUSED_AFTER).delete()
+    if own.unused(since=now).count() >= cap:
         raise TooManyRequestsError(
             "This address has registered as many clients as it may.", retry_after=3600
         )

@@ -19,7 +19,6 @@ from django.db import IntegrityError
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken, set_token_value
 from oauth2_provider.oauth2_validators import OAuth2Validator
-from oauth2_provider.settings import oauth2_settings
 from oauthlib.oauth2 import InvalidGrantError
 
 from recording.accounts.locks import locked_account
@@ -76,27 +75,6 @@ class Validator(OAuth2Validator):
             raise InvalidClientError
         request.client, request.client_id = application, client_id
         return True
-
-    # The authorization endpoint, which has found the client.
-
-    def save_authorization_code(
-        self, client_id: str, code: dict[str, str], request: Any
-    ) -> None:
-        lifetime = timedelta(seconds=oauth2_settings.AUTHORIZATION_CODE_EXPIRE_SECONDS)
-        try:
-            with locked_account(request.user.pk) as user:
-                Grant.objects.create(
-                    application=request.client,
-                    user=user,
-                    code=bearer.digest(code["code"]),
-                    expires=timezone.now() + lifetime,
-                    redirect_uri=request.redirect_uri,
-                    scope=SCOPE,
-                    code_challenge=request.code_challenge,
-                    code_challenge_method=request.code_challenge_method,
-                )
-        except IntegrityError as error:
-            raise InvalidRequestError("The account or application is gone.") from error
 
     # The code grant.
 
@@ -167,7 +145,6 @@ class Validator(OAuth2Validator):
                 family = _consumed(request) if user and user.is_active else None
                 if family:
                     _store_pair(token, request, user=user, family=family)
-                    request.client.note_use()
         except IntegrityError as error:
             raise InvalidGrantError(UNKNOWN, request=request) from error
         if family is None:

@@ -1,7 +1,5 @@
 """A real browser against the live server: Debian's Chromium, offline, under the strict CSP."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """An operator who logs in to the admin."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page
 
 from tests.factories import UserFactory

@@ -1,7 +1,5 @@
 """An account's two-step login and password in Chromium: allauth's pages under our CSP."""
 
-from __future__ import annotations
-
 import time
 
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value

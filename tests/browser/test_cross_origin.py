@@ -1,7 +1,5 @@
 """A client that runs in a page of another origin, in Chromium: from a bare 401 to a revocation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread

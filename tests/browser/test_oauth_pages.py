@@ -1,7 +1,5 @@
 """Login, consent and connected apps in Chromium: by keyboard, without scripts, under the CSP."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import AF_INET, AF_INET6

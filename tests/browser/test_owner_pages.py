@@ -1,7 +1,5 @@
 """An owner's webhooks in Chromium: subscribed, broken, understood, repaired and resent."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The portal in Chromium: in a frame of a provider's page on another site, and on its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,7 +1,5 @@
 """The API reference in Chromium: it shows every operation, offline, under the strict CSP."""
 
-from __future__ import annotations
-
 import json
 
 from django.conf import settings

@@ -1,7 +1,5 @@
 """Stands in for the personal tokens of another app: a token is a user's name."""
 
-from __future__ import annotations
-
 from django.contrib.auth.models import User
 
 

@@ -1,7 +1,5 @@
 """How tests ask the catalogue."""
 
-from __future__ import annotations
-
 import pytest
 from graphene_django.utils.testing import graphql_query
 

@@ -4,8 +4,6 @@ Most are valid. A field with arguments has an alias of its own, so that repeated
 merged.
 """
 
-from __future__ import annotations
-
 import json
 from random import Random
 from typing import Any, NamedTuple

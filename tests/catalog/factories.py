@@ -1,7 +1,5 @@
 """Rows of the catalogue for tests."""
 
-from __future__ import annotations
-
 from django.core.management.color import no_style
 from django.db import connection
 from factory.declarations import Sequence, SubFactory

@@ -1,7 +1,5 @@
 """Fields as users of graphene-django add them to the catalogue's types."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import graphene

@@ -1,7 +1,5 @@
 """The audits of the npm package graphql-http."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who may change the catalogue with CATALOG_WRITES=authenticated."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 

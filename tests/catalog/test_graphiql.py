@@ -1,7 +1,5 @@
 """The operation that GraphiQL begins with."""
 
-from __future__ import annotations
-
 import json
 
 from catalog.graphiql import EXAMPLE

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from graphql import get_introspection_query
 from structlog.testing import capture_logs

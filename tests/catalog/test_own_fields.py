@@ -1,7 +1,5 @@
 """The ordinary way to add a field works: a resolver, or an attribute of the model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import graphene

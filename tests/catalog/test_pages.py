@@ -1,7 +1,5 @@
 """books(first, after, title, authorId, categoryId)"""
 
-from __future__ import annotations
-
 import pytest
 
 from catalog.models import Author, Book

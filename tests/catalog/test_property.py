@@ -1,7 +1,5 @@
 """Rows that are read column by column answer as graphql-core does with model instances."""
 
-from __future__ import annotations
-
 from collections import Counter
 from operator import attrgetter
 from typing import Any

@@ -1,7 +1,5 @@
 """Concurrent changes: one wins, the other gets a clear error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """Web servers that the tests of a file share."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

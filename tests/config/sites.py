@@ -1,7 +1,5 @@
 """One web server in a process of its own, locally or in production, and words to ask it."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """The admin site: what it lists, and the page of an unknown address."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib import admin
 from django.urls import reverse

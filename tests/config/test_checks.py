@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from cryptography.fernet import Fernet
 from django.core import checks

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import re
 import resource
@@ -126,7 +124,6 @@ def test_production_starts_when_every_variable_is_set_or_names_a_file(tmp_path):
         ("GATEWAY_MIN_SECRET_LENGTH", "257", "GATEWAY_MIN_SECRET_LENGTH: Must be"),
         ("TRUSTED_PROXY_COUNT", "-1", "TRUSTED_PROXY_COUNT: Must be"),
         ("OAUTH_CLIENTS_PER_ADDRESS", "0", "OAUTH_CLIENTS_PER_ADDRESS: Must be"),
-        ("OAUTH_UNUSED_CLIENT_DAYS", "0", "OAUTH_UNUSED_CLIENT_DAYS: Must be"),
         ("OAUTH_REFRESH_LEEWAY", "-1", "OAUTH_REFRESH_LEEWAY: Must be"),
         ("GATEWAY_INGEST_MAX_BYTES", "0", "GATEWAY_INGEST_MAX_BYTES: Must be"),
         ("GATEWAY_INGEST_MAX_BYTES", "10485761", "GATEWAY_INGEST_MAX_BYTES: Must be"),

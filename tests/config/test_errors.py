@@ -1,7 +1,5 @@
 """Which product's format an error outside the views has."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

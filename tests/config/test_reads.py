@@ -1,7 +1,5 @@
 """A GET writes nothing but the last use of a token or a session, whatever it shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +12,7 @@ from django.urls import URLPattern
 
 from config.urls import urlpatterns
 from gateway import configuration
+from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.configuration.shapes import Configuration, WebhookSettings
 from gateway.events import Origin
 from recording.accounts import personal_tokens
@@ -63,7 +62,7 @@ def of_an_account(account: User) -> Iterator[str]:
 
 
 @pytest.fixture
-def account(monkeypatch) -> User:
+def account(monkeypatch) -> Iterator[User]:
     account = User.objects.create_superuser("ada")
     for profile, owner, kind in (
         ("recording", str(account.pk), "summary.completed"),
@@ -77,7 +76,8 @@ def account(monkeypatch) -> User:
     # A list that no start has written yet.
     listed = Configuration(WebhookSettings(subscriptions=(declared(),)))
     monkeypatch.setattr(configuration, "current", lambda: listed)
-    return account
+    yield account
+    LOOP_THREAD.stop()  # the views have started it
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A change of keys: every encrypted column of every product can move to the new key."""
 
-from __future__ import annotations
-
 import json
 from io import StringIO
 

@@ -1,7 +1,5 @@
 """A statement of a web process that takes too long: 503 in the shape of whoever was asked."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@
 committing it: each changed line is a change that clients see.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,7 +48,7 @@ class Route(NamedTuple):
     shows_body: bool = True
     readers: frozenset[str] = frozenset()
 
-    def cases(self) -> Iterator[Case]:
+    def cases(self) -> Iterator["Case"]:
         for method, identity in product(METHODS, self.identities):
             for name, (body, kind) in self._bodies(method, identity).items():
                 yield Case(self, method, identity, name, body, kind)

@@ -1,7 +1,5 @@
 """The addresses whose responses are pinned, with bodies that each of them takes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Replay every case of the golden files, and compare each response to the byte."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

@@ -1,7 +1,5 @@
 """Rows for the lists of the products, each with parents of its own: none may be read one by one."""
 
-from __future__ import annotations
-
 from factory.declarations import SubFactory
 
 from tests.catalog.factories import BookFactory, CategoryFactory

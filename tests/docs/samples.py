@@ -1,7 +1,5 @@
 """Code samples of the documentation: all of them, and each by the name behind its language."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Every page of docs/ is in the index, and every link of every page leads somewhere."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """docs/settings.md and config/settings.py name the same variables."""
 
-from __future__ import annotations
-
 import re
 
 from django.conf import settings

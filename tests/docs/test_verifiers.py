@@ -1,7 +1,5 @@
 """Every verifier, of the engine and of the documentation, against one table of attacks."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import shutil

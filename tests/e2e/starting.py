@@ -1,7 +1,5 @@
 """Words for tests that start `manage.py up`."""
 
-from __future__ import annotations
-
 import errno
 import json
 import re

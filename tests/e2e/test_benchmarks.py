@@ -1,7 +1,5 @@
 """Each benchmark runs: a short one, without peers."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """The first hour: the demo, and an event that arrives at a receiver of one's own."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 from contextlib import closing

@@ -1,13 +1,12 @@
 """An instance that is stopped while an event is on its way."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import socket
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from tests.e2e.starting import (
 )
 from tests.running import PATIENCE_S, free_port, until
 from webhooks_core.management.receiver import Receiver
+from webhooks_core.management.verification import Received
 
 
 class Hook:
@@ -31,14 +31,13 @@ class Hook:
 
     def __init__(self, *statuses: int, delay_s: float = 0) -> None:
         self.event_ids: list[str] = []
-        self.server = Receiver(
-            "127.0.0.1",
-            0,
-            on_request=lambda received, _: self.event_ids.append(received.event_id),
-            statuses=statuses,
-            delay_s=delay_s,
-        )
+        self.delay_s = delay_s
+        self.server = Receiver(0, on_request=self._keep, statuses=statuses)
         self.url = self.server.url
+
+    def _keep(self, received: Received, _status: int) -> None:
+        self.event_ids.append(received.event_id)
+        time.sleep(self.delay_s)
 
     def __enter__(self) -> Self:
         threading.Thread(target=self.server.serve_forever, args=(0.05,)).start()

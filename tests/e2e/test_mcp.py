@@ -1,7 +1,5 @@
 """MCP clients of others, unchanged, told nothing but the address of a fresh instance."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

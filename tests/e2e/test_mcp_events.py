@@ -1,7 +1,5 @@
 """MCP Events of a running instance: an official SDK subscribes."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

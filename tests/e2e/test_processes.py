@@ -1,7 +1,5 @@
 """Several web processes on one port: a death, and a stop while a stream runs."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

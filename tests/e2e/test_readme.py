@@ -1,7 +1,5 @@
 """The commands of README.md and the first ones of other pages, run as a newcomer would, against a running instance."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

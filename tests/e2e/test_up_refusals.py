@@ -1,7 +1,5 @@
 """What `manage.py up` and `manage.py web` refuse: one clear line, and nothing has been done."""
 
-from __future__ import annotations
-
 import re
 import socket
 

@@ -4,8 +4,6 @@ It reads one JSON array per line of its input, `[command, argument…]`, and ans
 `{"ok": …}`, or `{"error": …}` when the database failed.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path

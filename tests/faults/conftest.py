@@ -1,7 +1,5 @@
 """Sites that tests share, and the table of what the faults cost."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

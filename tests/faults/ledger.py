@@ -1,7 +1,5 @@
 """The ledger of one fault: what was published, what arrived, and what must hold afterwards."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Iterator

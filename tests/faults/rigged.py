@@ -5,8 +5,6 @@ folder holds a file of that name stops (SIGSTOP) and leaves its pid there. It ca
 exactly this point, or go on (SIGCONT) in a world that changed meanwhile.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import signal

@@ -1,7 +1,5 @@
 """A PostgreSQL, a Redis and a disk of the test's own, which it may stop, kill and fill."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -48,7 +46,7 @@ class Redis:
             self._process.wait()
 
     @contextmanager
-    def running(self) -> Iterator[Redis]:
+    def running(self) -> Iterator["Redis"]:
         try:
             self.start()
             yield self
@@ -110,7 +108,7 @@ class Postgres:
             self._run("initdb", "-A", "trust", "-U", "postgres", "--no-sync")
 
     @contextmanager
-    def running(self) -> Iterator[Postgres]:
+    def running(self) -> Iterator["Postgres"]:
         try:
             self._make_files()
             self.start()
@@ -131,7 +129,7 @@ class Disk:
         self._filler = folder / "filler"
 
     @contextmanager
-    def mounted(self) -> Iterator[Disk]:
+    def mounted(self) -> Iterator["Disk"]:
         options = ("-t", "tmpfs", "-o", f"size={self.SIZE}", "tmpfs", self.folder)
         done = subprocess.run(
             ["mount", *options], capture_output=True, text=True, check=False

@@ -1,7 +1,5 @@
 """One installation under fire: its database, its broker, its cluster, and a process that publishes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import struct
@@ -80,7 +78,7 @@ class Site:
         self.move_clock(0)
 
     @contextmanager
-    def running(self) -> Iterator[Site]:
+    def running(self) -> Iterator["Site"]:
         """Open a process that publishes and one that looks; end all at the end."""
         with self._stack:
             self.publisher, self.watcher = (
@@ -90,7 +88,7 @@ class Site:
             yield self
 
     @contextmanager
-    def another_machine(self, folder: Path, *, ahead: float = 0) -> Iterator[Site]:
+    def another_machine(self, folder: Path, *, ahead: float = 0) -> Iterator["Site"]:
         """Open a site on the same database and broker whose wall clock is some seconds ahead."""
         other = Site(self.name, folder)
         other._environment = self._environment

@@ -1,7 +1,5 @@
 """A delivery that kills the process that sends it, beside the deliveries of others."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import uuid4
 

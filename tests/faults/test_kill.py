@@ -1,7 +1,5 @@
 """kill -9 of parts of a whole instance, `manage.py up`, in the middle of its deliveries."""
 
-from __future__ import annotations
-
 import os
 import signal
 from contextlib import suppress

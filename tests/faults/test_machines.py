@@ -1,7 +1,5 @@
 """Two machines with a task cluster each, on one database and one broker."""
 
-from __future__ import annotations
-
 from tests.faults.rigged import WRITING
 
 EVENTS = 30

@@ -1,7 +1,5 @@
 """Endpoints that never answer, beside those of another owner."""
 
-from __future__ import annotations
-
 import socket
 from typing import Any
 from uuid import uuid4

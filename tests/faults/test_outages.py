@@ -1,7 +1,5 @@
 """Outages of Redis, PostgreSQL and the disk."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """kill -9 at the four points at which a delivery could get lost or be recorded wrongly."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.faults.rigged import ANSWERED, BEFORE_CLAIM, CLAIMED, POINTS, WRITING

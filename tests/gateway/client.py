@@ -1,7 +1,5 @@
 """A client of the gateway for tests, and questions about what it left behind."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

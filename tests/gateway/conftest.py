@@ -1,19 +1,20 @@
 """Fixtures of the gateway's tests."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.cache import cache
 
 from gateway import configuration, keys
+from gateway.chat.loop_thread import LOOP_THREAD
 from tests.gateway.client import Api
 
 
 @pytest.fixture(autouse=True)
 def nothing_remembered():
-    """No test sees what another left in this process."""
+    """No test sees what another left in this process: no key, and no loop behind the views."""
     keys._cache.clear()
     cache.clear()
+    yield
+    LOOP_THREAD.stop()
 
 
 @pytest.fixture

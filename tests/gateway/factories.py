@@ -1,7 +1,5 @@
 """Rows of the gateway for tests. The text of a key comes from `gateway.keys.create`."""
 
-from __future__ import annotations
-
 from django.utils import timezone
 from factory.declarations import LazyFunction, Sequence
 from factory.django import DjangoModelFactory

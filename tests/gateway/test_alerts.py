@@ -1,7 +1,5 @@
 """Events about a tenant's subscriptions, for the subscriptions that name them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

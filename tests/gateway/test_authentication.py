@@ -1,7 +1,5 @@
 """Who is calling: keys, identity headers, and the peers whose headers are believed."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

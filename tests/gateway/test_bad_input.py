@@ -1,7 +1,5 @@
 """Bad inputs: each is refused as the table says, and changes nothing."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pytest

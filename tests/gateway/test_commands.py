@@ -1,7 +1,5 @@
 """Gateway keys on the command line: made, listed, revoked."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from io import StringIO
 

@@ -1,7 +1,5 @@
 """The configuration file: what it says, and the place of everything that is wrong with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

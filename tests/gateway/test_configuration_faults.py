@@ -1,7 +1,5 @@
 """What can be wrong with the configuration file, and that its place is told."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What reaches subscribers: envelope, headers, signature, retries, and the records of it."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

@@ -1,7 +1,5 @@
 """Events that an operator emits: every defined type, with given data or the sample."""
 
-from __future__ import annotations
-
 from io import StringIO
 
 import orjson

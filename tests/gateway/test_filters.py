@@ -1,7 +1,5 @@
 """Filters of subscriptions: written, shown, and obeyed when an event is published."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

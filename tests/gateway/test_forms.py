@@ -1,7 +1,5 @@
 """Documents as forms: what a file and its fields tell, and every form that is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The ingest route: what is stored, what is announced, what is refused."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

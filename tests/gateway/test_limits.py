@@ -1,7 +1,5 @@
 """Limits of a tenant and a key: quota, throttles, the length of secrets."""
 
-from __future__ import annotations
-
 import pytest
 
 from gateway import keys

@@ -1,7 +1,5 @@
 """The gateway in somebody else's project: as docs/gateway.md says, and without `config`."""
 
-from __future__ import annotations
-
 import pytest
 from cryptography.fernet import Fernet
 

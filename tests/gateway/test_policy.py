@@ -1,7 +1,5 @@
 """The policy writer: denials are stored, and published."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """Events that callers publish: what is accepted, who gets them, and requests that are repeated."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -40,9 +38,7 @@ def declared(monkeypatch, settings):
     monkeypatch.setattr(configuration, "current", lambda: Configuration(webhooks))
     known = profiles.get("gateway")
     profiles.register(
-        profile(
-            webhooks, quota=100, base_url=settings.BASE_URL, local=True, source="a file"
-        )
+        profile(webhooks, quota=100, base_url=settings.BASE_URL, local=True)
     )
     yield
     profiles.register(known)

@@ -1,7 +1,5 @@
 """How long policy decisions and documents are kept."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Static subscriptions: what the configuration file declares, tenants see and never change."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from io import StringIO
 

@@ -1,7 +1,5 @@
 """The management API: every operation, every field, every wrong input."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

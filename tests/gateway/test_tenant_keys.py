@@ -1,7 +1,5 @@
 """Keys that a key of the same tenant manages over HTTP: never with more rights than its own."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trace ids: taken from a valid traceparent, otherwise made."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

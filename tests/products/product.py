@@ -1,7 +1,5 @@
 """The subscriptions of recording and of the gateway, called in one way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -39,7 +37,7 @@ class Product:
     ping: str
     quota: int
     methods: frozenset[str]  # of one subscription
-    caller: Callable[[str], Caller]
+    caller: Callable[[str], "Caller"]
     codes: Mapping[int, str]  # of recording's errors
     metadata: Mapping[str, str]
     setting: str
@@ -116,7 +114,7 @@ class Caller:
             return self.api.send(method, path.removeprefix("/v1/"), body, **options)
         return self.api.call(method, path, body, **options)
 
-    def without_identity(self) -> Caller:
+    def without_identity(self) -> "Caller":
         """Return the same addresses for a caller whom nobody knows."""
         other = copy(self)
         if isinstance(self.api, RecordingApi):
@@ -126,7 +124,7 @@ class Caller:
             other.api = GatewayApi(key="nonsense")
         return other
 
-    def in_thread(self) -> Caller:
+    def in_thread(self) -> "Caller":
         """Return this caller with a client of its own."""
         other = copy(self)
         other.api = copy(self.api)

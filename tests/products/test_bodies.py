@@ -1,7 +1,5 @@
 """What the golden file of tests/contract cannot hold of bodies: bytes, sizes, headers."""
 
-from __future__ import annotations
-
 import gzip
 from typing import Any
 

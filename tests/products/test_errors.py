@@ -1,7 +1,5 @@
 """The shape of every error, and the order in which faults are reported."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import InterfaceError, OperationalError
 from django.http.request import UnreadablePostError

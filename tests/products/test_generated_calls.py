@@ -1,7 +1,5 @@
 """Calls made up from the OpenAPI document: the answers of both products keep to it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fuzzing import DESCRIBED, assert_as_described, bounded

@@ -1,7 +1,5 @@
 """Owners see and change nothing of each other, and strangers nothing at all."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.products.product import OTHER_URL, READS, VERBS

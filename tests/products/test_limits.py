@@ -1,7 +1,5 @@
 """How many subscriptions an owner may have, how fast it creates them, and calls at one moment."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

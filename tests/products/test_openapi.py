@@ -1,7 +1,5 @@
 """The OpenAPI document: each operation of the products, and each status."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

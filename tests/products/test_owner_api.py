@@ -3,8 +3,6 @@
 The rules are proved at the use cases (tests/webhooks_core/owners): here is what each address answers.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Subscriptions from creation to deletion: what both products have in common."""
 
-from __future__ import annotations
-
 import orjson
 import pytest
 

@@ -1,7 +1,5 @@
 """Which URLs a subscription may have."""
 
-from __future__ import annotations
-
 import socket
 from dataclasses import replace
 from typing import Any

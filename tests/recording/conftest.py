@@ -1,7 +1,5 @@
 """Accounts, tokens and a client that speaks JSON."""
 
-from __future__ import annotations
-
 import orjson
 import pytest
 from django.contrib.auth.models import User

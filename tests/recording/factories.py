@@ -1,7 +1,5 @@
 """Rows of recording and OAuth for tests. What a request must send comes from the use cases."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.utils import timezone

@@ -1,7 +1,5 @@
 """Operators see whose account a webhook is, not a number alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from recording.accounts import owners
@@ -43,5 +41,5 @@ def test_all_owners_of_a_page_are_read_at_once(admin_client, django_assert_num_q
     assert counts[0] == counts[1]
     users = UserFactory.create_batch(2)
     with django_assert_num_queries(1):
-        infos = owners.describe({str(user.pk) for user in users})
-    assert [owner.name for owner in infos.values()] == [user.username for user in users]
+        names = owners.names_of({str(user.pk) for user in users})
+    assert list(names.values()) == [user.username for user in users]

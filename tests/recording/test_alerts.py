@@ -1,7 +1,5 @@
 """E-mails to an account about its webhooks."""
 
-from __future__ import annotations
-
 import pytest
 from django.core import mail
 

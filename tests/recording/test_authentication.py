@@ -1,11 +1,11 @@
-from __future__ import annotations
-
 from urllib.parse import urlencode
 
 import pytest
+import time_machine
+from django.utils import timezone
 
+from recording import token_memory
 from recording.accounts import personal_tokens
-from recording.accounts.token_lookup import TokenLookup
 from recording.models import PersonalToken
 from tests.recording.accounts.browsers import logged_in
 from tests.recording.conftest import error_of
@@ -93,9 +93,54 @@ def test_no_cookie_is_read_or_set(api):
     assert not api.get("webhooks").cookies
 
 
-def test_a_lookup_takes_the_digest_alone():
-    lookup = TokenLookup(
-        lambda digest: PersonalToken.objects.filter(digest=digest, name="x"), ("id",)
-    )
-    with pytest.raises(TypeError, match="only parameter"):
-        lookup.find("0" * 64)
+def deactivate(account):
+    account.is_active = False
+    account.save()
+
+
+ENDS = {
+    "revoked": lambda account: PersonalToken.objects.filter(user=account).revoke(
+        timezone.now()
+    ),
+    "deleted": lambda account: PersonalToken.objects.filter(user=account).delete(),
+    "account deactivated": deactivate,
+    "account deleted": lambda account: account.delete(),
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_a_token_is_looked_up_once_and_its_end_counts_at_once(
+    api, end, django_assert_num_queries
+):
+    with time_machine.travel(timezone.now(), tick=False):
+        assert api.get("webhooks").status_code == 200
+        with django_assert_num_queries(1):
+            assert api.get("webhooks").status_code == 200
+        end(api.user)
+        error_of(api.get("webhooks"), 401, "unauthorized")
+
+
+def test_what_is_revoked_before_the_end_of_its_look_up_is_not_remembered(
+    api, django_capture_on_commit_callbacks
+):
+    def look_up(token):
+        token_memory.forget()  # another thread revokes it
+        return api.user
+
+    assert token_memory.find(api.token, look_up) == api.user
+    assert token_memory.recall(api.token) is None
+    with django_capture_on_commit_callbacks(execute=True):
+        token_memory.revoked()
+        token_memory.find(api.token, lambda _: api.user)  # another transaction
+    assert token_memory.recall(api.token) is None
+
+
+def test_a_token_is_remembered_for_some_seconds_also_when_the_clock_goes_back(api):
+    with time_machine.travel("2030-01-01T12:00", tick=False) as clock:
+        token_memory.find(api.token, lambda _: api.user)
+        clock.shift(4.9)
+        assert token_memory.recall(api.token) == api.user
+        clock.shift(0.1)
+        assert token_memory.recall(api.token) is None
+        clock.shift(-10)
+        assert token_memory.recall(api.token) is None

@@ -1,7 +1,5 @@
 """What reaches the receiver of a recording, and the end of an endpoint that fails."""
 
-from __future__ import annotations
-
 import orjson
 import pytest
 

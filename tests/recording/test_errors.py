@@ -1,7 +1,5 @@
 """Errors outside the views: the owner of an address, and a database that is away."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

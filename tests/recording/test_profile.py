@@ -1,7 +1,5 @@
 """The dialect: what the spec's tables say about sending."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from itertools import repeat

@@ -1,7 +1,5 @@
 """Whom limits count by, and how a rate is written in words."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import RequestFactory
 

@@ -4,8 +4,6 @@ Each file beside this one holds a specification's rules, one on each line that s
 A test names the rules that it proves: `@pytest.mark.spec("recording", "create response")`.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

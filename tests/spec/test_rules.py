@@ -1,7 +1,5 @@
 """Each rule of a specification has a test that names it, one that `make test` runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.spec import matrix

@@ -1,7 +1,5 @@
 """Run the engine in a test, and read its result."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

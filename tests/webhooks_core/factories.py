@@ -1,7 +1,5 @@
 """Rows of the engine for tests, of the profile `plain`."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How many rows of a table the database reads for a query, as PostgreSQL counts them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Who changes an endpoint, what and when: one line of the log, after the commit."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Settings that webhooks_core cannot work with are named, with a remedy, before anything is sent."""
 
-from __future__ import annotations
-
 import pytest
 from django.apps import apps
 from django.core import checks

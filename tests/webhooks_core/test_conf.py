@@ -1,7 +1,5 @@
 """A project that sets only the keys gets working defaults; a changed setting takes effect at once."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -27,7 +25,6 @@ def test_a_project_that_sets_nothing_gets_the_defaults(settings):
         "PROXY_URL": "",
         "DISPATCHERS": 1 if connection.vendor == "sqlite" else 4,
         "RETENTION_DAYS": 30,
-        "LISTEN_SECRETS": (),
         "USER_AGENT": "Signpost",
         "SUPPORT_GROUP": "",
     }

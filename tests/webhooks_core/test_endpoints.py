@@ -1,7 +1,5 @@
 """What is done to endpoints: quota, change of url, deletion, rotation."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Filters: what matches, what is refused when they are written, and what an event failed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """Public public_ids (shape, order, uniqueness), and times as the APIs write them."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,7 +1,5 @@
 """Names and addresses: nothing is called that is not public."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Notices: an endpoint was disabled, and works again, once for each incident."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import transaction
 from django.utils import timezone

@@ -1,7 +1,5 @@
 """The wheel delivers in a project that has nothing else of this repository: that of the documentation."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """publish(): with the caller's transaction or not at all, and to whom."""
 
-from __future__ import annotations
-
 import orjson
 import pytest
 from django.db import IntegrityError, transaction

@@ -1,7 +1,5 @@
 """When to try again: never sooner than the schedule, never later than it allows."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Secrets at rest: encrypted, masked, and never mistaken for their ciphertext."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import logging

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from collections import Counter
+from collections.abc import Callable, Collection
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from django.contrib import admin
-from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
+from django.core.exceptions import ObjectDoesNotExist
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    HttpResponseNotAllowed,
-)
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -29,6 +24,8 @@ from webhooks_core.owners.repairs import RefusedError
 LISTED_AT_MOST = 10_000
 # The number of newest ids among which a part of a text is searched.
 SEARCHED_AT_MOST = 50_000
+# The number of rows of one action.
+SELECTED_AT_MOST = 500
 
 M = TypeVar("M", bound=Model)
 
@@ -45,6 +42,28 @@ class CappedPaginator(Paginator[Any]):
 def operator(request: HttpRequest) -> Actor:
     """Return the user of a request as the one who does something."""
     return changes.operator(request.user.get_username())
+
+
+Act = Callable[[Any, Any, Actor], str]
+
+
+def row_action(text: str) -> Callable[[Act], Any]:
+    """Return a decorator that makes an action of a list of a method that acts on one row.
+
+    The method returns what it has done, or raises RefusedError. The action needs the permission
+    to change the model.
+    """
+
+    def declare(act: Act) -> Any:
+        def action(
+            self: HistoryAdmin[Any], request: HttpRequest, queryset: QuerySet[Any]
+        ) -> HttpResponse | None:
+            by = operator(request)
+            return self.each(request, queryset, lambda row: act(self, row, by))
+
+        return admin.action(action, description=text, permissions=["act"])
+
+    return declare
 
 
 class CappedAdmin(admin.ModelAdmin[M]):
@@ -87,14 +106,11 @@ class ReadOnlyAdmin(CappedAdmin[M]):
 
 
 class HistoryAdmin(ReadOnlyAdmin[M]):
-    """Read-only rows with operations, whose buttons are on the page of a row.
+    """Read-only rows, with actions in their list and as buttons on the page of a row.
 
-    An operation is a POST, and a method that takes a request and a row and returns a response. It
-    needs the permission to change the model, although there is no form.
+    Actions need the permission to change the model, although there is no form (`permissions=["act"]`).
     """
 
-    # Methods, and the texts of their buttons.
-    operations: ClassVar[Mapping[str, str]] = {}
     ordering = ("-pk",)
     sortable_by = ()
     change_form_template = "admin/webhooks_core/page.html"
@@ -110,17 +126,6 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
         may_view = super().has_view_permission(request, obj)
         return may_view or self.has_act_permission(request)
 
-    def get_urls(self) -> list[URLPattern]:
-        operations = [
-            self.url(
-                f"<int:pk>/{name.replace('_', '-')}/",
-                name,
-                partial(self._operate, name),
-            )
-            for name in self.operations
-        ]
-        return [*operations, *super().get_urls()]
-
     def url(
         self, route: str, name: str, view: Callable[..., HttpResponseBase]
     ) -> URLPattern:
@@ -128,41 +133,37 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
         full_name = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
         return path(route, self.admin_site.admin_view(view), name=full_name)
 
-    def _operate(self, name: str, request: HttpRequest, pk: int) -> HttpResponseBase:
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        if not self.has_act_permission(request):
-            raise PermissionDenied
-        try:
-            response: HttpResponse = getattr(self, name)(request, self.row(request, pk))
-        except RefusedError as error:
-            return self.back(request, pk, str(error), "ERROR")
-        except ObjectDoesNotExist as error:  # deleted meanwhile with its account
-            raise Http404 from error
-        return response
+    def each(
+        self, request: HttpRequest, rows: QuerySet[M], act: Callable[[M], str]
+    ) -> HttpResponse | None:
+        """Do something with each selected row; show what `act` returns, and what was refused.
 
-    def row(self, request: HttpRequest, pk: int) -> M:
-        """Return a row that this user may see. Raises Http404 and PermissionDenied."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        # Databases refuse an id of more than 64 bits.
-        obj = self.get_object(request, str(pk)) if pk < 2**63 else None
-        if obj is None:
-            raise Http404
-        return obj
+        Returns to the page of a row whose button it was.
+        """
+        selected = list(rows[: SELECTED_AT_MOST + 1])
+        if len(selected) > SELECTED_AT_MOST:
+            text = f"Nothing was done: choose at most {SELECTED_AT_MOST} at once."
+            self.message_user(request, text, "ERROR")
+            return None
+        done: Counter[str] = Counter()
+        for row in selected:
+            try:
+                text = act(row)
+            except (RefusedError, ObjectDoesNotExist) as error:  # or deleted meanwhile
+                self.message_user(request, f"{error} ({row})", "WARNING")
+            else:
+                self.log_change(request, row, text)
+                done[text] += 1
+        for text, count in done.items():
+            self.message_user(request, f"{text} ({count} of {len(selected)})")
+        is_button = "button" in request.POST and selected
+        return self.to_page(selected[0].pk) if is_button else None
 
-    def done(self, request: HttpRequest, obj: M, text: str) -> HttpResponse:
-        """Log an operation, and redirect to the page of its row with a message."""
-        self.log_change(request, obj, text)
-        return self.back(request, obj.pk, text)
-
-    def back(
-        self, request: HttpRequest, pk: int, message: str, level: str = "INFO"
-    ) -> HttpResponse:
-        """Redirect to the page of a row, with a message."""
-        self.message_user(request, message, level)
-        page = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
-        return redirect(page, pk)
+    def to_page(self, pk: int) -> HttpResponse:
+        """Redirect to the page of a row."""
+        return redirect(
+            f"admin:{self.opts.app_label}_{self.opts.model_name}_change", pk
+        )
 
     def render(
         self, request: HttpRequest, template: str, *, title: str, **context: Any
@@ -172,16 +173,14 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
         context |= {"title": title, "opts": self.opts, "media": self.media}
         return TemplateResponse(request, template, frame | context)
 
-    def shown_operations(self, obj: M) -> Mapping[str, str]:
-        """Return the operations that make sense for a row."""
-        return self.operations
+    def buttons(self, obj: M) -> Collection[str]:
+        """Return the actions that make sense for a row."""
+        return ()
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        obj = kwargs.get("obj")
-        if obj is not None and self.has_act_permission(request):
-            prefix = f"admin:{self.opts.app_label}_{self.opts.model_name}"
-            shown = self.shown_operations(obj)
-            context["buttons"] = [(f"{prefix}_{name}", shown[name]) for name in shown]
+        if (obj := kwargs.get("obj")) is not None:
+            shown, choices = self.buttons(obj), self.get_action_choices(request, [])
+            context["buttons"] = [choice for choice in choices if choice[0] in shown]
         return super().render_change_form(request, context, *args, **kwargs)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -16,9 +18,7 @@ from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin, operator
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.owners import payloads, resending, wording
-from webhooks_core.owners.repairs import RefusedError
 
-RESENT_AT_ONCE = 500
 MOST_ENDPOINTS = 1_000
 
 
@@ -82,8 +82,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     search_help_text = (
         "The complete id of a delivery or an event; part of an endpoint's id or URL"
     )
-    actions = ("resend_selected",)
-    operations = {"resend": "Resend"}
+    actions = ("resend",)
     inlines = (AttemptInline,)
     fields = (
         *("shown_state", "waits", "last_error", "sent_to", "public_id", "event_link"),
@@ -160,36 +159,30 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         text = payloads.Text.of(bytes(obj.event.body))
         return display.pre(payloads.curl(obj, headers, text))
 
-    # The operations.
-
     def download(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return payloads.download(self.row(request, pk).event)
+        # Databases refuse an id of more than 64 bits.
+        obj = self.get_object(request, str(pk)) if pk < 2**63 else None
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if obj is None:
+            raise Http404
+        return payloads.download(obj.event)
 
-    def resend(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
-        sent = resending.resend(delivery, by=operator(request))
-        self.log_change(request, delivery, f"Resent as {sent.public_id}.")
-        is_same = sent.pk == delivery.pk
-        text = "Its next attempt is due now." if is_same else "Resent as this delivery."
-        return self.back(request, sent.pk, text)
+    # What is done with them.
+
+    def buttons(self, obj: Delivery) -> Collection[str]:
+        return self.actions
 
     @admin.action(description="Resend", permissions=["act"])
-    def resend_selected(
+    def resend(
         self, request: HttpRequest, queryset: QuerySet[Delivery]
-    ) -> None:
-        selected = list(queryset.order_by("pk")[: RESENT_AT_ONCE + 1])
-        if len(selected) > RESENT_AT_ONCE:
-            text = f"Nothing was resent: choose at most {RESENT_AT_ONCE} at once."
-            self.message_user(request, text, "ERROR")
-            return
-        sent, refusals = 0, set()
-        for delivery in selected:
-            try:
-                resending.resend(delivery, by=operator(request))
-            except RefusedError as error:
-                refusals.add(str(error))
-            else:
-                sent += 1
-                self.log_change(request, delivery, "Resent.")
-        self.message_user(request, f"Resent {sent} of {len(selected)}.")
-        for text in sorted(refusals):
-            self.message_user(request, text, "WARNING")
+    ) -> HttpResponse | None:
+        sent: list[Delivery] = []
+
+        def act(delivery: Delivery) -> str:
+            sent.append(resending.resend(delivery, by=operator(request)))
+            is_same = sent[-1].pk == delivery.pk
+            return "The next attempt is due now." if is_same else "Resent."
+
+        back = self.each(request, queryset.order_by("pk"), act)
+        return self.to_page(sent[0].pk) if back and sent else back

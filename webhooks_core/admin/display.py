@@ -52,10 +52,10 @@ def owner_names(rows: list[Endpoint]) -> dict[int, str]:
     names: dict[tuple[str, str], str] = {}
     for name in {row.profile for row in rows}:
         profile = profiles.find(name)
-        if profile is not None and profile.describe_owners is not None:
+        if profile is not None and profile.names_of is not None:
             owners = [row.owner for row in rows if row.profile == name]
-            described = profile.describe_owners(owners).items()
-            names |= {(name, owner): info.name for owner, info in described}
+            named = profile.names_of(owners).items()
+            names |= {(name, owner): text for owner, text in named}
     return {row.pk: owner_name(row, names) for row in rows}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
@@ -11,21 +12,20 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from webhooks_core import endpoints, profiles, publishing
+from webhooks_core import endpoints, profiles
 from webhooks_core.admin import display
-from webhooks_core.admin.base import HistoryAdmin, operator
+from webhooks_core.admin.base import HistoryAdmin, operator, row_action
 from webhooks_core.admin.deliveries import delivery_line
+from webhooks_core.changes import Actor
 from webhooks_core.conf import webhook_settings
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.owners import charts, payloads, repairs, resending, state
-from webhooks_core.owners.repairs import RefusedError
-from webhooks_core.owners.resending import NotReceivingError, Selection
+from webhooks_core.owners.resending import Selection
 from webhooks_core.owners.state import Health
 from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.upkeep import stats
@@ -57,10 +57,6 @@ class RotationForm(forms.Form):
     )
 
 
-class NoTestError(RefusedError):
-    """Nothing was sent: its product has no test event, or sends nothing."""
-
-
 @admin.register(Endpoint)
 class EndpointAdmin(HistoryAdmin[Endpoint]):
     change_list_template = "admin/webhooks_core/endpoints.html"
@@ -68,18 +64,13 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
     list_filter = (StateFilter, "profile")
     search_fields = ("public_id", "url", "owner")
     search_help_text = "Part of an id, a URL or an owner"
-    actions = ("resend_failed_selected", "enable_selected", "disable_selected")
-    operations = {
-        "send_test": "Send a test event",
-        "enable": "Enable",
-        "disable": "Disable",
-        "resend_failed": "Resend what failed within a day",
-        "rotate_secret": "Rotate the secret…",
-        "toggle_trusted": "Allow or forbid internal networks",
-    }
+    actions = (
+        *("send_test", "enable", "disable", "resend_failed"),
+        *("rotate_secret", "toggle_trusted"),
+    )
     fields = (
         *("shown_state", "remedy", "url", "shown_owner", "public_id"),
-        *("event_types", "filter", "description", "sent_headers", "trusted"),
+        *("event_types", "filter", "description", "sent_headers", "networks"),
         *("secrets", "declared_in", "created_at", "recent"),
     )
     readonly_fields = fields
@@ -128,6 +119,10 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         except SecretUnreadableError:
             return "none of WEBHOOK_SECRET_KEYS decrypts them"
 
+    @admin.display(description="may lie in")
+    def networks(self, obj: Endpoint) -> str:
+        return "WEBHOOK_ALLOWED_TARGETS too" if obj.trusted else "public networks"
+
     @admin.display(description="signing secrets")
     def secrets(self, obj: Endpoint) -> SafeString:
         rows = obj.endpointsecret_set.order_by("-pk")
@@ -144,7 +139,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
 
     @admin.display
     def declared_in(self, obj: Endpoint) -> str:
-        return repairs.declared_in(obj) or "-"
+        return f"the configuration, as {obj.static_key}" if obj.static_key else "-"
 
     @admin.display(description="newest deliveries")
     def recent(self, obj: Endpoint) -> SafeString:
@@ -152,68 +147,55 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         newest = rows.defer("event__body").order_by("-pk")[:RECENT]
         return format_html_join("", "{}<br>", ((delivery_line(row),) for row in newest))
 
-    # The operations.
+    # What is done with them.
 
-    def shown_operations(self, obj: Endpoint) -> dict[str, str]:
-        hidden = {"disable" if obj.is_disabled else "enable"}
+    def buttons(self, obj: Endpoint) -> Collection[str]:
         if obj.deleted_at:
-            return {}
-        if obj.static_key is not None:
-            hidden |= {"rotate_secret", "toggle_trusted"}
+            return ()
+        declared = {"rotate_secret", "toggle_trusted"} if obj.static_key else set()
         if not (webhook_settings.ALLOWED_TARGETS or obj.trusted):
-            hidden.add("toggle_trusted")
-        return {
-            name: self.operations[name]
-            for name in self.operations
-            if name not in hidden
-        }
+            declared.add("toggle_trusted")
+        return {*self.actions} - declared - {"disable" if obj.is_disabled else "enable"}
 
-    def send_test(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        profile = profiles.find(endpoint.profile)
-        if profile is None or profile.ping is None or not profile.enabled:
-            raise NoTestError
-        if not endpoint.is_receiving:
-            raise NotReceivingError
-        ping = profile.ping(endpoint.public_id)
-        event = publishing.publish_test(
-            endpoint, event_type=ping.type, data=ping.data, **ping.metadata
-        )
-        self.log_change(request, endpoint, f"Sent the test event {event.public_id}.")
-        self.message_user(request, "Queued: reload this page for the response.")
-        delivery = Delivery.objects.get(event=event)
-        return redirect("admin:webhooks_core_delivery_change", delivery.pk)
+    @row_action("Send a test event")
+    def send_test(self, endpoint: Endpoint, by: Actor) -> str:
+        repairs.send_test(endpoint)
+        return "Sent a test event: it is the newest delivery."
 
-    def enable(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        repairs.enable(endpoint, by=operator(request))
-        return self.done(request, endpoint, "Enabled: what waits is sent now.")
+    @row_action("Enable")
+    def enable(self, endpoint: Endpoint, by: Actor) -> str:
+        repairs.enable(endpoint, by=by)
+        return "Enabled: what waits is sent now."
 
-    def disable(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        repairs.disable(endpoint, by=operator(request))
-        return self.done(request, endpoint, "Disabled: nothing is sent.")
+    @row_action("Disable")
+    def disable(self, endpoint: Endpoint, by: Actor) -> str:
+        repairs.disable(endpoint, by=by)
+        return "Disabled: nothing is sent."
 
-    def resend_failed(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        text = (
-            f"Resent {self._resend_failed(request, endpoint)} that failed within a day."
-        )
-        return self.done(request, endpoint, text)
-
-    def _resend_failed(self, request: HttpRequest, endpoint: Endpoint) -> int:
+    @row_action("Resend what failed within a day")
+    def resend_failed(self, endpoint: Endpoint, by: Actor) -> str:
         since = timezone.now() - DAY
-        return resending.resend_since(
-            endpoint, Selection.FAILED, since=since, by=operator(request)
-        )
+        count = resending.resend_since(endpoint, Selection.FAILED, since=since, by=by)
+        return f"Resent {count} that failed within a day."
 
-    def toggle_trusted(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+    @row_action("Allow or forbid internal networks")
+    def toggle_trusted(self, endpoint: Endpoint, by: Actor) -> str:
         """Allow or forbid the networks of WEBHOOK_ALLOWED_TARGETS for an endpoint."""
         repairs.check_not_declared(endpoint)
         trusted = not endpoint.trusted
-        endpoints.update(endpoint, by=operator(request), trusted=trusted)
-        text = f"Internal networks: {'allowed' if trusted else 'not allowed'}."
-        return self.done(request, endpoint, text)
+        endpoints.update(endpoint, by=by, trusted=trusted)
+        return f"Internal networks: {'allowed' if trusted else 'not allowed'}."
 
-    def rotate_secret(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        """Explain the effect and ask; a confirmed POST shows the new secret, in this response only."""
-        repairs.check_not_declared(endpoint)
+    @admin.action(description="Rotate the secret…", permissions=["act"])
+    def rotate_secret(
+        self, request: HttpRequest, queryset: QuerySet[Endpoint]
+    ) -> HttpResponse | None:
+        """Explain the effect and ask; confirmed, show the new secret, in this response only."""
+        endpoint = queryset.get() if queryset.count() == 1 else None
+        if endpoint is None or endpoint.static_key is not None:
+            text = "Choose one endpoint that no configuration declares."
+            self.message_user(request, text, "WARNING")
+            return None
         may_overlap = endpoints.may_overlap(endpoint)
         form = RotationForm(request.POST if "hours" in request.POST else None)
         is_confirmed = form.is_valid() if may_overlap else "confirmed" in request.POST
@@ -233,41 +215,6 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         self.log_change(request, endpoint, f"Rotated the secret; overlap {hours} h.")
         title, page = "New signing secret", "admin/webhooks_core/secret.html"
         return self.render(request, page, title=title, hours=hours, **context)
-
-    # The actions of the list.
-
-    def _each(self, request: HttpRequest, queryset: Any, act: Any, done: str) -> None:
-        """Do something with each selected endpoint, and show what was refused."""
-        count = 0
-        for endpoint in queryset:
-            try:
-                act(endpoint)
-            except RefusedError as error:
-                text = f"{display.host_and_path(endpoint.url)}: {error}"
-                self.message_user(request, text, "WARNING")
-            else:
-                count += 1
-                self.log_change(request, endpoint, done)
-        self.message_user(request, f"{done} {count}.")
-
-    @admin.action(description="Resend what failed within a day", permissions=["act"])
-    def resend_failed_selected(self, request: HttpRequest, queryset: Any) -> None:
-        def act(endpoint: Endpoint) -> int:
-            return self._resend_failed(request, endpoint)
-
-        self._each(request, queryset, act, "Resent what failed of")
-
-    @admin.action(description="Enable", permissions=["act"])
-    def enable_selected(self, request: HttpRequest, queryset: Any) -> None:
-        by = operator(request)
-        self._each(request, queryset, lambda row: repairs.enable(row, by=by), "Enabled")
-
-    @admin.action(description="Disable", permissions=["act"])
-    def disable_selected(self, request: HttpRequest, queryset: Any) -> None:
-        by = operator(request)
-        self._each(
-            request, queryset, lambda row: repairs.disable(row, by=by), "Disabled"
-        )
 
     # The page of what fails.
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 import orjson
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from webhooks_core import endpoints, profiles, publishing, targets
@@ -82,8 +82,16 @@ class SubscriptionService(ABC):
         return Endpoint.objects.of(self.profile, self.owner).order_by("-id")
 
     def listed(self, columns: Iterable[str]) -> list[Endpoint]:
-        """Return the owner's subscriptions, newest first, with some of their columns."""
-        return list(self.all().only("id", *columns))
+        """Return the owner's subscriptions, newest first, with some of their columns.
+
+        As SQL: the ORM takes four times as long to compose it as the database to run it.
+        """
+        names = ", ".join(map(connection.ops.quote_name, ("id", *columns)))
+        sql = (
+            f"SELECT {names} FROM webhooks_core_endpoint"  # noqa: S608 - columns of the model
+            " WHERE profile = %s AND owner = %s AND deleted_at IS NULL ORDER BY id DESC"
+        )
+        return list(Endpoint.objects.raw(sql, [self.profile, self.owner]))
 
     def find(self, public_id: str, *, lock: bool = False) -> Endpoint:
         """Return a subscription of the owner. Raises 404, also for another owner's."""
@@ -167,10 +175,7 @@ class SubscriptionService(ABC):
         with transaction.atomic():
             # Locked: what fails deliveries comes before the event, or fails this one.
             current = self.find(public_id, lock=True)
-            ping = self.ping(current)
-            return publishing.publish_test(
-                current, event_type=ping.type, data=ping.data, **ping.metadata
-            )
+            return publishing.publish_test(current, self.ping(current))
 
     def deliveries(
         self,

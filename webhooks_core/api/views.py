@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 from rest_framework.decorators import action
@@ -52,9 +53,19 @@ class SubscriptionViewSet(ProductViewSet):
         self.read_query()
         return subscription
 
+    @classmethod
+    @cache
+    def list_shape(cls) -> BaseSerializer[Any]:
+        """Return one serializer for all lists: a new one copies its fields first."""
+        shape: Any = cls.serializer_class
+        kept: BaseSerializer[Any] = shape()
+        return kept
+
     def list(self, request: Request, **_: str) -> Response:
-        rows = self.paginate_queryset(self.subscriptions.listed(self.list_columns))
-        return self.get_paginated_response(self.get_serializer(rows, many=True).data)
+        listed = self.subscriptions.listed(self.list_columns)
+        rows: Any = self.paginate_queryset(listed)
+        represent = self.list_shape().to_representation
+        return self.get_paginated_response([represent(row) for row in rows])
 
     def create(self, request: Request, **_: str) -> Response:
         return self.respond(self.perform_create(self.read_body()))

@@ -162,8 +162,10 @@ class Dispatcher:
             self._note_outage(error)
 
     def _is_stopping(self) -> bool:
-        if self.stop() or self._end.is_due():
-            return True
+        return self.stop() or self._end.is_due() or self._is_done()
+
+    def _is_done(self) -> bool:
+        """Return True if nothing is open, and nothing will be due soon."""
         if self.is_resident or self._claims or self._recorder.unrecorded:
             return False
         return not self._expects_work()
@@ -186,7 +188,7 @@ class Dispatcher:
             # Queues that are not leased yet do not wait behind receivers that hang.
             wait_s = 0.0 if self._has_more_due else BUSY_TICK_S
             self._recorder.receive(self.sender.collect(wait_s=wait_s))
-        elif not self._queues.claimable(clock.now()):
+        elif not (self._queues.claimable(clock.now()) or self._is_done()):
             self._wait_for_work()
 
     def tick(self) -> None:

@@ -189,7 +189,8 @@ def record_batch(
             [attempt for attempt in claimed if attempt[1].queue in locked], now
         )
         _count_failures(recorded, now)
-        Delivery.objects.release(untried, lease=lease.pk)
+        if untried:
+            Delivery.objects.release(untried, lease=lease.pk)
         _update_deliveries(lease, recorded, now)
         _insert_attempts(lease, recorded)
     for entry in recorded:

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from webhooks_core import changes, endpoints, profiles
+from webhooks_core import changes, endpoints, profiles, publishing
 from webhooks_core.changes import Actor
-from webhooks_core.models import Endpoint
+from webhooks_core.models import Endpoint, Event
 
 LONGEST_OVERLAP = timedelta(days=7)
 DEFAULT_OVERLAP = timedelta(days=1)
@@ -38,6 +38,14 @@ class NotDisabledError(RefusedError):
 
 class DisabledError(RefusedError):
     """Nothing was changed: the endpoint is disabled already."""
+
+
+class NotReceivingError(RefusedError):
+    """Nothing is sent: the endpoint is disabled, paused or deleted."""
+
+
+class NoTestError(RefusedError):
+    """Nothing was sent: its product has no test event, or sends nothing."""
 
 
 class OverlapError(RefusedError):
@@ -73,7 +81,7 @@ def enable(endpoint: Endpoint, *, by: Actor) -> Endpoint:
     """Send to a disabled endpoint again, what waits at once. Raises NotDisabledError."""
     if not endpoint.is_disabled or endpoint.deleted_at:
         raise NotDisabledError
-    return endpoints.enable(endpoint, by=by)
+    return endpoints.update(endpoint, status=Endpoint.Status.ACTIVE, by=by)
 
 
 def disable(endpoint: Endpoint, *, by: Actor) -> Endpoint:
@@ -81,6 +89,16 @@ def disable(endpoint: Endpoint, *, by: Actor) -> Endpoint:
     if endpoint.is_disabled or endpoint.deleted_at:
         raise DisabledError
     return endpoints.update(endpoint, status=Endpoint.Status.DISABLED, by=by)
+
+
+def send_test(endpoint: Endpoint) -> Event:
+    """Send the test event of its product for an operator. Raises NoTestError, NotReceivingError."""
+    profile = profiles.find(endpoint.profile)
+    if profile is None or profile.ping is None or not profile.enabled:
+        raise NoTestError
+    if not endpoint.is_receiving:
+        raise NotReceivingError
+    return publishing.publish_test(endpoint, profile.ping(endpoint.public_id))
 
 
 def show_secret(endpoint: Endpoint, *, by: Actor) -> str:
@@ -94,11 +112,3 @@ def check_not_declared(endpoint: Endpoint) -> None:
     """Raise DeclaredError for an endpoint that a configuration declares."""
     if endpoint.static_key is not None:
         raise DeclaredError
-
-
-def declared_in(endpoint: Endpoint) -> str:
-    """Return where a configuration declares an endpoint; "" if none does."""
-    if endpoint.static_key is None:
-        return ""
-    profile = profiles.find(endpoint.profile)
-    return profile.static_source if profile else "the configuration of its product"

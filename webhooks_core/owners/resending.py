@@ -23,7 +23,7 @@ from webhooks_core.dispatch import notify
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.lookups import among
-from webhooks_core.owners.repairs import RefusedError
+from webhooks_core.owners.repairs import NotReceivingError, RefusedError
 
 # One call queues at most so many; another call goes on. Their due times lie so far apart that
 # live events go between.
@@ -36,10 +36,6 @@ class Selection(StrEnum):
 
     FAILED = "failed"
     MISSED = "missed"
-
-
-class NotReceivingError(RefusedError):
-    """Nothing is sent: the endpoint is disabled, paused or deleted."""
 
 
 class RemovedError(RefusedError):

@@ -85,7 +85,7 @@ def sent_test(view: OwnerView, endpoint: Endpoint) -> Delivery:
     event = view.owner.subscriptions.send_test(endpoint.public_id)
     delivery = Delivery.objects.filter(event=event, endpoint=endpoint).first()
     if delivery is None:
-        raise resending.NotReceivingError
+        raise repairs.NotReceivingError
     return delivery
 
 

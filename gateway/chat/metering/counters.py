@@ -14,6 +14,8 @@ from gateway.identity import Caller
 
 NEVER = float("-inf")
 MODEL = "model"
+# A process takes at most this part of what is left before it reads again.
+SHARE = 20
 
 
 class CounterKey(NamedTuple):
@@ -49,7 +51,8 @@ def _named(kind: str, caller: Caller) -> str:
 class Counter:
     """What this process has used (`own`, of which the row has `sent`) and holds (`reserved`).
 
-    `others` is what other processes had used at `read_at`, in seconds of the monotonic clock.
+    `others` is what other processes had used at `read_at`, in seconds of the monotonic clock, and
+    `taken` what requests of this one were let have since.
     """
 
     budget: BudgetEntry
@@ -58,6 +61,7 @@ class Counter:
     sent: int = 0
     others: int = 0
     reserved: int = 0
+    taken: int = 0
     read_at: float = NEVER
     is_wanted: bool = True  # used since it was read
 
@@ -65,8 +69,21 @@ class Counter:
     def used(self) -> int:
         return self.own + self.others
 
+    @property
+    def left(self) -> int:
+        return self.budget.counted_limit - self.used - self.reserved
+
     def fits(self, amount: int) -> bool:
-        return self.used + self.reserved + amount <= self.budget.counted_limit
+        return amount <= self.left
+
+    def needs_reading(self, amount: int) -> bool:
+        """Return True if other processes may have taken the rest meanwhile.
+
+        One request is let pass after each reading, however little is left.
+        """
+        if not (self.taken and self.fits(amount)):
+            return False
+        return (self.taken + amount) * SHARE > self.left
 
 
 def applies(budget: BudgetEntry, caller: Caller, model: str) -> bool:

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from itertools import repeat
+from operator import add, attrgetter
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -27,24 +29,13 @@ from gateway.policy import storable
 # Upper bounds in seconds; one more bucket counts what is above the last.
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 FIRST_CHUNK, DURATION = "first_chunk", "duration"
-# The columns of a record: those of a completed request, and those of its usage.
-COPIED = (
-    *("tenant", "principal", "key_id", "operation", "requested", "model"),
-    *("upstream_model", "base_url", "request_id", "session", "status", "error_status"),
-    *("error", "ending", "streamed", "estimated"),
-)
 TOKENS = (
     *("prompt_tokens", "completion_tokens", "cached_tokens"),
     *("cache_write_tokens", "reasoning_tokens"),
 )
 TEXTS = ("excerpt", "truncated", "tools", "prompt", "answer")
-NO_TEXTS = ("", False, None, None, None)
-COLUMNS = (
-    *COPIED,
-    *TOKENS,
-    *("created_at", "first_chunk_ms", "duration_ms", "cost_nano"),
-    *TEXTS,
-)
+UNKNOWN, NO_TEXTS = (None,) * len(TOKENS), ("", False, None, None, None)
+tokens_of = attrgetter(*TOKENS)
 SUMS = (
     *("requests", "failures", "prompt_tokens", "completion_tokens"),
     *("cost_nano", "estimated_requests"),
@@ -61,8 +52,7 @@ MAX_ERROR = 2000
 Key = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CompletedRequest:
+class CompletedRequest(NamedTuple):
     """A request that has ended; unlike its context, without the body.
 
     `model` is the one that answered, empty if the request was refused before a call. `texts` are
@@ -70,6 +60,7 @@ class CompletedRequest:
     """
 
     at: datetime
+    # As the columns of a record.
     tenant: str
     principal: str
     key_id: int | None
@@ -85,8 +76,9 @@ class CompletedRequest:
     error_status: int = 0
     error: str = ""
     ending: str = ""
-    usage: Usage | None = None
     estimated: bool = False
+    # What columns are computed from.
+    usage: Usage | None = None
     first_chunk_s: float | None = None
     duration_s: float = 0.0
     # In billionths: what a budget has counted for a model without a price.
@@ -163,12 +155,11 @@ class CompletedRequest:
         return min(round(price.cost(self.usage) * NANO_PER_TOKEN), MAX_SUM)
 
     def record(self, cost: int | None) -> tuple[Any, ...]:
-        """Return the values of COLUMNS."""
+        """Return the values of COLUMNS, but for the time."""
         first_chunk_s = self.first_chunk_s
         return (
-            *(getattr(self, name) for name in COPIED),
-            *(getattr(self.usage, name, None) for name in TOKENS),
-            connection.ops.adapt_datetimefield_value(self.at),
+            *self[1:COPIED],
+            *(tokens_of(self.usage) if self.usage else UNKNOWN),
             None if first_chunk_s is None else round(first_chunk_s * 1000),
             round(self.duration_s * 1000),
             cost,
@@ -177,12 +168,12 @@ class CompletedRequest:
 
     def sums(self, cost: int | None) -> tuple[int, ...]:
         """Return the values of SUMS."""
-        usage = self.usage or Usage(0, 0)
+        usage = self.usage
         return (
             1,
             int(self.outcome >= 400),
-            usage.prompt_tokens,
-            usage.completion_tokens or 0,
+            usage.prompt_tokens if usage else 0,
+            (usage.completion_tokens or 0) if usage else 0,
             cost or 0,
             int(self.estimated),
         )
@@ -192,6 +183,16 @@ class CompletedRequest:
         if self.first_chunk_s is not None:
             yield FIRST_CHUNK, self.first_chunk_s
         yield DURATION, self.duration_s
+
+
+COPIED = CompletedRequest._fields.index("usage")
+COLUMNS = (
+    "created_at",
+    *CompletedRequest._fields[1:COPIED],
+    *TOKENS,
+    *("first_chunk_ms", "duration_ms", "cost_nano"),
+    *TEXTS,
+)
 
 
 def _of_caller(caller: Caller) -> dict[str, Any]:
@@ -208,13 +209,10 @@ def write(requests: Sequence[CompletedRequest]) -> None:
     with transaction.atomic():
         prices = {price.model: price for price in ModelPrice.objects.all()}
         priced = [(request, request.cost_nano(prices)) for request in requests]
-        _insert([request.record(cost) for request, cost in priced])
-        called = [(request, cost) for request, cost in priced if request.model]
-        DAYS.add((request.day_key, request.sums(cost)) for request, cost in called)
-        TOTALS.add(
-            ((request.model, request.outcome), request.sums(cost))
-            for request, cost in called
-        )
+        _insert(priced)
+        called = [(it, it.sums(cost)) for it, cost in priced if it.model]
+        DAYS.add((request.day_key, sums) for request, sums in called)
+        TOTALS.add(((request.model, request.outcome), sums) for request, sums in called)
         HISTOGRAMS.add(
             ((metric, request.model, bisect_left(BUCKETS, seconds)), (1, seconds))
             for request, _ in called
@@ -253,10 +251,12 @@ def _batches(rows: QuerySet[RequestRecord]) -> Iterator[list[int]]:
         yield pks
 
 
-def _insert(rows: Sequence[tuple[Any, ...]]) -> None:
+def _insert(priced: Iterable[tuple[CompletedRequest, int | None]]) -> None:
     """Add records. bulk_create() took a tenth of the whole gateway's time."""
     columns, marks = ", ".join(COLUMNS), ", ".join(["%s"] * len(COLUMNS))
     statement = f"INSERT INTO gateway_chat_requestrecord ({columns}) VALUES ({marks})"  # noqa: S608 - names of ours
+    as_time = connection.ops.adapt_datetimefield_value
+    rows = [(as_time(it.at), *it.record(cost)) for it, cost in priced]
     with connection.cursor() as cursor:
         cursor.executemany(statement, rows)
 
@@ -274,16 +274,16 @@ class SumTable:
 
         In the order of the keys, so that two writers cannot block each other.
         """
-        added: dict[Key, list[float]] = {}
+        added: dict[Key, Iterable[float]] = {}
         for key, values in rows:
-            sums = added.setdefault(key, [0] * len(values))
-            for index, value in enumerate(values):
-                sums[index] = min(sums[index] + value, MAX_SUM)
+            known = added.get(key)
+            added[key] = [*map(add, known, values)] if known else values
+        most = repeat(MAX_SUM)
+        parameters = [
+            (*map(_plain, key), *map(min, added[key], most)) for key in sorted(added)
+        ]
         with connection.cursor() as cursor:
-            cursor.executemany(
-                self._statement(),
-                [(*map(_plain, key), *added[key]) for key in sorted(added)],
-            )
+            cursor.executemany(self._statement(), parameters)
 
     def _statement(self) -> str:
         columns = (*self.keys, *self.sums)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -21,8 +22,9 @@ from gateway.trace_ids import trace_id
 from webhooks_core.database.outages import is_outage, reason
 from webhooks_core.web.thread_pool import InThread
 
-# Denials become events: of these alone the last 100 ms may be lost with the process.
-EVERY_S = 0.1
+# The larger a batch of requests, the cheaper is each of them. Denials become events: of these alone
+# the last 100 ms may be lost with the process.
+EVERY_S, DENIALS_S = 0.5, 0.1
 RETRY_S = 2.0
 BATCH = 1000
 # How many are kept without a database; then the oldest are lost, counted and logged.
@@ -47,6 +49,7 @@ class UsageWriter:
     _completed: deque[CompletedRequest] = field(default_factory=deque)
     _denials: deque[dict[str, Any]] = field(default_factory=deque)
     _has_work: asyncio.Event = field(default_factory=asyncio.Event)
+    _is_urgent: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
     _is_stopping: bool = False
 
@@ -58,7 +61,7 @@ class UsageWriter:
         completed = CompletedRequest.of(context)
         if completed.texts and len(self._completed) >= TEXTS_KEPT:
             log.warning("texts of a request dropped", request_id=context.request_id)
-            completed = replace(completed, texts=None)
+            completed = completed._replace(texts=None)
         self._keep(self._completed, completed)
         return completed
 
@@ -85,6 +88,7 @@ class UsageWriter:
             "trace_id": trace_id(traceparent),
         }
         self._keep(self._denials, denial)
+        self._is_urgent.set()
 
     def _keep(self, queue: deque[Any], item: Any) -> None:
         queue.append(item)
@@ -97,10 +101,18 @@ class UsageWriter:
         while not self._is_stopping:
             await self._has_work.wait()
             self._has_work.clear()
-            await asyncio.sleep(EVERY_S)
+            await self._wait()
             if not await self.flush():
                 self._has_work.set()
                 await asyncio.sleep(RETRY_S)
+
+    async def _wait(self) -> None:
+        """Let a batch grow, which denials do not wait for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EVERY_S):
+                await self._is_urgent.wait()
+                self._is_urgent.clear()
+                await asyncio.sleep(DENIALS_S)
 
     async def flush(self) -> bool:
         """Write all that is kept; return False if the database is unavailable."""
@@ -153,6 +165,7 @@ class UsageWriter:
         """Write what is kept and end. Logs what cannot be written in time."""
         self._is_stopping = True
         self._has_work.set()
+        self._is_urgent.set()
         try:
             async with asyncio.timeout(CLOSING_S):
                 if self._task is not None:

@@ -55,7 +55,7 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         quota=settings.MCP_EVENTS_SUBSCRIPTIONS,
         endpoint_prefix="mcpe_",
         delivery_prefix="mcpd_",
-        describe_owners=owners.describe,
+        names_of=owners.names_of,
     )
 
 

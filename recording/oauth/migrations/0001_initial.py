@@ -178,10 +178,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "last_used_at",
-                    models.DateTimeField(blank=True, editable=False, null=True),
-                ),
-                (
                     "user",
                     models.ForeignKey(
                         blank=True,
@@ -274,23 +270,8 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="application",
             index=models.Index(
-                condition=models.Q(("last_used_at", None)),
                 fields=["registered_address"],
-                name="oauth_application_unused",
+                name="oauth_application_address",
             ),
-        ),
-        migrations.CreateModel(
-            name="Rotation",
-            fields=[
-                (
-                    "retired",
-                    models.BigIntegerField(primary_key=True, serialize=False),
-                ),
-                ("siblings", models.PositiveSmallIntegerField(default=0)),
-                (
-                    "created",
-                    models.DateTimeField(default=django.utils.timezone.now),
-                ),
-            ],
         ),
     ]

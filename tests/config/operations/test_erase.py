@@ -1,7 +1,5 @@
 """`manage.py erase` leaves nothing of a tenant or an account, and nothing else is touched."""
 
-from __future__ import annotations
-
 import io
 import json
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The log on a terminal: what strangers send is shown, and controls nothing."""
 
-from __future__ import annotations
-
 import io
 import logging
 from collections.abc import Callable, Iterator

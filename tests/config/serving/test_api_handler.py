@@ -1,7 +1,5 @@
 """The addresses of APIs answer alike with and without the middleware of pages."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """HTTP/1.1 to the letter, byte by byte: trailers, upgrades, methods, framing, clients that leave."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -1,7 +1,5 @@
 """What holds at every address: Host, methods, HEAD, slashes, https. Real processes, real sockets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

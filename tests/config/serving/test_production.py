@@ -1,7 +1,5 @@
 """In production chat redirects to https and has the headers of everything else."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.config.serving.test_middleware_checks import HOSTS_OF_PROBES

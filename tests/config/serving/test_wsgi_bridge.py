@@ -1,7 +1,5 @@
 """Synchronous Django behind the ASGI server: what arrives, what comes back, who waits."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator
@@ -35,7 +33,7 @@ class Application:
         self.parts: list[bytes] = []
         self.gate: threading.Event | None = None
 
-    def __call__(self, environ, start_response) -> Application:
+    def __call__(self, environ, start_response) -> "Application":
         self.threads.add(threading.current_thread().name)
         asked = {key: value for key, value in environ.items() if key.isupper()}
         self.calls.append(asked | {"body": environ["wsgi.input"].read()})

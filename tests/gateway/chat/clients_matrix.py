@@ -1,7 +1,5 @@
 """Clients of each shape, and an upstream of each kind for them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

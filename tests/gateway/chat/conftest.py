@@ -1,7 +1,5 @@
 """The gateway and the upstream of harness.py as fixtures."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing

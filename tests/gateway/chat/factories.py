@@ -1,7 +1,5 @@
 """Rows of the LLM gateway for tests."""
 
-from __future__ import annotations
-
 from datetime import date
 
 from django.utils import timezone

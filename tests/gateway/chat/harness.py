@@ -1,7 +1,5 @@
 """A gateway on a real socket, with a mock upstream behind it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket
@@ -83,7 +81,7 @@ class Kept:
 class Known(dict[str, ModelEntry]):
     """A catalogue that a test writes."""
 
-    async def endpoints(self) -> Known:
+    async def endpoints(self) -> "Known":
         return self
 
 

@@ -1,7 +1,5 @@
 """An upstream on a real socket that does whatever a test says."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Requests and prices in the admin."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from decimal import Decimal
 

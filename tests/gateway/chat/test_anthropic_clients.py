@@ -1,7 +1,5 @@
 """Anthropic's own clients read the gateway's answers, whatever kind of upstream gives them."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

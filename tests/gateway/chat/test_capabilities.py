@@ -1,7 +1,5 @@
 """What an endpoint supports, and which requests ask for it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 All other tests reach the service past Django, as the site's server does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import threading

@@ -1,7 +1,5 @@
 """Every client in each of its shapes, at upstreams of each kind."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Codex works with /v1/responses, without a login."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """POST /v2/chat/completions: what a caller sends, what it gets, and that it is authenticated."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import http.client

@@ -1,7 +1,5 @@
 """Models and budgets of the admin: entries of the configuration file, as YAML."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The specification's three error tables, row by row, by what a client reads."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

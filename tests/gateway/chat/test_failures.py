@@ -1,7 +1,5 @@
 """The reasons of upstreams' failures, and the pauses that they ask for: pure functions."""
 
-from __future__ import annotations
-
 from email.utils import formatdate
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Upstreams that fail, are slow or cannot be reached: what a client gets, and which target is next."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import ssl

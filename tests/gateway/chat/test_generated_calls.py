@@ -1,7 +1,5 @@
 """Calls made up from the OpenAPI document: chat's answers keep to it and are no 5xx."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

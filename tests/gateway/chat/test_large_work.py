@@ -1,7 +1,5 @@
 """What large bodies and events cost: bounded memory, and linear growth."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """GET /v1/models for clients of Anthropic: their shape, in one page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import anthropic

@@ -1,7 +1,5 @@
 """Another name of the model in JSON that keeps every other byte."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Model endpoints of the admin and the configuration, and their pages."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

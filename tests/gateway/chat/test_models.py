@@ -1,7 +1,5 @@
 """GET /v1/models and /v1/models/{id}: what a caller may use, in OpenAI's shape."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import quote
 

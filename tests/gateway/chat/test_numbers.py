@@ -1,7 +1,5 @@
 """Numbers and text stay as they are on the way to an upstream and back, and answers but for one name."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """OpenAI's own clients against both families of addresses, and /v1 on the wire."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

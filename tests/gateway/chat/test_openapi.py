@@ -1,7 +1,5 @@
 """Chat's streams and failures keep to the OpenAPI document."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.documented import assert_response_documented

@@ -1,7 +1,5 @@
 """The operator's function: it sees each request before its call, changes it or denies it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

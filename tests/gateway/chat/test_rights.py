@@ -1,7 +1,5 @@
 """What a key may call: its scope and models, and the models of the principal that created it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """config.asgi as it is served: chat and all the rest on one port, in a real process."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

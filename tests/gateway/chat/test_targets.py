@@ -1,7 +1,5 @@
 """Targets in their order, ejection and recovery; fallbacks; how much one caller may ask for at once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tokens: read from what upstreams report, whatever that is, or estimated from text."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """People of a tenant who have opened a link to its portal, each in a browser of their own."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The session of the portal: what is forged, foreign, expired or revoked does nothing."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """/v1/portal: links are made, listed and revoked by callers of their tenant alone."""
 
-from __future__ import annotations
-
 import io
 import json
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """A link opens the portal once, in one browser, from a page of ours."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Browsers of people who log in by the page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.test import Client

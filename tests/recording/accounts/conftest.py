@@ -1,7 +1,5 @@
 """Fixtures of OAuth, for accounts too, and an account that logs in by the page."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache

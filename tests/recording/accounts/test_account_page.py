@@ -1,7 +1,5 @@
 """The page of an account: its tokens and connected applications, and nobody else's."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import Client
 

@@ -1,7 +1,5 @@
 """What is ours of logins: who is limited together, what a new password ends, what is encrypted."""
 
-from __future__ import annotations
-
 import threading
 from smtplib import SMTPException
 from typing import Any
@@ -156,6 +154,13 @@ def test_a_reset_does_the_same_and_its_link_leads_to_the_site(
     assert is_logged_in(log_in(password=NEW))
     assert not is_logged_in(session)
     assert (personal_tokens.authenticate(token) is None) is ends
+
+
+@pytest.mark.parametrize("sends", [True, False])
+def test_a_reset_is_offered_where_mail_can_be_sent(client, settings, sends):
+    settings.SENDS_EMAIL = sends
+    page = client.get("/accounts/login/").content.decode()
+    assert ("Forgot your password?" in page) is sends
 
 
 def test_a_reset_tells_nothing_about_addresses(ada, mailoutbox):

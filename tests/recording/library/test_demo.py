@@ -1,7 +1,5 @@
 """The demo data of a user: a recording, and three endpoints that nothing is sent to."""
 
-from __future__ import annotations
-
 import orjson
 import pytest
 from django.urls import reverse

@@ -1,7 +1,5 @@
 """Recording files: what is accepted, and how a fault is named."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

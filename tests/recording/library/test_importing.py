@@ -1,7 +1,5 @@
 """Importing recordings, and what is published when."""
 
-from __future__ import annotations
-
 import io
 import sys
 

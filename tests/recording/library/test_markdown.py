@@ -1,7 +1,5 @@
 """HTML summaries as Markdown: the same text, and nothing that the page does not have."""
 
-from __future__ import annotations
-
 import html
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Search: all words, in any letter case, newest first, in one account alone."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A client of /mcp that writes JSON-RPC by hand, and recordings to read."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass

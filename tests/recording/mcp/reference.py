@@ -3,8 +3,6 @@
 It has our class, so that the suite tests our transport.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context

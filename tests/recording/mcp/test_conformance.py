@@ -1,7 +1,5 @@
 """The official conformance suite, against our transport with the contents that it expects."""
 
-from __future__ import annotations
-
 import subprocess
 import threading
 from collections.abc import Iterator

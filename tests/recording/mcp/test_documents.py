@@ -1,7 +1,5 @@
 """Recordings as Markdown, and the prompts."""
 
-from __future__ import annotations
-
 import pytest
 
 from recording.mcp import pages

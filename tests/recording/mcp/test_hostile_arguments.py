@@ -1,7 +1,5 @@
 """Hostile messages: each gets an answer that names the fault, and nothing else happens."""
 
-from __future__ import annotations
-
 import base64
 import logging
 from itertools import cycle

@@ -1,7 +1,5 @@
 """The tools that read recordings."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import OperationalError
 

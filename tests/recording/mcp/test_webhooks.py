@@ -1,7 +1,5 @@
 """The tools for webhooks follow the rules of the API."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.cache import cache
 

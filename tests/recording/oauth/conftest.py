@@ -1,7 +1,5 @@
 """Fixtures: an account, its browser, and clients of each authentication method."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

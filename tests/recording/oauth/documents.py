@@ -1,7 +1,5 @@
 """A site that publishes a client's metadata document, over TLS on loopback."""
 
-from __future__ import annotations
-
 import json
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """An OAuth client in a few lines, for tests: it registers, asks for consent and gets tokens."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import secrets
@@ -69,7 +67,7 @@ class App:
         method: str = "none",
         redirect: str = REDIRECT,
         **more: Any,
-    ) -> App:
+    ) -> "App":
         metadata: dict[str, Any] = {
             "redirect_uris": [redirect],
             "token_endpoint_auth_method": method,

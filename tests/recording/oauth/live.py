@@ -1,7 +1,5 @@
 """A running server and a person with a browser, for client libraries that speak HTTP."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Attacks of RFC 9700 and malformed requests, each with what must happen instead."""
 
-from __future__ import annotations
-
 import gzip
 import secrets
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The consent page: who asks for what, as whom, and what was wrong."""
 
-from __future__ import annotations
-
 from html import escape
 
 import pytest
@@ -32,28 +30,18 @@ def test_the_clients_name_is_text_apart_from_our_own_words(visitor):
 
 
 @pytest.mark.parametrize(
-    ("address", "shown_address"),
-    [
-        ("https://evil.example/cb?a=1&b=2", "https://evil.example/cb?a=1&amp;b=2"),
-        ('https://x/"><script>alert(1)</script>', None),
-        ("https://\u0430pp.example/", "https://%D0%B0pp.example/"),
-        ("https://x/\u202egpj.exe", "https://x/%E2%80%AEgpj.exe"),
-        ("Your account is locked", "Your%20account%20is%20locked"),
-        ("https://x/" + "y" * 2000, "https://x/" + "y" * 490 + "…<"),
-    ],
+    "address",
+    ["https://evil.example/cb?a=1&b=2", 'https://x/"><script>alert(1)</script>'],
 )
 @pytest.mark.parametrize("logged_in", [True, False])
-def test_an_address_that_was_not_registered_is_shown_and_leads_nowhere(
-    app, logged_in, address, shown_address
-):
+def test_an_address_that_was_not_registered_leads_nowhere(app, logged_in, address):
     browser = app.visitor if logged_in else Client()
     response = browser.get(app.address(redirect_uri=address))
     assert response.status_code == 400
     text = response.content.decode()
     assert "The application did not register this redirect_uri." in text
-    assert f"<code>{shown_address or escape(address)}" in text
     assert "<script" not in text
-    assert f'href="{address[:10]}' not in text
+    assert address[:10] not in text
 
 
 def test_an_unknown_application_has_no_address_shown(visitor):

@@ -1,7 +1,5 @@
 """The OAuth half of the specification, sentence by sentence."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """docs/oauth.md by hand: its commands, typed as they stand, and a person who presses Allow."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

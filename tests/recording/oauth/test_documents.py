@@ -1,7 +1,5 @@
 """Client ID Metadata Documents: what is fetched, when, what is believed, and of attackers nothing."""
 
-from __future__ import annotations
-
 import json
 import socket
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The registrations of clients that people use. Each names the public source of its body."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Client libraries of others, unchanged, against a running server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where a browser may be sent with a code: exactly where the client registered."""
 
-from __future__ import annotations
-
 import pytest
 
 from recording.oauth.models import Application

@@ -1,7 +1,5 @@
 """Codes and refresh tokens are used once: rotation, its leeway, the alarm, requests at one instant."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import timedelta
 from functools import partial
@@ -13,9 +11,9 @@ from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
 from recording.accounts.locks import locked_account
-from recording.oauth import access, grants, validator
+from recording.oauth import access, grants
 from recording.oauth.grants import MAX_SIBLINGS
-from recording.oauth.models import Application, Grant, Rotation
+from recording.oauth.models import Application, Grant
 from tests.factories import UserFactory
 from tests.recording.accounts.browsers import logged_in
 from tests.recording.oauth.flows import App, refusal
@@ -49,8 +47,6 @@ def test_each_retired_token_has_four_siblings_and_one_more_harms_nobody(app):
     assert RefreshToken.objects.values("token_family").distinct().count() == 1
     with later(seconds=61):
         assert app.refresh(pairs[1]["refresh_token"]).status_code == 200
-        grants.prune()
-    assert not Rotation.objects.exists()
 
 
 def test_the_alarm_after_the_leeway_is_the_same_after_five_refreshes(app):
@@ -169,7 +165,7 @@ def test_a_consent_to_an_application_that_is_deleted_meanwhile_gives_no_code(
         Application.objects.all().delete()
         return locked_account(user_id)
 
-    monkeypatch.setattr(validator, "locked_account", delete_first)
+    monkeypatch.setattr(grants, "locked_account", delete_first)
     response = racer.visitor.post(racer.address(), {"allow": "yes"})
     assert response.status_code == 400
     assert not Grant.objects.exists()

@@ -1,7 +1,5 @@
 """Codes, tokens, verifiers and client secrets are in no log, no table, no address, no page."""
 
-from __future__ import annotations
-
 import io
 import logging
 

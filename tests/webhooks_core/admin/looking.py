@@ -1,7 +1,5 @@
 """Short words for what a browser of the admin does and sees."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain

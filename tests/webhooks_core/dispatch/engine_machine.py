@@ -1,7 +1,5 @@
 """The engine as a state machine: what products, dispatchers and the world may do to it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What holds for the engine's tables after any events in any order."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import Count, F, Q

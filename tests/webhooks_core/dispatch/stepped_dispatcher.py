@@ -1,7 +1,5 @@
 """The real dispatcher, one round at a time, with a sender whose answers are made up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -126,7 +124,7 @@ class SteppedDispatcher:
     def __init__(
         self,
         on_submit: Callable[
-            [SteppedDispatcher, list[OutgoingRequest]], None
+            ["SteppedDispatcher", list[OutgoingRequest]], None
         ] = lambda *_: None,
     ) -> None:
         lease = leases.acquire()

@@ -1,7 +1,5 @@
 """Machines whose wall clocks disagree share the database's clock."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """The database fails while a dispatcher runs, before or after it stored a commit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta

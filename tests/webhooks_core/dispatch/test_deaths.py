@@ -1,7 +1,5 @@
 """Deliveries whose attempts our own deaths interrupted, and those that may be the cause."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

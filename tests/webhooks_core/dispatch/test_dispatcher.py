@@ -1,7 +1,5 @@
 """The way of an event: published, claimed, sent, recorded."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 from functools import partial

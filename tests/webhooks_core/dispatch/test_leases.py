@@ -1,7 +1,5 @@
 """Leases: slots, expiry, and the fencing token against those that come back."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

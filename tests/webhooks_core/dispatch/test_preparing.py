@@ -1,7 +1,5 @@
 """What a profile sends in place of the stored body, what it refuses, and what ends at once."""
 
-from __future__ import annotations
-
 import pytest
 from standardwebhooks import Webhook
 

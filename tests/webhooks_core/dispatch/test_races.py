@@ -1,7 +1,5 @@
 """Two transactions over the same rows: whichever is first, the other finds what it left."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
@@ -26,6 +24,7 @@ from webhooks_core.models import (
     Event,
 )
 from webhooks_core.owners import resending
+from webhooks_core.profiles import PingEvent
 from webhooks_core.upkeep.removal import end_owner
 from webhooks_core.upkeep.retention import remove_old
 
@@ -121,7 +120,7 @@ def test_a_test_event_beside_the_removal_of_its_account_is_refused():
     with transaction.atomic():
         end_owner(profile="plain", owner=endpoint.owner)
         testing = started(
-            lambda: publishing.publish_test(endpoint, event_type="thing.made", data={})
+            lambda: publishing.publish_test(endpoint, PingEvent("thing.made", {}))
         )
     with pytest.raises(Endpoint.DoesNotExist):
         testing.result()

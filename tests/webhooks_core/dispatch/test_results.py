@@ -1,7 +1,5 @@
 """Results become rows: counters, disabling, retries, and the fencing token."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from functools import partial
 from itertools import product

@@ -1,7 +1,5 @@
 """One bad row, name or server does not take the others along."""
 
-from __future__ import annotations
-
 import io
 import socket
 import threading

@@ -1,7 +1,5 @@
 """The sender: limits per queue, releases, and the signal that all is done."""
 
-from __future__ import annotations
-
 import threading
 from functools import partial
 

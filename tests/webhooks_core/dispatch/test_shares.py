@@ -1,7 +1,5 @@
 """An owner's share of slots, claims, bytes and queues: none waits for another's time-outs."""
 
-from __future__ import annotations
-
 import socket
 from collections import Counter
 from collections.abc import Iterator

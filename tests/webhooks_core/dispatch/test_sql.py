@@ -1,7 +1,5 @@
 """The five statements written as SQL do on random rows what the ORM does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta

@@ -4,8 +4,6 @@ A long search, and a short example of what the usual one has found:
 `pytest --hypothesis-profile=long --timeout=0 tests/webhooks_core/dispatch/test_state_machine.py`.
 """
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test

@@ -1,7 +1,5 @@
 """How much may be claimed ahead for one receiver."""
 
-from __future__ import annotations
-
 import pytest
 from django.utils import timezone
 

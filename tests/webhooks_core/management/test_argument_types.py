@@ -1,7 +1,5 @@
 """A number that a command cannot work with is refused before anything begins."""
 
-from __future__ import annotations
-
 from argparse import ArgumentTypeError
 
 import pytest

@@ -1,7 +1,5 @@
 """Opaque tokens: made by us or told apart from what was not."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 

@@ -1,7 +1,5 @@
 """Pages of an endpoint's deliveries: exact, and a deep one reads no more rows than the first."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext

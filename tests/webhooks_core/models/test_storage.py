@@ -1,7 +1,5 @@
 """How PostgreSQL stores the rows that the engine updates most."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection, transaction
 

@@ -1,7 +1,5 @@
 """A hostile server, and one attempt at it as a dispatcher makes it."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import struct
@@ -41,7 +39,7 @@ class Hostile:
         return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}/hook"
 
     @contextmanager
-    def running(self) -> Iterator[Hostile]:
+    def running(self) -> Iterator["Hostile"]:
         threads: list[threading.Thread] = []
         with socket.create_server(("127.0.0.1", 0), backlog=50) as server:
             self.port = server.getsockname()[1]

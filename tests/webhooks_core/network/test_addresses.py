@@ -1,7 +1,5 @@
 """Which addresses are public: every network of the table, and both its neighbours."""
 
-from __future__ import annotations
-
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
 
 import pytest

@@ -1,7 +1,5 @@
 """The client whose answers are read in parts: framing, limits, kept connections, proxies."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import ssl

@@ -3,8 +3,6 @@
 More than the suite tries: `FUZZ_EXAMPLES=100000 make test-all ARGS='-k any_bytes'`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -1,7 +1,5 @@
 """Our own outage: attempts are postponed and none is counted until a receiver is reached."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import socket
@@ -282,7 +280,7 @@ class TestLocalFailures:
         with receiver(204) as server:
             EndpointFactory.create(url=server.url)
             publish_event()
-            assert dispatch() == 1
+            assert dispatch(linger=timedelta(seconds=1)) == 1
         assert (
             only_delivery().status,
             only_delivery().attempts,
@@ -318,6 +316,6 @@ class TestLocalFailures:
         lacking(errno.EADDRNOTAVAIL, float("inf"))
         EndpointFactory.create()
         publish_event()
-        assert dispatch() == 1
+        assert dispatch(linger=timedelta(seconds=1)) == 1
         assert only_delivery().last_error == "this machine has no address or port left"
         assert Attempt.objects.get().outcome == "connect"

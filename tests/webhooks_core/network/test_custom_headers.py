@@ -1,7 +1,5 @@
 """Custom headers, and the headers of Standard Webhooks."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.utils import timezone

@@ -1,7 +1,5 @@
 """Deadlines: a task ends in time, and only for the reason that it was given."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any

@@ -1,7 +1,5 @@
 """Receivers that do their worst: what we make of each, and what it costs us."""
 
-from __future__ import annotations
-
 import gzip
 import socket
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Which connections are kept, and for whom."""
 
-from __future__ import annotations
-
 import random
 import socket
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Deliveries through an egress proxy: to checked addresses only, and its faults are not the receiver's."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

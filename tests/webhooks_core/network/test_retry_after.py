@@ -1,7 +1,5 @@
 """`Retry-After` in all its forms, and what it does to the pause of a delivery."""
 
-from __future__ import annotations
-
 import time
 from email.utils import formatdate
 

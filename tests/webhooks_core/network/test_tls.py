@@ -1,7 +1,5 @@
 """TLS: whom we believe, and how a handshake that fails is told."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What is sent, on which connection, and what an attempt reports of it."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import re

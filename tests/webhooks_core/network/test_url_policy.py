@@ -1,7 +1,5 @@
 """Which URLs an endpoint may have: every trick of the trade, and what a resolver may answer."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

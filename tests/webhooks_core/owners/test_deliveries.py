@@ -1,7 +1,5 @@
 """The deliveries of an owner: by state, event and time; one with its attempts."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

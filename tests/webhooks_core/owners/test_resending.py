@@ -1,7 +1,5 @@
 """Resend: the same event, the same bytes, a new delivery."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
@@ -19,12 +17,13 @@ from tests.webhooks_core.factories import (
 from webhooks_core import changes, endpoints, publishing
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.owners import resending
+from webhooks_core.owners.repairs import NotReceivingError
 from webhooks_core.owners.resending import (
     AT_ONCE,
-    NotReceivingError,
     RemovedError,
     Selection,
 )
+from webhooks_core.profiles import PingEvent
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 ADA = changes.owner("ada")
@@ -90,7 +89,7 @@ def test_two_resends_at_once_send_one_event_once(failed):
 def test_a_test_event_is_sent_before_the_backlog():
     target = EndpointFactory.create()
     publish_events(3)
-    event = publishing.publish_test(target, event_type="thing.made", data={})
+    event = publishing.publish_test(target, PingEvent("thing.made", {}))
     assert pending_order()[0] == Delivery.objects.get(event=event).pk
 
 

@@ -1,7 +1,5 @@
 """The state of an endpoint in words, on what the engine has written."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """An account that looks at the pages of its webhooks, and what it and others have."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pages of owners: what each shows, and that its buttons call the use cases."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

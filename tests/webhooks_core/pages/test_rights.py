@@ -1,7 +1,5 @@
 """Every page and action: for its owner alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.test import Client

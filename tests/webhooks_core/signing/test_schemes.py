@@ -1,7 +1,5 @@
 """Both signature schemes, against vectors that another program made, and against forgers."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

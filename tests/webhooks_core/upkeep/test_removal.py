@@ -1,7 +1,5 @@
 """Endpoints that end, alone or with their owner: nothing is sent, and their rows go."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

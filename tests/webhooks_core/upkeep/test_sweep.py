@@ -1,7 +1,5 @@
 """The sweep: its repairs, what it does not change, and retention."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

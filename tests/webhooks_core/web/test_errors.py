@@ -1,7 +1,5 @@
 """The statuses of exceptions, also without the package's extra `redis`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from errno import ENOSPC

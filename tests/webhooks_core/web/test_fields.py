@@ -1,7 +1,5 @@
 """Strict fields: no coercion, no trimming, one sentence for the first wrong field."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The size of JSON is known without reading or writing it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """The threads of event loops: what they return, and that nothing stops them but close()."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import threading

@@ -1,7 +1,5 @@
 """A resident dispatcher is notified of commits, and of those without a notification soon after."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

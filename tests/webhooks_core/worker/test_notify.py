@@ -1,7 +1,5 @@
 """Waking a dispatcher: once for a burst, not while one is live, and never at the caller's cost."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,27 +1,23 @@
-"""Receive webhooks, show each and verify its signature; fail or delay responses on request."""
+"""Receive webhooks on this machine, verify each signature and print a line for each event."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from argparse import ArgumentParser, ArgumentTypeError
+import time
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from webhooks_core import endpoints, profiles
-from webhooks_core.conf import webhook_settings
-from webhooks_core.management import terminal
-from webhooks_core.management.argument_types import integer_between, seconds
+from webhooks_core.management.argument_types import integer_between
+from webhooks_core.management.printable import printable
 from webhooks_core.management.receiver import Receiver
 from webhooks_core.management.verification import Received, verify
 from webhooks_core.network.url_policy import UrlRefusedError
 
-
-def status_code(text: str) -> int:
-    if text.isascii() and text.isdigit() and len(text) == 3 and 200 <= int(text) <= 599:
-        return int(text)
-    raise ArgumentTypeError(f"{text!r} is not a status from 200 to 599")
+MARKS = {True: "✔", False: "✘", None: "·"}
 
 
 class Command(BaseCommand):
@@ -29,71 +25,49 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
+        parser.add_argument(
+            "--subscribe",
+            metavar="PRODUCT:OWNER",
+            help="subscribe this receiver while it listens, for local instances",
+        )
+        parser.add_argument(
+            "--secret",
+            action="append",
+            default=[],
+            help="a signing secret to verify with (repeatable)",
+        )
+        parser.add_argument(
+            "--status",
+            action="append",
+            type=integer_between(200, 599),
+            help="the response's status (repeatable: one after the other, then the last one)",
+        )
         parser.add_argument(
             "--port",
             type=integer_between(0, 65_535),
             default=9000,
             help="default: %(default)s; 0: any",
         )
-        parser.add_argument(
-            "--secret",
-            action="append",
-            default=[],
-            help="a signing secret (repeatable; default: WEBHOOK_LISTEN_SECRETS, which no "
-            "list of processes shows)",
-        )
-        parser.add_argument(
-            "--status",
-            action="append",
-            type=status_code,
-            help="the response's status (repeatable: one after the other, then the last one)",
-        )
-        parser.add_argument(
-            "--delay",
-            type=seconds(0, 3600),
-            default=0,
-            help="seconds to wait before each response",
-        )
-        parser.add_argument(
-            "--tolerance",
-            type=seconds(0, 3600),
-            default=300,
-            help="the oldest signature to accept, in seconds; 0: any (%(default)s)",
-        )
-        parser.add_argument(
-            "--subscribe",
-            metavar="PRODUCT:OWNER",
-            help="subscribe this receiver while it listens, as PROFILE:OWNER, "
-            "and print a line for each event; for local instances",
-        )
-        shown = parser.add_mutually_exclusive_group()
-        shown.add_argument("--quiet", action="store_true", help="print no bodies")
-        shown.add_argument(
-            "--json", action="store_true", help="print one JSON object per line"
-        )
 
-    def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
-        self._options = options
-        self._secrets = [*options["secret"], *webhook_settings.LISTEN_SECRETS]
+    def handle(
+        self,
+        *args: Any,
+        subscribe: str | None,
+        secret: list[str],
+        status: list[int] | None,
+        port: int,
+        **options: Any,
+    ) -> None:
+        self._secrets = secret
         try:
-            receiver = Receiver(
-                host,
-                port,
-                on_request=self._show,
-                on_fault=self._report,
-                statuses=options["status"] or (204,),
-                delay_s=options["delay"],
-            )
-        except (OSError, UnicodeError, TypeError) as error:  # the last: no host name
-            raise CommandError(
-                f"cannot listen on {host} port {port}: {error}"
-            ) from error
+            receiver = Receiver(port, on_request=self._show, statuses=status or (204,))
+        except OSError as error:
+            raise CommandError(f"cannot listen on port {port}: {error}") from error
         with receiver:
-            if options["subscribe"] is None:
+            if subscribe is None:
                 self._serve(receiver)
             else:
-                self._serve_subscribed(receiver, options["subscribe"])
+                self._serve_subscribed(receiver, subscribe)
 
     def _serve_subscribed(self, receiver: Receiver, subscriber: str) -> None:
         """Subscribe the receiver to all events of an owner until it stops."""
@@ -119,7 +93,6 @@ class Command(BaseCommand):
         except endpoints.QuotaExceededError as error:
             raise CommandError(f"--subscribe: {name} has no free endpoint") from error
         self._secrets = [created.secret]
-        self._options["quiet"] = True
         try:
             self._serve(receiver)
         finally:
@@ -139,23 +112,14 @@ class Command(BaseCommand):
         self._print("Stopped.")
 
     def _show(self, received: Received, status: int) -> None:
-        verification = verify(
-            received, secrets=self._secrets, tolerance_s=self._options["tolerance"]
-        )
-        if self._options["json"]:
-            self._write(self.stdout, terminal.as_json(received, verification, status))
-            return
-        self._print(terminal.one_line(received, verification, status))
-        if not self._options["quiet"]:
-            self._print(terminal.body(received))
-
-    def _report(self, message: str) -> None:
-        self._write(self.stderr, f"({message})")
+        """Print a request as one line without control characters."""
+        names = (received.event_type or "no type", received.event_id)
+        shown = "  ".join(name[:200] for name in (*names, received.delivery_id) if name)
+        is_verified, message = verify(received, secrets=self._secrets)
+        at = time.strftime("%H:%M:%S", time.localtime(received.at))
+        line = f"{at}  {MARKS[is_verified]} {shown}  ({message}) → {status}"
+        self._print(printable(line))
 
     def _print(self, line: str) -> None:
-        # With --json standard output holds nothing else.
-        self._write(self.stderr if self._options["json"] else self.stdout, line)
-
-    def _write(self, stream: Any, line: str) -> None:
-        stream.write(line)
-        stream.flush()
+        self.stdout.write(line)
+        self.stdout.flush()

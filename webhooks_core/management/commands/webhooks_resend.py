@@ -1,4 +1,4 @@
-"""Resend: one delivery by its id, or all that failed or was missed by an endpoint since a time."""
+"""Resend one delivery, or all that failed or was missed by an endpoint since a time."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        subject = parser.add_mutually_exclusive_group(required=True)
-        subject.add_argument("--delivery", metavar="ID", help="this one, of any status")
-        subject.add_argument("--endpoint", metavar="ID", help="all that failed for it")
+        parser.add_argument("id", help="a delivery, or an endpoint: ep_… or whsub_…")
         parser.add_argument(
             "--since",
             type=since,
@@ -45,38 +43,34 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--missed",
-            dest="selection",
-            action="store_const",
-            const=Selection.MISSED,
-            default=Selection.FAILED,
-            help="not what failed, but what was published while it was disabled",
+            action="store_true",
+            help="not what failed, but what was published while the endpoint was disabled",
         )
         parser.add_argument("--dry-run", action="store_true", help="only count")
 
-    def handle(self, *args: Any, delivery: str | None, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
+        public_id = options["id"]
+        rows = Delivery.objects.select_related("endpoint")
         try:
-            text = _one(delivery) if delivery is not None else _all(**options)
+            if endpoint := Endpoint.objects.filter(public_id=public_id).first():
+                text = _resend_since(endpoint, **options)
+            elif delivery := rows.filter(public_id=public_id).first():
+                text = f"queued as {resending.resend(delivery, by=COMMAND).public_id}"
+            else:
+                raise CommandError(f"there is no delivery or endpoint {public_id}")
         except RefusedError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(text)
 
 
-def _one(public_id: str) -> str:
-    rows = Delivery.objects.select_related("endpoint")
-    if (delivery := rows.filter(public_id=public_id).first()) is None:
-        raise CommandError(f"there is no delivery {public_id}")
-    return f"queued as {resending.resend(delivery, by=COMMAND).public_id}"
-
-
-def _all(
-    *, endpoint: str, selection: Selection, since: datetime, dry_run: bool, **_: Any
+def _resend_since(
+    endpoint: Endpoint, *, since: datetime, missed: bool, dry_run: bool, **_: Any
 ) -> str:
-    row = Endpoint.objects.filter(public_id=endpoint).first()
-    if row is None:
-        raise CommandError(f"there is no endpoint {endpoint}")
+    selection = Selection.MISSED if missed else Selection.FAILED
     if dry_run:
-        return f"{resending.count(row, selection, since=since)} would be sent again"
+        count = resending.count(endpoint, selection, since=since)
+        return f"{count} would be sent again"
     total = 0
-    while count := resending.resend_since(row, selection, since=since, by=COMMAND):
+    while count := resending.resend_since(endpoint, selection, since=since, by=COMMAND):
         total += count
     return f"{total} queued"

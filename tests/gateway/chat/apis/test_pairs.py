@@ -5,8 +5,6 @@ gets. To record a new one, write the first three of its members and run
 `python -m pytest tests/gateway/chat/apis/test_pairs.py --record`; then read what it says.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

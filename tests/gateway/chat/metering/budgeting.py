@@ -1,7 +1,5 @@
 """Budgets of one process or several, with rows and a clock of the test."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Streams that a client leaves or that break: their tokens are recorded, estimates are marked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """GET /v1/usage: what a tenant is told of its own usage."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Reports of budgets: once for each share and window, to the subscriptions that name them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime

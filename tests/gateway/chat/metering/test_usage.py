@@ -1,7 +1,5 @@
 """Usage: what is written of requests, and summed for tenants and metrics."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any

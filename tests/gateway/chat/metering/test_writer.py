@@ -1,7 +1,5 @@
 """The background writer of usage and denials: in batches, in order, and never lost quietly."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from typing import Any
@@ -160,3 +158,28 @@ def test_stopping_waits_for_a_database_that_hangs_no_longer_than_it_may(monkeypa
     with capture_logs() as lines:
         asyncio.run(asyncio.wait_for(run(), PATIENCE_S))
     assert [(line["event"], line["count"]) for line in lines] == [("usage lost", 2)]
+
+
+def test_a_denial_does_not_wait_until_a_batch_of_requests_has_grown(monkeypatch):
+    monkeypatch.setattr(module, "EVERY_S", 2 * PATIENCE_S)
+    calls: list[Any] = []
+
+    async def in_thread(function: Any) -> None:
+        calls.append(function)
+
+    async def run() -> None:
+        writer = UsageWriter(in_thread)
+        writer.start()
+        record(writer, "0")
+        await asyncio.sleep(0)
+        assert not calls
+        denied: dict[str, Any] = {
+            "action": "chat.completions",
+            "model": "absent",
+            "traceparent": None,
+        }
+        writer.deny(caller=ADA, request_id="1", **denied)
+        await until(lambda: len(calls) == 2)
+        await writer.stop()
+
+    asyncio.run(run())

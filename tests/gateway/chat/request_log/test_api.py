@@ -1,7 +1,5 @@
 """GET /v1/requests: a tenant's log, and nobody else's."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """The cut of JSON: never more than the room, the newest first, no secrets."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The request log: what is kept of requests of every shape, whole, streamed, left and failed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Streams in odd pieces and odd forms: what came before a fault reaches the client."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import itertools

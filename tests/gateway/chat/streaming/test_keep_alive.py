@@ -1,7 +1,5 @@
 """Comments in silent streams: between events, and no events themselves."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager

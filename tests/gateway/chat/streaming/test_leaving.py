@@ -1,7 +1,5 @@
 """Clients that leave or do not read, servers that stop: nothing is left behind."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import time

@@ -1,7 +1,5 @@
 """How streams end: what completes one, what is missing in one that failed, how long is waited."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Messages and events as Anthropic's API sends them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.gateway.chat.mock_upstream import event, sends

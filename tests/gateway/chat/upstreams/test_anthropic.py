@@ -1,7 +1,5 @@
 """The anthropic upstream: requests, answers and streams in the shapes of its public API."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

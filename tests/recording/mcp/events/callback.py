@@ -1,7 +1,5 @@
 """A receiver of MCP Events: it verifies with the package standardwebhooks, and answers challenges."""
 
-from __future__ import annotations
-
 import base64
 import secrets
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A client that calls the methods of MCP Events by raw requests of protocol 2026-07-28."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

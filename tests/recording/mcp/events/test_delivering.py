@@ -1,7 +1,5 @@
 """Delivery by the engine: retries, the receiver's word, and access at the last moment."""
 
-from __future__ import annotations
-
 import jsonschema
 import pytest
 from django.db import connection

@@ -1,7 +1,5 @@
 """`events/list`, `events/subscribe`, `events/unsubscribe`: what they answer, refuse and store."""
 
-from __future__ import annotations
-
 import base64
 from copy import copy
 from dataclasses import replace

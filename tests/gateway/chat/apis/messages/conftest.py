@@ -1,7 +1,5 @@
 """Requests of Anthropic's shape, to upstreams of both kinds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Conversations in the shapes of both APIs, made from a seed."""
 
-from __future__ import annotations
-
 import json
 from random import Random
 from typing import Any

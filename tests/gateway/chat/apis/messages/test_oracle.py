@@ -4,8 +4,6 @@ The models of both SDKs check every message and event, and their accumulators sa
 makes of a stream.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from functools import cache

@@ -1,7 +1,5 @@
 """Messages for upstreams of Anthropic's own kind: what passes, byte for byte, and what breaks."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Errors of upstreams of Anthropic's own kind, and streams that break."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What tests of the Responses API share: its events as its official models read them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

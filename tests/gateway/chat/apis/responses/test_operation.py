@@ -1,7 +1,5 @@
 """/v1/responses by the clients of OpenAI, and at upstreams of every kind."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

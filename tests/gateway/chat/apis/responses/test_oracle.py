@@ -4,8 +4,6 @@ Its types of chat messages judge the requests that the upstream gets, and its ty
 and events the answers that the client gets.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Responses of an upstream that has the API itself: as they came, but for the model's name."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
