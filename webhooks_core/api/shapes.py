@@ -11,8 +11,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from webhooks_core.network.errors import Outcome
-from webhooks_core.owners.deliveries import DeliveryFilter, Resent, State
-from webhooks_core.owners.details import TRIGGERS
+from webhooks_core.owners.deliveries import DeliveryFilter, State
 from webhooks_core.owners.resending import AT_ONCE, Selection
 from webhooks_core.web.fields import (
     StrictBooleanField,
@@ -167,10 +166,6 @@ class AcceptedShape(serializers.Serializer[Any]):
     )
 
 
-def choice(values: Any, **options: Any) -> serializers.ChoiceField:
-    return serializers.ChoiceField([(str(v), str(v)) for v in values], **options)
-
-
 @extend_schema_field(
     {"type": ["object", "null"], "additionalProperties": {"type": "string"}}
 )
@@ -185,16 +180,19 @@ class HeaderPairsField(serializers.Field[Any, Any, Any, Any]):
 
 
 class AttemptShape(serializers.Serializer[Any]):
-    number = serializers.IntegerField(help_text="From 1.")
-    trigger = choice(TRIGGERS, help_text="What caused it.")
-    started_at = TimeField(help_text="UTC.")
-    duration_ms = serializers.IntegerField(help_text="Until its end.")
+    number = serializers.IntegerField(source="attempt.number", help_text="From 1.")
+    started_at = TimeField(source="attempt.started_at", help_text="UTC.")
+    duration_ms = serializers.IntegerField(
+        source="attempt.duration_ms", help_text="Until its end."
+    )
     url = serializers.CharField(help_text="Where it went.")
     request_headers = HeaderPairsField(
         help_text="As they were sent; `sensitive` ones masked."
     )
     response_status = serializers.IntegerField(
-        allow_null=True, help_text="Null: there was no response."
+        source="attempt.status_code",
+        allow_null=True,
+        help_text="Null: there was no response.",
     )
     response_headers = HeaderPairsField(
         allow_null=True, help_text="Null: for operators alone."
@@ -207,7 +205,9 @@ class AttemptShape(serializers.Serializer[Any]):
         + ", ".join(kind for kind in Outcome if kind != Outcome.OK)
         + "."
     )
-    error = serializers.CharField(help_text="What failed, in words.")
+    error = serializers.CharField(
+        source="attempt.error", help_text="What failed, in words."
+    )
 
 
 class SentEventShape(serializers.Serializer[Any]):
@@ -226,11 +226,6 @@ class DetailsShape(serializers.Serializer[Any]):
     next_attempt_at = TimeField(allow_null=True, help_text="Null: there is none.")
     waits = serializers.CharField(
         help_text="Why it is not sent yet; empty if it ended."
-    )
-    resent = choice(
-        Resent,
-        allow_null=True,
-        help_text="What became of it when it was resent; null: it was not.",
     )
     event = SentEventShape(help_text="What is sent.")
     attempts = AttemptShape(many=True, help_text="Oldest first.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, IntegerField, JSONField, Lookup, Subquery
+from django.db.models import F, IntegerField, Lookup, Subquery
 from django.db.models.sql.compiler import SQLCompiler
 
 from webhooks_core.database.statements import AMONG, ids
@@ -32,20 +32,6 @@ class Among(Lookup[Any]):
     ) -> tuple[str, tuple[Any, ...]]:
         column, params = self.process_lhs(compiler, connection)
         return f"{column} {AMONG[connection.vendor]}", (*params, ids(self.rhs))
-
-
-class IdList(Subquery):
-    """The ids that a subquery of one column `pk` returns, as a list; None for none."""
-
-    output_field = JSONField()
-    template = "(SELECT jsonb_agg(ids.pk) FROM (%(subquery)s) ids)"
-
-    def as_sqlite(
-        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
-    ) -> tuple[str, tuple[Any, ...]]:
-        template = self.template.replace("jsonb_agg", "json_group_array")
-        sql, params = self.as_sql(compiler, connection, template=template)
-        return sql, tuple(params)
 
 
 class CountOf(Subquery):

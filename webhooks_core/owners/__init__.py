@@ -3,7 +3,7 @@
 | question or act | module |
 |---|---|
 | which endpoint fails, since when, why, what now | `state`, `remedies` |
-| deliveries of an owner; one with all of its attempts | `deliveries` |
+| deliveries of an owner; one with all of its attempts | `deliveries`, `details` |
 | what happened to a delivery, in words | `wording` |
 | what was sent, as pages show it | `payloads` |
 | send again: one, or all that failed or was missed | `resending` |

@@ -1,24 +1,105 @@
-"""A delivery with all of its attempts, as its owner may see it: what REST and MCP answer."""
+"""A delivery with all of its attempts, as its owner may see it: what REST, MCP and pages show."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils import timezone
 
 from webhooks_core.models import Attempt, Delivery
+from webhooks_core.network.connection import RESPONSE_BODY_BYTES
 from webhooks_core.network.errors import Outcome
-from webhooks_core.owners import deliveries, wording
+from webhooks_core.owners import wording
+from webhooks_core.owners.state import in_words
 from webhooks_core.secrets import HIDDEN
 from webhooks_core.targets import may_be_internal
 
-# What began the first attempt; a person or the retry policy begins the others.
-FIRST_TRIGGERS = {
-    Delivery.Trigger.EVENT: "scheduled",
-    Delivery.Trigger.TEST: "test",
-    Delivery.Trigger.MANUAL: "manual",
-}
-TRIGGERS = ("scheduled", "retry", "manual", "test")
+Headers = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenAttempt:
+    """An attempt, read with its delivery; what came back is None where it is for operators alone."""
+
+    attempt: Attempt
+    url: str
+    request_headers: Headers
+    response_headers: Headers | None
+    response_text: str | None
+
+    @classmethod
+    def of(cls, attempt: Attempt, *, is_hidden: bool) -> SeenAttempt:
+        details, body = attempt.details, bytes(attempt.response_body)
+        return cls(
+            attempt=attempt,
+            url=details.get("url", ""),
+            request_headers=_pairs(details.get("request")),
+            response_headers=None if is_hidden else _pairs(details.get("response")),
+            response_text=None if is_hidden else _text(body),
+        )
+
+    @property
+    def is_success(self) -> bool:
+        return self.attempt.outcome == Outcome.OK
+
+    @property
+    def error_class(self) -> str:
+        return "" if self.is_success else self.attempt.outcome
+
+    @property
+    def tone(self) -> str:
+        return "success" if self.is_success else "error"
+
+    @property
+    def result(self) -> str:
+        return wording.result(self.attempt)
+
+    @property
+    def error(self) -> str:
+        """The error, unless it repeats the result, as `http 503` repeats `HTTP 503`."""
+        error = self.attempt.error
+        return "" if error.casefold() == self.result.casefold() else error
+
+    @property
+    def after(self) -> str:
+        """How long after the event it began."""
+        return in_words(self.attempt.started_at - self.attempt.delivery.created_at)
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.attempt.response_body) >= RESPONSE_BODY_BYTES
+
+
+def _text(body: bytes) -> str:
+    return body.decode(errors="replace").replace("\x00", "�")
+
+
+def _pairs(text: str | None) -> Headers:
+    """Return the names and values of stored header lines."""
+    pairs = (line.partition(": ") for line in (text or "").split("\r\n") if line)
+    return [(name, value) for name, _, value in pairs]
+
+
+def snapshot(delivery: Delivery) -> tuple[Delivery, list[Attempt]]:
+    """Return a delivery, read with its event and endpoint, and its attempts, as of one moment.
+
+    Each attempt is read with the delivery. If there is none yet, the delivery was read before.
+    """
+    rows = delivery.attempt_set.select_related("delivery").order_by("number")
+    attempts = list(rows)
+    if not attempts:
+        return delivery, attempts
+    current = attempts[0].delivery
+    current.event, current.endpoint = delivery.event, delivery.endpoint
+    return current, attempts
+
+
+def seen(delivery: Delivery, attempts: Sequence[Attempt]) -> list[SeenAttempt]:
+    """Return the attempts of a delivery as its owner may see them."""
+    is_hidden = may_be_internal(delivery.endpoint)
+    return [SeenAttempt.of(attempt, is_hidden=is_hidden) for attempt in attempts]
 
 
 def details_of(delivery: Delivery) -> dict[str, Any]:
@@ -26,22 +107,15 @@ def details_of(delivery: Delivery) -> dict[str, Any]:
 
     `sensitive` names the headers with masked values.
     """
-    delivery, attempts = deliveries.snapshot(delivery)
-    is_hidden = may_be_internal(delivery.endpoint)
-    shown = [_shown(delivery, attempt, is_hidden) for attempt in attempts]
-    masked = {
-        name: None
-        for attempt in shown
-        for name, value in attempt["request_headers"]
-        if value == HIDDEN
-    }
+    delivery, attempts = snapshot(delivery)
+    shown = seen(delivery, attempts)
+    pairs = [pair for attempt in shown for pair in attempt.request_headers]
     event = delivery.event
     return {
-        "row": deliveries.row_of(delivery),
+        "row": row_of(delivery),
         "trigger": delivery.trigger,
         "next_attempt_at": delivery.next_attempt_at,
         "waits": wording.waits(delivery, timezone.now()),
-        "resent": deliveries.resent([delivery]).get(delivery.pk),
         "event": {
             "id": event.public_id,
             "type": event.type,
@@ -49,26 +123,16 @@ def details_of(delivery: Delivery) -> dict[str, Any]:
             "payload": bytes(event.body).decode(errors="replace"),
         },
         "attempts": shown,
-        "sensitive": list(masked),
+        "sensitive": list(dict.fromkeys(n for n, value in pairs if value == HIDDEN)),
     }
 
 
-def _shown(delivery: Delivery, attempt: Attempt, is_hidden: bool) -> dict[str, Any]:
-    """Return an attempt; what came back is None where it is for operators alone."""
-    details = attempt.details
-    text = bytes(attempt.response_body).decode(errors="replace").replace("\x00", "�")
-    headers = deliveries.header_lines(details.get("response"))
-    first = FIRST_TRIGGERS[Delivery.Trigger(delivery.trigger)]
-    return {
-        "number": attempt.number,
-        "trigger": first if attempt.number == 1 else "retry",
-        "started_at": attempt.started_at,
-        "duration_ms": attempt.duration_ms,
-        "url": details.get("url", ""),
-        "request_headers": deliveries.header_lines(details.get("request")),
-        "response_status": attempt.status_code,
-        "response_headers": None if is_hidden else headers,
-        "response_text": None if is_hidden else text,
-        "error_class": "" if attempt.outcome == Outcome.OK else attempt.outcome,
-        "error": attempt.error,
+def row_of(delivery: Delivery) -> dict[str, Any]:
+    """Return a delivery as the row from which a product's record is made."""
+    columns = ("public_id", "status", "attempts", "last_error")
+    times = ("next_attempt_at", "delivered_at", "created_at")
+    return {name: getattr(delivery, name) for name in (*columns, *times)} | {
+        "endpoint_id": delivery.endpoint.public_id,
+        "event__public_id": delivery.event.public_id,
+        "event__type": delivery.event.type,
     }

@@ -12,7 +12,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.owners import deliveries, payloads, resending, wording
+from webhooks_core.owners import deliveries, details, payloads, resending, wording
 from webhooks_core.owners.deliveries import DeliveryFilter, State
 from webhooks_core.owners.remedies import remedy
 from webhooks_core.pages import timeline
@@ -75,13 +75,11 @@ class Deliveries(OwnerView):
             return None
 
     def _rows(self, shown: Sequence[Delivery]) -> list[dict[str, Any]]:
-        marks = deliveries.resent(shown)
         return [
             {
                 "delivery": row,
                 "badge": wording.state(row),
                 "result": wording.summary(row),
-                "resent": marks.get(row.pk),
             }
             for row in shown
         ]
@@ -92,7 +90,7 @@ class DeliveryView(OwnerView):
 
     def get(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
         found = self.owner.delivery(delivery_id)
-        delivery, attempts = deliveries.snapshot(found)
+        delivery, attempts = details.snapshot(found)
         endpoints = self.owner.subscriptions.all().order_by()
         others = deliveries.others(delivery, endpoints, most=MOST_OTHERS)
         context = self._state(delivery, attempts, others)
@@ -133,7 +131,6 @@ class DeliveryView(OwnerView):
             timeout_s=timeout_s,
             waiting=wording.waits(delivery, now),
         )
-        hidden = self.owner.hidden_response(delivery.endpoint)
         last = attempts[-1] if attempts else None
         return {
             "delivery": delivery,
@@ -144,7 +141,8 @@ class DeliveryView(OwnerView):
                 each.status == Delivery.Status.DELIVERED for each in [delivery, *later]
             ),
             "timeline": timeline.timeline(delivery, attempts),
-            "steps": timeline.steps(delivery, attempts, hidden=hidden),
+            "steps": details.seen(delivery, attempts),
+            "hidden": self.owner.hidden_response(delivery.endpoint),
             "most_attempts": self.owner.profile.retry.max_attempts,
             "remedy": last
             and remedy(last.outcome, last.status_code, timeout_s=timeout_s),

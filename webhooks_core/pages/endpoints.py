@@ -22,8 +22,7 @@ from webhooks_core.pages.owners import Capability
 from webhooks_core.web.errors import ApiError
 
 RECENT = 10
-# Of what failed within so many hours, all is resent at once.
-HOURS = {1: "the last hour", 24: "the last 24 hours", 168: "the last 7 days"}
+FAILED_WITHIN = timedelta(days=7)
 CONFIRM_FIRST = "Nothing was saved yet: confirm that it is you, then save again."
 
 
@@ -130,7 +129,9 @@ class EndpointView(OwnerView):
             "endpoint": endpoint,
             "state": self.owner.states([endpoint])[endpoint.pk],
             "outage": state.outage(endpoint),
-            "failed": self._failed(endpoint),
+            "failed": resending.count(
+                endpoint, Selection.FAILED, since=timezone.now() - FAILED_WITHIN
+            ),
             "form": form,
             "recent": [
                 (row, *wording.state(row), wording.summary(row)) for row in rows
@@ -138,19 +139,6 @@ class EndpointView(OwnerView):
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),
         }
         return self.render("endpoint", context, status=status)
-
-    def _failed(self, endpoint: Endpoint) -> list[tuple[int, str, int]]:
-        """Return hours, their name and how many failed within them; none for the same number."""
-        counts = {
-            resending.count(endpoint, Selection.FAILED, since=since(hours)): hours
-            for hours in reversed(HOURS)
-        }
-        counts.pop(0, None)
-        return [(hours, HOURS[hours], count) for count, hours in sorted(counts.items())]
-
-
-def since(hours: int) -> Any:
-    return timezone.now() - timedelta(hours=hours)
 
 
 @method_decorator(require_POST, name="dispatch")
@@ -183,7 +171,7 @@ class Enable(EndpointAction):
 
 
 class ResendMany(EndpointAction):
-    """Resends what failed within some hours, or what was missed in the last outage."""
+    """Resends what failed within seven days, or what was missed in the last outage."""
 
     def act(self, endpoint: Endpoint) -> HttpResponse:
         self.door.check_rate(self.request, "resend")
@@ -203,10 +191,8 @@ class ResendMany(EndpointAction):
                 "since": endpoint.disabled_at,
                 "until": endpoint.enabled_at,
             }
-        hours = self.request.POST.get("hours", "")
-        if hours not in map(str, HOURS):
-            raise NothingDoneError("Nothing was sent: choose a time.")
-        return {"selection": Selection.FAILED, "since": since(int(hours))}
+        since = timezone.now() - FAILED_WITHIN
+        return {"selection": Selection.FAILED, "since": since}
 
 
 class Delete(EndpointAction):

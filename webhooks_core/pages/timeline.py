@@ -1,4 +1,4 @@
-"""The attempts of a delivery as an owner sees them, and their drawing to scale. No query."""
+"""The attempts of a delivery, drawn to scale. No query."""
 
 from __future__ import annotations
 
@@ -10,15 +10,10 @@ from typing import NamedTuple
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.network.errors import Outcome
 from webhooks_core.owners import wording
-from webhooks_core.owners.deliveries import header_lines
-from webhooks_core.owners.payloads import Text
 from webhooks_core.owners.state import in_words
-
-Headers = list[tuple[str, str]]
 
 WIDTH = 1000
 NARROWEST = 6  # visible beside pauses of minutes
-SHOWN_OF_RESPONSE = 4096
 
 
 class Bar(NamedTuple):
@@ -38,57 +33,6 @@ class Timeline:
     next_x: int | None
     marks: Sequence[str]
     description: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One attempt; `after` is how long after the event, `hidden` why there is no response to see.
-
-    `error` is empty if it repeats the result, as `HTTP 503` repeats `http 503`.
-    """
-
-    attempt: Attempt
-    tone: str
-    result: str
-    error: str
-    after: str
-    request_headers: Headers
-    response_headers: Headers
-    response: Text
-    hidden: str
-
-
-def steps(
-    delivery: Delivery, attempts: Sequence[Attempt], *, hidden: str
-) -> list[Step]:
-    return [_step(delivery, attempt, hidden) for attempt in attempts]
-
-
-def _step(delivery: Delivery, attempt: Attempt, hidden: str) -> Step:
-    result, details = wording.result(attempt), attempt.details
-    is_repeated = attempt.error.casefold() == result.casefold()
-    response = Text("", is_cut=False) if hidden else _response(attempt)
-    return Step(
-        attempt=attempt,
-        tone=tone(attempt),
-        result=result,
-        error="" if is_repeated else attempt.error,
-        after=in_words(attempt.started_at - delivery.created_at),
-        request_headers=header_lines(details.get("request")),
-        response_headers=[] if hidden else header_lines(details.get("response")),
-        response=response,
-        hidden=hidden,
-    )
-
-
-def tone(attempt: Attempt) -> str:
-    return "success" if attempt.outcome == Outcome.OK else "error"
-
-
-def _response(attempt: Attempt) -> Text:
-    body = bytes(attempt.response_body)
-    text = body[:SHOWN_OF_RESPONSE].decode("utf-8", "replace")
-    return Text(text, len(body) > SHOWN_OF_RESPONSE)
 
 
 def timeline(delivery: Delivery, attempts: Sequence[Attempt]) -> Timeline | None:
@@ -120,7 +64,12 @@ def _bar(attempt: Attempt, start: datetime, whole: timedelta) -> Bar:
     title = (
         f"Attempt {attempt.number}: {wording.result(attempt)}, {attempt.duration_ms} ms"
     )
-    return Bar(min(x, WIDTH - width), width, tone(attempt), title)
+    return Bar(
+        min(x, WIDTH - width),
+        width,
+        "success" if attempt.outcome == Outcome.OK else "error",
+        title,
+    )
 
 
 def _x(at: datetime, start: datetime, whole: timedelta) -> int:

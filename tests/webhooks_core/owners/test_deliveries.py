@@ -11,10 +11,9 @@ from tests.webhooks_core.factories import (
     EndpointFactory,
     EventFactory,
 )
-from webhooks_core import changes
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.owners import charts, deliveries, details, resending
-from webhooks_core.owners.deliveries import DeliveryFilter, Resent, State
+from webhooks_core.owners import charts, deliveries, details
+from webhooks_core.owners.deliveries import DeliveryFilter, State
 
 pytestmark = [
     pytest.mark.django_db,
@@ -75,17 +74,6 @@ def test_of_several_endpoints_the_newest_follow_each_other(target):
     assert newest(DeliveryFilter(), before=made[0].pk) == []
 
 
-def test_a_failed_delivery_tells_what_became_of_it_when_it_was_resent(target):
-    made = [DeliveryFactory.create(endpoint=target, **FAILED) for _ in range(3)]
-    by = changes.owner("ada")
-    again = [resending.resend(each, by=by) for each in made[:2]]
-    Delivery.objects.filter(pk=again[0].pk).update(**DELIVERED)
-    marks = deliveries.resent([*made, *again])
-    assert marks == {made[0].pk: Resent.DELIVERED, made[1].pk: Resent.PENDING}
-    Delivery.objects.filter(pk=again[1].pk).update(**FAILED)
-    assert deliveries.resent(made)[made[1].pk] == Resent.FAILED
-
-
 def test_a_delivery_is_read_with_its_attempts_as_of_one_moment(target):
     """Its result is written between the two reads."""
     read = Delivery.objects.select_related("event", "endpoint")
@@ -97,18 +85,7 @@ def test_a_delivery_is_read_with_its_attempts_as_of_one_moment(target):
     # Without an attempt, what was read first stands.
     other = read.get(pk=DeliveryFactory.create(endpoint=target).pk)
     Delivery.objects.filter(pk=other.pk).update(attempts=1)
-    assert deliveries.snapshot(other)[0].attempts == 0
-
-
-def test_the_first_attempt_says_what_caused_it(target):
-    for trigger, first in (
-        *(("event", "scheduled"), ("test", "test"), ("manual", "manual")),
-    ):
-        delivery = DeliveryFactory.create(endpoint=target, trigger=trigger)
-        for number in (1, 2):
-            AttemptFactory.create(delivery=delivery, number=number)
-        shown = details.details_of(delivery)["attempts"]
-        assert [each["trigger"] for each in shown] == [first, "retry"]
+    assert details.snapshot(other)[0].attempts == 0
 
 
 def test_the_chart_has_a_bar_for_each_hour_of_a_day(
