@@ -9,18 +9,16 @@ from urllib.parse import quote
 import nh3
 from markdownify import MarkdownConverter
 
-LONGEST = 1_048_576
-# Of elements in one another, and of tags and entities: both libraries take longer per mark.
-DEEPEST, MOST_MARKS = 60, 10_000
+# Of a page, and of its tags, entities and no-break spaces: the libraries take longer per mark.
+LONGEST, MOST_MARKS = 524_288, 4_000
+# Of elements in one another; the work of markdownify grows with length times depth …
+DEEPEST, MOST_WORK = 60, 8_000_000
+# … and with the square of a run of white space.
+GAP = re.compile(r"\s{2000}")
 ATTRIBUTES = {"a": {"href"}, "img": {"src", "alt"}}
 WITHOUT_TEXT = {"script", "style", "title", "template", "audio", "video", "iframe"}
 SCHEMES = {"http", "https", "mailto"}
-# But those that have no end or may leave it out: they do not lie in one another alone.
-TAG = re.compile(
-    r"<(/?)(?!(?:area|br|col|hr|img|input|link|meta|wbr|p|li|d[dt]|t[drh]|t(?:head|body|foot))\b)"
-    r"[a-z]",
-    re.IGNORECASE,
-)
+TAG = re.compile(r"<(/?)(?!(?:area|br|col|hr|img|wbr)\b)[a-z]")  # that has an end
 
 # What CommonMark reads as markup, wherever it is in a text …
 MARKUP = re.compile(
@@ -45,10 +43,8 @@ LIST_START = re.compile(r"^(\s*\d{1,9})([.)])(?=\s|$)", re.MULTILINE)
 
 def from_html(source: str) -> str | None:
     """Return a page as Markdown; None if it is too large or deep, has no text, or fails to convert."""
-    marks = source.count("<") + source.count("&")
-    if len(source) > LONGEST or marks > MOST_MARKS or _depth(source) > DEEPEST:
-        return None
-    if BINARY.search(source):
+    marks = sum(map(source.count, "<&\xa0"))
+    if len(source) > LONGEST or marks > MOST_MARKS or BINARY.search(source):
         return None
     clean = nh3.clean(
         source,
@@ -57,18 +53,18 @@ def from_html(source: str) -> str | None:
         url_schemes=SCHEMES,
         link_rel=None,
     )
-    try:
-        content = Converter(bullets="-", heading_style="atx").convert(clean).strip()
-    except RecursionError:
+    depth = _depth(clean)
+    if depth > DEEPEST or depth * len(clean) > MOST_WORK or GAP.search(clean):
         return None
+    content = Converter(bullets="-", heading_style="atx").convert(clean).strip()
     return f"{content}\n" if content else None
 
 
-def _depth(source: str) -> int:
-    """Return how deep elements may lie in one another at most: a cheap bound."""
+def _depth(clean: str) -> int:
+    """Return how deep elements lie in one another on a page where each has its end."""
     depth = deepest = 0
-    for end in TAG.findall(source):
-        depth = max(0, depth - 1) if end else depth + 1
+    for end in TAG.findall(clean):
+        depth += -1 if end else 1
         deepest = max(deepest, depth)
     return deepest
 

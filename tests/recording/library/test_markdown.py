@@ -192,9 +192,13 @@ def test_a_plain_text_is_one_line_that_shows_it(text):
     [
         ("10,000 lists", "<ul><li>" * 4_000 + "x"),
         ("a hundred quotes", "<blockquote>" * 100 + "x"),
-        ("elements that are never closed", "<b id=1><p>" * 1_000 + "x"),
         ("too many elements", "<p>x" * (MOST_MARKS + 1)),
         ("longer than the limit", "x" * (LONGEST + 1)),
+        ("ends of what never began", "<blockquote></b>" * 300 + "x\n" * 1_000),
+        ("deep and long", "<blockquote>" * 50 + "x\n" * 100_000),
+        ("much white space", " " * 100_000 + "x"),
+        ("many no-break spaces", "\xa0" * 100_000 + "x"),
+        ("many items", "<ol>" + "<li>x" * 10_000),
         ("nothing to read", "<p> <b></b><script>x</script>"),
     ],
 )
