@@ -1,15 +1,10 @@
 """The database fails while a dispatcher runs, before or after it stored a commit."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
 
 import pytest
 import time_machine
 from django.db import OperationalError, connection
-from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F
 from django.utils import timezone
 
 from tests.receiver import receiver
@@ -17,101 +12,12 @@ from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases, results, sql
-from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.models import (
-    Attempt,
     Delivery,
-    DispatcherLease,
     EndpointQueue,
 )
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
-
-POINTS: dict[str, tuple[object, str]] = {
-    "a queue is leased": (LeasedQueues, "lease_due"),
-    "deliveries are claimed": (sql, "claim"),
-    "results are recorded": (sql, "insert_attempts"),
-    "queues are released": (LeasedQueues, "release"),
-    "the lease is renewed": (leases, "renew"),
-    "the lease is released": (leases, "_free_claims"),
-}
-
-
-class Outage:
-    """Breaks the first commit after `armed` was set; `kept` tells whether it was stored."""
-
-    def __init__(self, *, kept: bool) -> None:
-        self.kept = kept
-        self.armed = self.happened = False
-
-    def commit(self, real: Callable[[], None]) -> None:
-        if not self.armed:
-            real()
-            return
-        self.armed, self.happened = False, True
-        if self.kept:
-            real()
-        raise OperationalError("server closed the connection unexpectedly")
-
-
-@pytest.fixture
-def outage_at(monkeypatch):
-    """Return a context manager that breaks the commit of one step of a dispatcher."""
-    monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
-    monkeypatch.setattr(engine, "RENEW_EVERY_S", 0.0)
-
-    @contextmanager
-    def at(point: str, *, kept: bool) -> Iterator[Outage]:
-        outage = Outage(kept=kept)
-        owner, name = POINTS[point]
-        step: Any = getattr(owner, name)
-        real_commit: Any = getattr(BaseDatabaseWrapper, "_commit")  # noqa: B009 - not in the stubs
-
-        def armed_step(*args: Any, **kwargs: Any) -> Any:
-            outage.armed = not outage.happened
-            done = step(*args, **kwargs)
-            if outage.armed and owner is leases and name != "_free_claims":
-                # A single UPDATE commits by itself.
-                outage.armed, outage.happened = False, True
-                raise OperationalError("the confirmation was lost")
-            return done
-
-        def commit(self) -> None:
-            outage.commit(lambda: real_commit(self))
-
-        with monkeypatch.context() as patch:
-            patch.setattr(owner, name, armed_step)
-            patch.setattr(BaseDatabaseWrapper, "_commit", commit)
-            yield outage
-
-    return at
-
-
-@pytest.mark.parametrize("kept", [True, False], ids=["kept", "rolled back"])
-@pytest.mark.parametrize("point", POINTS)
-def test_nothing_is_lost_and_nothing_counted_twice_when(outage_at, point, kept):
-    with receiver(204) as server, receiver(500) as broken:
-        EndpointFactory.create(url=server.url)
-        failing = EndpointFactory.create(url=broken.url, max_in_flight=2)
-        publish_events(2)
-        with outage_at(point, kept=kept) as outage:
-            dispatch()
-        assert outage.happened
-        dispatch()
-    assert len(server.requests) == 2
-    assert len(broken.requests) == 2
-    sent = Delivery.objects.exclude(endpoint=failing)
-    made = F("attempts") - F("interruptions")
-    assert list(sent.values_list("status", made)) == [(1, 1)] * 2
-    waiting = Delivery.objects.filter(endpoint=failing)
-    assert list(waiting.values_list("status", made, "claimed_by")) == [(0, 1, None)] * 2
-    failing.refresh_from_db()
-    assert failing.consecutive_failures == 2
-    assert Attempt.objects.exclude(outcome="interrupted").count() == 4
-    assert not EndpointQueue.objects.exclude(leased_by=None).exists()
-    assert not DispatcherLease.objects.filter(ended_at=None).exists()
-    due = EndpointQueue.objects.get(pk=failing.pk).next_due_at
-    assert due == waiting.earliest("next_attempt_at").next_attempt_at
 
 
 def test_results_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):

@@ -14,10 +14,10 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
     ok,
 )
 from tests.webhooks_core.engine import only_delivery
-from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.decisions import pause_after_interruption
-from webhooks_core.models import Attempt, Delivery
+from webhooks_core.models import Delivery
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
@@ -64,37 +64,6 @@ def test_a_delivery_that_kills_its_worker_fails_and_takes_no_other_with_it(clock
 def test_the_pauses_of_a_suspect_grow():
     pauses = [pause_after_interruption(count).total_seconds() for count in range(1, 9)]
     assert pauses == [0, 2, 4, 8, 16, 32, 60, 60]
-
-
-def test_suspects_are_sent_one_by_one_beside_others(clock):
-    EndpointFactory.create(url=URL, max_in_flight=2)
-    publish_events(6)
-    pks = list(Delivery.objects.order_by("pk").values_list("pk", flat=True))
-    Delivery.objects.filter(pk__in=pks[:3]).update(attempts=2, interruptions=2)
-    batches: list[list[int]] = []
-    dispatcher = SteppedDispatcher(
-        lambda _, requests: batches.append([request.key for request in requests])
-    )
-    dispatcher.sender.answer_all_with = ok
-    for _ in range(12):
-        dispatcher.work()
-        clock.shift(0.1)
-    assert sorted(pk for batch in batches for pk in batch) == pks
-    assert all(len({*batch} & {*pks[:3]}) <= 1 for batch in batches)
-    assert not Delivery.objects.pending().exists()
-
-
-def test_seven_interruptions_of_one_delivery_fail_it_and_do_not_count_as_failures():
-    target = EndpointFactory.create(url=URL)
-    publish_event()
-    for _ in range(7):
-        die()
-    delivery = only_delivery()
-    assert (delivery.status, delivery.attempts, delivery.interruptions) == (2, 7, 7)
-    assert delivery.last_error == "interrupted: the worker died"
-    assert set(Attempt.objects.values_list("outcome", flat=True)) == {"interrupted"}
-    target.refresh_from_db()
-    assert target.consecutive_failures == 0
 
 
 def test_interruptions_do_not_shorten_the_retries():

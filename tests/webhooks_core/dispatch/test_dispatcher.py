@@ -73,18 +73,6 @@ def test_no_more_than_max_in_flight_requests_run_at_once_per_endpoint():
     assert server.peak == 3
 
 
-def test_a_hanging_receiver_delays_no_other(monkeypatch):
-    def all_others_are_there() -> bool:
-        return len(quick.requests) == 40 and len(hung.requests) == 4
-
-    with receiver(204, is_open=False) as hung, receiver(204) as quick:
-        answer_after_release(monkeypatch, hung)
-        EndpointFactory.create(url=hung.url)
-        EndpointFactory.create(url=quick.url)
-        publish_events(40)
-        assert dispatch(stop=all_others_are_there) == 44
-
-
 def test_a_dispatcher_leaves_nothing_behind():
     with receiver(500, 204) as server:
         EndpointFactory.create(url=server.url)

@@ -9,7 +9,6 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.dispatch.stepped_dispatcher import (
     SteppedDispatcher,
-    ok,
 )
 from tests.webhooks_core.engine import dispatch, only_delivery
 from tests.webhooks_core.factories import (
@@ -128,24 +127,6 @@ def test_a_dispatcher_whose_lease_has_expired_leases_and_claims_nothing():
             OpenClaims(stalled, queues).claim_due(timezone.now())
     assert EndpointQueue.objects.get().leased_by is None
     assert (only_delivery().claimed_by, only_delivery().attempts) == (None, 0)
-
-
-def test_a_queue_has_one_lease_also_after_the_first_dispatcher_comes_back():
-    EndpointFactory.create(url=URL)
-    publish_event()
-    stalled = SteppedDispatcher()
-    [request] = stalled.claim()
-    with later(20):
-        successor = SteppedDispatcher()
-        [again] = successor.claim()
-        assert again.key == request.key
-        with pytest.raises(leases.LeaseLostError):
-            stalled.record([request], ok)
-        stalled.finish()
-        assert EndpointQueue.objects.get().leased_by == successor.lease.pk
-        successor.record([again], ok)
-    delivery = only_delivery()
-    assert (delivery.status, delivery.attempts, delivery.interruptions) == (1, 2, 1)
 
 
 def test_a_dispatcher_whose_lease_is_lost_stops_and_leaves_the_queues_to_its_successor(

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from functools import partial
-from itertools import product
 
 import pytest
 import time_machine
@@ -13,7 +12,6 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
     failed,
     ok,
     timed_out,
-    untried,
 )
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
@@ -25,38 +23,11 @@ pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
 URL = "http://127.0.0.1:9/hook"
 LIMIT = 3  # of the plain profile
-ANSWERS = {"S": ok, "F": failed}
-
-
-def counted_one_by_one(results: str) -> tuple[int, int]:
-    """Return (status, consecutive failures) after results such as `FFS`, by the rule."""
-    status, count = 1, 0
-    for result in results:
-        count = 0 if result == "S" else count + 1
-        if count >= LIMIT:
-            status = 2
-    return status, count
 
 
 @pytest.mark.spec(
     "recording", "consecutive_failures counts failed attempts including retries"
 )
-@pytest.mark.parametrize(
-    "results",
-    ["".join(order) for n in (1, 2, 3, 4) for order in product("FS", repeat=n)],
-)
-def test_a_batch_counts_as_if_its_results_had_come_one_by_one(results):
-    target = EndpointFactory.create(url=URL, max_in_flight=10)
-    for _ in results:
-        publish_event()
-    dispatcher = SteppedDispatcher()
-    requests = dispatcher.claim()
-    assert len(requests) == len(results)
-    dispatcher.record(requests, *[ANSWERS[result] for result in results])
-    target.refresh_from_db()
-    assert (target.status, target.consecutive_failures) == counted_one_by_one(results)
-
-
 @pytest.mark.spec("recording", "After 20 consecutive failed attempts it is disabled")
 def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
     use_profile(disable_after=20)
@@ -99,22 +70,6 @@ def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
     dispatcher.record(dispatcher.claim(), failed)
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (1, 2 * LIMIT)
-
-
-def test_a_claim_that_was_not_tried_leaves_no_trace():
-    target = EndpointFactory.create(url=URL)
-    publish_event()
-    dispatcher = SteppedDispatcher()
-    [request] = dispatcher.claim()
-    dispatcher.record([request], untried)
-    [again] = dispatcher.claim()
-    assert again.key == request.key
-    delivery = only_delivery()
-    assert (delivery.attempts, delivery.interruptions) == (1, 0)
-    assert delivery.last_error == ""
-    assert Attempt.objects.count() == 0
-    target.refresh_from_db()
-    assert target.consecutive_failures == 0
 
 
 def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):

@@ -17,7 +17,7 @@ from config.environment import with_query
 from tests.receiver import receiver
 from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch
-from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
+from tests.webhooks_core.factories import EndpointFactory, publish_events
 from webhooks_core import endpoints
 from webhooks_core.dispatch import sql
 from webhooks_core.models import (
@@ -26,24 +26,9 @@ from webhooks_core.models import (
     EndpointQueue,
     EndpointSecret,
 )
-from webhooks_core.network import resolver
 from webhooks_core.network.resolver import ThreadPerTask
 
 URL = "http://127.0.0.1:9/hook"
-
-
-class Countdown:
-    """Turns true at a later call."""
-
-    def __init__(self, calls: int) -> None:
-        self.left = calls
-
-    def __call__(self) -> bool:
-        self.left -= 1
-        return self.left < 0
-
-
-NAMES = 20  # the event loop itself has four threads for names
 
 
 @pytest.mark.django_db(transaction=True)
@@ -102,68 +87,6 @@ class TestUnwritableRow:
 
 @pytest.mark.django_db(transaction=True)
 class TestNamesThatHang:
-    def test_many_of_them_do_not_delay_a_healthy_one(
-        self, monkeypatch, settings, use_profile
-    ):
-        use_profile(timeout_s=PATIENCE_S)
-        settings.WEBHOOK_ALLOWED_TARGETS = ["127.0.0.0/8"]
-        over, hanging = threading.Event(), []
-
-        def resolve(host: str, port: int, *_: object, **__: object) -> list[object]:
-            if host.startswith("hung"):
-                hanging.append(host)
-                over.wait(PATIENCE_S)
-                raise socket.gaierror(socket.EAI_AGAIN, "no answer")
-            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
-
-        monkeypatch.setattr(socket, "getaddrinfo", resolve)
-        with receiver(204) as server:
-            for number in range(NAMES):
-                EndpointFactory.create(
-                    url=f"http://hung{number}.example/", owner=f"owner {number}"
-                )
-                publish_event(f"owner {number}")
-            EndpointFactory.create(
-                url=server.url.replace("127.0.0.1", "well.example"), trusted=True
-            )
-
-            def publish_then_stop() -> bool:
-                if len(hanging) == NAMES and not Delivery.objects.filter(
-                    endpoint__owner="alice"
-                ):
-                    publish_event()
-                if server.requests:
-                    over.set()  # it came while all of them hung
-                return over.is_set()
-
-            dispatch(stop=publish_then_stop)
-        assert len(server.requests) == 1
-        assert len(set(hanging)) == NAMES
-
-    def test_names_that_use_up_all_threads_do_not_count_against_other_endpoints(
-        self, monkeypatch, plain
-    ):
-        go, asking, threads = (
-            threading.Event(),
-            threading.Event(),
-            ThreadPerTask(most=1),
-        )
-        monkeypatch.setattr(resolver, "THREADS", threads)
-
-        def hang() -> None:
-            asking.set()
-            go.wait(PATIENCE_S)
-
-        hung = threads.submit(hang)
-        assert asking.wait(PATIENCE_S)
-        EndpointFactory.create(url="http://well.example/")
-        publish_event()
-        dispatch(stop=Countdown(3))
-        go.set()
-        hung.result(PATIENCE_S)
-        assert list(Delivery.objects.values_list("status", "attempts")) == [(0, 0)]
-        assert Endpoint.objects.get().consecutive_failures == 0
-
     def test_no_more_threads_than_allowed_and_each_can_be_used_again(self):
         go, threads = threading.Event(), ThreadPerTask(most=3)
         for _ in range(2):
@@ -232,18 +155,3 @@ class TestDumps:
 )
 def test_options_join_a_url_that_does_not_name_them(url, expected):
     assert with_query(url, {"socket_timeout": 4}) == expected
-
-
-def test_a_redis_that_never_responds_times_out(settings):
-    """Connect as django-q2 does: from the address only."""
-    import redis
-
-    with socket.socket() as hole:
-        hole.bind(("127.0.0.1", 0))
-        hole.listen()
-        url = f"redis://127.0.0.1:{hole.getsockname()[1]}/0"
-        limits = {"socket_connect_timeout": 0.2, "socket_timeout": 0.2}
-        client = redis.from_url(with_query(url, limits), retry=None)
-        with pytest.raises(redis.exceptions.RedisError):
-            client.blpop("q", 1)
-    assert settings.REDIS_TIMEOUTS["socket_timeout"] > 1  # of an empty queue's wait

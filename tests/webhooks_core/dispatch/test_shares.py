@@ -2,7 +2,6 @@
 
 import socket
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -10,24 +9,15 @@ from hypothesis import strategies as st
 
 from tests.receiver import receiver
 from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, ok
-from tests.webhooks_core.dispatch.test_sender import collect, request
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.dispatch import claims, sender
-from webhooks_core.dispatch.sender import Sender
 from webhooks_core.dispatch.shares import Shares
 from webhooks_core.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
 ALICE, BOB = ("plain", "alice"), ("plain", "bob")
-
-
-@pytest.fixture
-def hanging_url() -> Iterator[str]:
-    """The address of a receiver that accepts connections and never answers."""
-    with hanging_server() as server:
-        yield url_of(server)
 
 
 def hanging_server() -> socket.socket:
@@ -74,38 +64,6 @@ def test_a_newcomer_finds_room_unless_nothing_is_free(most, turns):
         assert used <= total
         newcomer = shares.room(("plain", "newcomer"), is_contended=is_contended)
         assert used == total or newcomer > 0
-
-
-def test_every_slot_of_one_owner_hangs_and_another_owner_waits_for_none(
-    monkeypatch, hanging_url
-):
-    monkeypatch.setattr(sender, "MAX_IN_FLIGHT", 6)
-    with receiver(204) as server, Sender() as running:
-        hanging = [
-            request(key, hanging_url, queue=key, timeout_s=60)._replace(owner=ALICE)
-            for key in range(20)
-        ]
-        running.submit(hanging)
-        healthy = [
-            request(key, server.url, queue=key)._replace(owner=BOB)
-            for key in range(100, 120)
-        ]
-        running.submit(healthy)
-        results = collect(running, 20)
-    assert {result.key for result in results} == set(range(100, 120))
-
-
-@pytest.mark.parametrize("first", ["alice", "bob"])
-def test_one_owner_leaves_claims_for_another(monkeypatch, first):
-    monkeypatch.setattr(claims, "MAX_CLAIMED", 12)
-    add_endpoints("alice", 10)
-    add_endpoints("bob", 1)
-    for owner in (first, "alice", "bob"):
-        for _ in range(4):
-            publish_event(owner)
-    dispatcher = SteppedDispatcher()
-    dispatcher.claim()
-    assert claimed_by_owner() == {"alice": 4, "bob": 4}
 
 
 def test_an_owner_that_was_alone_has_left_claims_for_one_that_comes_later(monkeypatch):

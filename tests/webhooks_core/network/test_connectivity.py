@@ -1,6 +1,5 @@
 """Our own outage: attempts are postponed and none is counted until a receiver is reached."""
 
-import asyncio
 import errno
 import socket
 import time
@@ -26,7 +25,7 @@ from tests.webhooks_core.network.hostile import (
 from webhooks_core.dispatch import results
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.network import pool, resolver, transport
+from webhooks_core.network import pool, resolver
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.errors import Outcome
@@ -150,29 +149,10 @@ def names(monkeypatch, settings) -> Names:
     return names
 
 
-def test_a_receiver_is_reached_at_whichever_of_its_addresses_answers(monkeypatch):
-    def getaddrinfo(host: str, port: int, **_: object) -> list[object]:
-        tcp = (socket.SOCK_STREAM, 6, "")
-        return [
-            (socket.AF_INET6, *tcp, ("::1", port, 0, 0)),
-            (socket.AF_INET, *tcp, ("127.0.0.1", port)),
-        ]
-
-    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    with receiver(204) as server:
-        url = server.url.replace("127.0.0.1", "both.example")
-        assert asyncio.run(transport.can_connect(url, AllowedNetworks(loopback=True)))
-    assert server.requests == []
-
-
 def subscribe(url: str, *owners: str) -> None:
     for owner in owners:
         named = url.replace("127.0.0.1", f"{owner}.example")
         EndpointFactory.create(url=named, owner=owner, trusted=True)
-
-
-def waiting() -> list[int]:
-    return list(Delivery.objects.filter(status=0).values_list("attempts", flat=True))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -212,36 +192,6 @@ class TestDispatcher:
         assert Delivery.objects.filter(status=1).count() == 40 - failed
         assert not Endpoint.objects.filter(consecutive_failures__gt=8).exists()
         assert not lost[0].is_offline
-
-    def test_receivers_on_this_machine_are_not_affected(self, names, lost):
-        subscribe("http://127.0.0.1:9/", "alice", "bob")
-        with receiver(204) as server:
-            EndpointFactory.create(url=server.url, owner="carol")
-            for owner in ("alice", "bob"):
-                publish_event(owner)
-            sent: list[bool] = []
-
-            def publish_when_lost() -> bool:
-                if lost and not sent:
-                    sent.append(True)
-                    publish_event("carol")
-                    publish_event("alice")
-                return bool(server.requests)
-
-            dispatch(stop=publish_when_lost, resident=True)
-        assert len(server.requests) == 1
-        assert 0 in waiting()
-
-    def test_two_dead_receivers_among_living_ones_are_no_outage(self, names, lost):
-        subscribe("http://127.0.0.1:9/", "alice", "bob")
-        for owner in ("alice", "bob"):
-            publish_event(owner)
-        names.is_up = True
-        with receiver(500) as server:
-            subscribe(server.url, "carol")
-            publish_event("carol")
-            dispatch()
-        assert lost == []
 
 
 LACKS = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EADDRNOTAVAIL]
@@ -297,17 +247,6 @@ class TestLocalFailures:
         )  # each attempt asks twice
         assert (only_delivery().status, only_delivery().attempts) == (0, 0)
         assert failed[2] - failed[1] > 0.5
-
-    def test_a_lack_of_descriptors_never_counts_against_the_receiver(
-        self, lacking, monkeypatch
-    ):
-        monkeypatch.setattr(results, "MAX_LOCAL_FAILURES", 0)
-        failed = lacking(errno.EMFILE, float("inf"))
-        EndpointFactory.create()
-        publish_event()
-        assert dispatch(stop=lambda: len(failed) >= 2) == 0
-        assert (only_delivery().status, only_delivery().attempts) == (0, 0)
-        assert Endpoint.objects.get().consecutive_failures == 0
 
     def test_an_address_that_can_never_be_used_is_a_failure_in_the_end(
         self, lacking, monkeypatch, short_pause

@@ -1,8 +1,6 @@
 """Receivers that do their worst: what we make of each, and what it costs us."""
 
-import gzip
 import socket
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -10,9 +8,8 @@ import pytest
 from tests.receiver import receiver
 from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch
-from tests.webhooks_core.factories import EndpointFactory, publish_events
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from tests.webhooks_core.network.hostile import (
-    CHUNKED,
     CLOSED,
     CONTINUE,
     EMPTY,
@@ -28,7 +25,6 @@ from tests.webhooks_core.network.hostile import (
     dripping,
     in_turn,
     never_reads,
-    pass_time,
     post,
     post_in_vain,
     pouring,
@@ -41,7 +37,7 @@ from tests.webhooks_core.network.hostile import (
     send,
 )
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Attempt, Endpoint
+from webhooks_core.models import Attempt
 from webhooks_core.network import pool, resolver, transport
 from webhooks_core.network.connection import READ_AT_MOST
 from webhooks_core.network.errors import Outcome
@@ -55,19 +51,15 @@ CASES: dict[Ending, dict[str, Behaviour]] = {
         "says nothing": says_nothing,
         "never reads": never_reads,
         "drips its status line": dripping(b"HTTP/1.1 200 ", b"O"),
-        "drips its headers": dripping(OK + b"X: ", b"a"),
         "continues now and then for ever": dripping(b"", CONTINUE),
         "hints for ever": dripping(b"", b"HTTP/1.1 103 Hints\r\nLink: </a>\r\n\r\n"),
     },
     FINE: {
         "drips its body": dripping(OK + b"Content-Length: 9999\r\n\r\n", b"a"),
         "pours a body of any length": pouring(GIBIBYTE, b"a" * 65536),
-        "pours chunks": pouring(CHUNKED, b"8000\r\n" + b"a" * 32768 + b"\r\n"),
-        "pours a body without a length": pouring(OK + b"\r\n", b"a" * 65536),
         "continues once": answering(CONTINUE + EMPTY),
         "resets within its body": answering(TEN + b"abc", then="reset"),
         "closes within its body": answering(TEN + b"abc"),
-        "breaks its chunks later": answering(CHUNKED + b"3\r\nabc\r\n", b"ZZ\r\n"),
         "answers before it has read": answers_unread,
         "answers in control characters": answering(TEN + b"\0\x01\x1b[2J\xff\xfe\0\0"),
     },
@@ -75,11 +67,7 @@ CASES: dict[Ending, dict[str, Behaviour]] = {
         "resets at once": resets_at_once,
         "resets while it reads": resets_while_it_reads,
         "closes at once": closes_at_once,
-        "resets when it has read": answering(then="reset"),
         "closes when it has read": answering(),
-        "resets within its status line": answering(b"HTTP/1.1 20", then="reset"),
-        "resets within its headers": answering(OK + b"X-A: ", then="reset"),
-        "closes within its headers": answering(OK + b"X-A: "),
     },
     NOT_HTTP: {
         "pours headers": pouring(OK, b"X-A: b\r\n" * 500),
@@ -88,13 +76,10 @@ CASES: dict[Ending, dict[str, Behaviour]] = {
         "has a broken head": answering(
             b"HTTP/1.1 503 Busy\r\nContent-Length: x\r\n\r\n"
         ),
-        "pours its status line": pouring(b"HTTP/1.1 200 ", b"O" * 4096),
         "speaks HTTP/0.9": answering(b"<html>hello</html>\n"),
         "speaks garbage": answering(bytes(range(256)) * 4),
-        "speaks SSH": answering(b"SSH-2.0-OpenSSH_9.2\r\n"),
         "speaks TLS": answering(b"\x15\x03\x01\x00\x02\x02\x28"),
         "has a status of four digits": answering(b"HTTP/1.1 2000 OK\r\n\r\n"),
-        "has a status of letters": answering(b"HTTP/1.1 OK 200\r\n\r\n"),
         "breaks a head before its status": answering(
             b"HTTP/1.1 103 Hints\r\nbroken\r\n\r\n" + EMPTY
         ),
@@ -136,6 +121,7 @@ def test_a_receiver_that(expected, case, names, monkeypatch):
 
 
 @pytest.mark.parametrize("behave", CASES[LATE].values(), ids=CASES[LATE])
+@pytest.mark.spec("gateway", "a delivery times out after timeout_s")
 @pytest.mark.spec(
     "recording",
     "a timeout or a failure before the request is retried too",
@@ -155,15 +141,6 @@ def test_no_more_than_the_start_of_an_answer_is_read(monkeypatch):
     assert answer.body == b"a" * 4096
     # What lies in the buffers of both kernels and of the reader, not a gibibyte.
     assert READ_AT_MOST <= server.sent < 32 * 1024 * 1024
-
-
-def test_a_gzip_bomb_is_not_decompressed(monkeypatch):
-    monkeypatch.setattr(transport, "READ_FOR_S", PATIENCE_S)
-    bomb = gzip.compress(bytes(8 * 1024 * 1024), compresslevel=1)
-    head = b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb)
-    with Hostile(answering(OK + head + bomb)).running() as server:
-        answer = post(server.url)
-    assert (answer.outcome, answer.body) == (Outcome.OK, bomb[:4096])
 
 
 @pytest.mark.spec("recording", "Redirects are not followed")
@@ -193,51 +170,15 @@ def test_a_kept_connection_that_was_closed_silently_is_no_failure(end):
 
 
 @pytest.mark.usefixtures("plain", "transactional_db")
-@pytest.mark.spec("gateway", "a delivery times out after timeout_s")
-def test_hostile_receivers_hurt_no_other_and_their_answers_can_be_stored(
-    monkeypatch, use_profile
-):
-    senders: list[Sender] = []
-    enter = Sender.__enter__
-
-    def note(sender: Sender) -> Sender:
-        senders.append(sender)
-        return enter(sender)
-
-    monkeypatch.setattr(Sender, "__enter__", note)
-
-    def end_what_hangs() -> bool:
-        late = Attempt.objects.filter(outcome=Outcome.TIMEOUT).count()
-        if silent.heard > late and Attempt.objects.count() == late + 3 * len(worst):
-            pass_time(senders[0])
-        return False
-
-    use_profile(timeout_s=PATIENCE_S, disable_after=None)
-    fine = ("pours a body of any length", "pours chunks", "resets within its body")
-    worst: list[tuple[Ending, Behaviour]] = [
-        (LATE, says_nothing),
-        *((FINE, CASES[FINE][case]) for case in fine),
-        (FINE, CASES[FINE]["answers in control characters"]),
-        (NOT_HTTP, CASES[NOT_HTTP]["speaks garbage"]),
-    ]
-    with receiver(204) as sound:
-        silent, *_ = servers = [Hostile(behave) for _, behave in worst]
-        with ExitStack() as stack:
-            for server in servers:
-                stack.enter_context(server.running())
-                EndpointFactory.create(url=server.url)
-            good = EndpointFactory.create(url=sound.url)
-            publish_events(3)
-            dispatch(stop=end_what_hangs)
-    assert len(sound.requests) == 3
-    good.refresh_from_db()
-    assert good.consecutive_failures == 0
-    for target, (expected, _) in zip(
-        Endpoint.objects.order_by("pk"), worst, strict=False
-    ):
-        tried = Attempt.objects.filter(delivery__endpoint=target)
-        endings = tried.values_list("outcome", "status_code", "error")
-        assert list(endings) == [expected] * 3
+def test_an_answer_in_control_characters_can_be_stored():
+    case = CASES[FINE]["answers in control characters"]
+    with Hostile(case).running() as server:
+        EndpointFactory.create(url=server.url)
+        publish_event()
+        assert dispatch() == 1
+    attempt = Attempt.objects.get()
+    assert (attempt.outcome, attempt.status_code) == (Outcome.OK, 200)
+    assert bytes(attempt.response_body).startswith(b"\0\x01\x1b[2J")
 
 
 @pytest.mark.parametrize("behave", [closes_at_once, resets_at_once])

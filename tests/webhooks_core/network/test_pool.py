@@ -1,6 +1,5 @@
 """Which connections are kept, and for whom."""
 
-import random
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -81,58 +80,6 @@ def test_connections_are_kept_for_their_owner_alone_and_only_so_many(monkeypatch
             result = send(sender, request._replace(owner=("recording", name)))
             assert (result.outcome, result.is_repeated) == (Outcome.OK, False)
     assert server.accepted == 4  # a, b, c, and b again, whose connection was the oldest
-
-
-CLOSING, IN_CHUNKS = b"Connection: close", b"Transfer-Encoding: chunked"
-RESPONSES = {
-    "status": [b"200 OK", b"204 No Content", b"404 No", b"413 Large", b"500 Oops"],
-    "header": [b"Content-Length: 0", b"Content-Length: 2", CLOSING, b"A: b", IN_CHUNKS],
-    "body": [b"", b"ok", b"0\r\n\r\n", b"2\r\nok\r\n0\r\n\r\n"],
-}
-
-
-def bad_response(chance: random.Random) -> bytes:
-    """Return a response whose parts may contradict each other, between other bytes."""
-    status, header, body = (chance.choice(parts) for parts in RESPONSES.values())
-    hints = HINT * chance.choice((0, 0, 1, 3))
-    rest = chance.choice((b"", b"", b"X", b"\r\n", EMPTY, b"HTTP/1.1 500 O"))
-    return hints + b"HTTP/1.1 %s\r\n%s\r\n\r\n%s%s" % (status, header, body, rest)
-
-
-def bad_to_one_path(chance: random.Random) -> Any:
-    """Answer /fine as it should be, and other requests in any way, on any connection."""
-
-    def behave(connection: socket.socket, server: Hostile) -> None:
-        data = b""
-        while True:
-            while b"\r\n\r\n" not in data:
-                data += receive(connection)
-            head, _, data = data.partition(b"\r\n\r\n")
-            if not head.startswith(b"POST /"):
-                connection.sendall(b"HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n")
-                return
-            is_fine = head.startswith(b"POST /fine ")
-            if is_fine or chance.random() < 0.7:  # the others leave the body unread
-                data = data[2:] if len(data) > 1 else receive(connection)[2:]
-            connection.sendall(EMPTY if is_fine else bad_response(chance))
-            if not is_fine and chance.random() < 0.2:
-                server.stopped.wait(PATIENCE_S)  # neither reads nor answers any more
-
-    return behave
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_what_a_receiver_does_to_one_owner_never_fails_the_next_one(monkeypatch, seed):
-    monkeypatch.setattr(transport, "READ_FOR_S", 0.05)
-    behave = bad_to_one_path(random.Random(seed))  # noqa: S311
-    with Hostile(behave).running() as server, Sender() as sender:
-        bad = request_to(server.url)._replace(owner=("gateway", "first"))
-        bad = bad._replace(timeout_s=0.1)
-        url = server.url.replace("/hook", "/fine")
-        fine = request_to(url)._replace(owner=("gateway", "second"))
-        for _ in range(25):
-            send(sender, bad)
-            assert send(sender, fine)[3:6] == (Outcome.OK, 200, "")
 
 
 def test_a_kept_connection_that_ends_within_a_response_is_a_failure_and_not_repeated():

@@ -2,7 +2,6 @@
 
 import socket
 import ssl
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -38,57 +37,6 @@ def server_side(issued: trustme.LeafCert) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     issued.configure_cert(context)
     return context
-
-
-def records_of_a_request(connection: socket.socket, tls: ssl.SSLContext) -> list[int]:
-    """Answer a request; return the lengths of the TLS records that it came in, decrypted."""
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    secured = tls.wrap_bio(incoming, outgoing, server_side=True)
-    stream, records, request = connection.makefile("rb"), list[int](), b""
-    is_handshake = True
-    while is_handshake or len(request) < request_length(request):
-        header = stream.read(5)  # type, version, length
-        incoming.write(header + stream.read(int.from_bytes(header[3:])))
-        with suppress(ssl.SSLWantReadError):
-            if is_handshake:
-                secured.do_handshake()
-                is_handshake = False
-            else:
-                part = secured.read(2**16)
-                request += part
-                records.append(len(part))
-        connection.sendall(outgoing.read())
-    secured.write(EMPTY)
-    connection.sendall(outgoing.read())
-    return records
-
-
-def request_length(request: bytes) -> float:
-    head, end, _ = request.partition(b"\r\n\r\n")
-    if not end:
-        return float("inf")
-    length = int(head.lower().partition(b"content-length: ")[2].split(b"\r")[0])
-    return len(head) + len(end) + length
-
-
-@pytest.mark.parametrize("size", [0, 2, 8_000, 16_000, 16_384])
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_head_and_a_small_body_come_in_as_few_records_as_hold_them(
-    authority, size, version
-):
-    tls = server_side(authority.issue_cert("127.0.0.1"))
-    tls.maximum_version = version
-    records: list[list[int]] = []
-
-    def behave(connection: socket.socket, server: Hostile) -> None:
-        records.append(records_of_a_request(connection, tls))
-
-    with Hostile(behave).running() as server:
-        answer = post(server.url.replace("http:", "https:"), body=b"x" * size)
-    assert answer.outcome == Outcome.OK
-    length = len(answer.request_head) + size
-    lengths = [min(length - start, 16_384) for start in range(0, length, 16_384)]
-    assert records == [lengths]
 
 
 def answers_each(connection: socket.socket, _: Hostile) -> None:

@@ -7,14 +7,12 @@ import socket
 import sys
 import threading
 from collections.abc import Mapping
-from contextlib import closing, suppress
-from ipaddress import ip_address
+from contextlib import suppress
 
 import pytest
 
 from tests.receiver import receiver
 from tests.running import PATIENCE_S
-from tests.tools import needs_ipv6
 from tests.webhooks_core.network.hostile import (
     EMPTY,
     Hostile,
@@ -23,7 +21,6 @@ from tests.webhooks_core.network.hostile import (
     in_turn,
     post,
     read_request,
-    receive,
     request_to,
     send,
 )
@@ -215,24 +212,3 @@ def test_neither_a_connection_nor_a_name_is_kept_for_longer_than_its_time(
         assert send(sender, request).outcome == Outcome.OK
         assert closed.wait(PATIENCE_S)
         assert send(sender, request).outcome == Outcome.BLOCKED
-
-
-@pytest.mark.parametrize("host", [pytest.param("[::1]", marks=needs_ipv6), "127.0.0.1"])
-def test_a_literal_address_needs_no_resolver(monkeypatch, host):
-    def fail(*_: object, **__: object) -> None:
-        raise AssertionError("the resolver was asked")
-
-    monkeypatch.setattr(socket, "getaddrinfo", fail)
-    address = ip_address(host.strip("[]"))
-    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
-    with closing(socket.create_server((str(address), 0), family=family)) as server:
-        url = f"http://{host}:{server.getsockname()[1]}/"
-        with Sender() as sender:
-            sender.submit([request_to(url)])
-            connection, _ = server.accept()
-            assert f"Host: {host}".encode() in receive(connection)
-            connection.sendall(EMPTY)
-            while not (results := sender.collect(wait_s=0.02)):
-                pass
-            connection.close()
-    assert results[0].outcome == Outcome.OK

@@ -102,20 +102,6 @@ def test_no_received_text_reaches_the_terminal_as_a_control_sequence(listen, hos
     assert is_printable(heard.out)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--status", "99"), "'99' is not a whole number from 200 to 599"),
-        (("--port", "65536"), "'65536' is not a whole number"),
-    ],
-)
-def test_an_invalid_option_is_one_clear_line(capsys, options, words):
-    with pytest.raises(SystemExit) as exit_:
-        Command().run_from_argv(["manage.py", "webhooks_listen", *options])
-    assert exit_.value.code != 0
-    assert words in capsys.readouterr().err
-
-
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("subscriber", "words"),

@@ -4,16 +4,13 @@ import base64
 import json
 import math
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import stripe
 from hypothesis import given
 from hypothesis import strategies as st
-from standardwebhooks.webhooks import Webhook
 
 import webhooks_core
 from tests.signatures import (
@@ -82,26 +79,6 @@ def test_signatures_are_those_of_another_program(vector):
         scheme.verify(secret, headers, body=body, now=at, tolerance_s=1)
 
 
-def is_text(vector: dict[str, Any]) -> bool:
-    return body_of(vector).decode(errors="replace").encode() == body_of(vector)
-
-
-# Its helper takes a text, as all that we send is.
-@pytest.mark.parametrize(
-    "vector",
-    [vector for vector in VECTORS if is_text(vector)],
-    ids=lambda vector: str(vector["name"]),
-)
-def test_stripe_verifies_what_we_sign(vector):
-    body = body_of(vector)
-    payload = body.decode()
-    header = timestamped_signature([OTHER, vector["secret"]], vector["timestamp"], body)
-    verify = stripe.WebhookSignature.verify_header
-    assert verify(payload, header, vector["secret"], tolerance=None)
-    with pytest.raises(stripe.SignatureVerificationError):
-        verify(payload + " ", header, vector["secret"], tolerance=None)
-
-
 @golden
 def test_standard_signatures_are_those_of_another_program(vector):
     if "standard" not in vector:
@@ -112,17 +89,6 @@ def test_standard_signatures_are_those_of_another_program(vector):
         [vector["secret"]], "evt_1", vector["timestamp"], body_of(vector)
     )
     assert signature == vector["standard"]
-
-
-def test_a_library_for_standard_webhooks_verifies_ours():
-    secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-    now = int(time.time())
-    headers = {
-        "webhook-id": "evt_1",
-        "webhook-timestamp": str(now),
-        "webhook-signature": standard_signature([secret], "evt_1", now, BODY),
-    }
-    assert Webhook(secret).verify(BODY, headers) == {"id": "evt_1"}
 
 
 def sha256_check(secret: str = SECRET, **changes: Any) -> None:
@@ -143,42 +109,18 @@ T, V1 = f"t={NOW}", f"v1={DIGEST}"
 @pytest.mark.parametrize(
     ("_case", "changes"),
     [
-        ("another secret", {"secret": OTHER}),
-        ("the secret without its prefix", {"secret": SECRET.removeprefix("whsec_")}),
-        ("another body", {"body": BODY + b" "}),
-        ("an empty body", {"body": b""}),
         ("another time", {"timestamp": str(NOW + 1)}),
         ("the same time written otherwise", {"timestamp": f"0{NOW}"}),
-        ("no prefix", {"signature": DIGEST}),
-        ("another prefix", {"signature": "sha1=" + DIGEST}),
-        ("the prefix in capitals", {"signature": "SHA256=" + DIGEST}),
-        ("capital digits", {"signature": "sha256=" + DIGEST.upper()}),
-        ("one digit short", {"signature": "sha256=" + DIGEST[:-1]}),
-        ("one digit long", {"signature": "sha256=" + DIGEST + "0"}),
-        ("one digit wrong", {"signature": "sha256=" + "0" * 64}),
-        ("empty", {"signature": ""}),
-        ("only the prefix", {"signature": "sha256="}),
-        ("text beyond ASCII", {"signature": "sha256=" + "é" * 64}),
         ("half a surrogate pair", {"signature": "sha256=" + "\udc80" * 64}),
-        ("NUL", {"signature": "sha256=" + DIGEST[:-1] + "\0"}),
-        ("a space before", {"signature": " sha256=" + DIGEST}),
-        ("no time", {"timestamp": ""}),
-        ("a time that is no number", {"timestamp": "now"}),
-        ("a fraction", {"timestamp": f"{NOW}.0"}),
-        ("a negative time", {"timestamp": f"-{NOW}"}),
-        ("a sign", {"timestamp": f"+{NOW}"}),
         ("spaces around the time", {"timestamp": f" {NOW} "}),
-        ("digits of another script", {"timestamp": "١٧٦٣٧١٢٠٠٠"}),
-        ("a superscript digit", {"timestamp": "²"}),
-        ("an underscore", {"timestamp": "1_763_712_000"}),
-        ("a time as long as a book", {"timestamp": "1" * 5000}),
-        ("too old", {"now": NOW + 301}),
-        ("too far ahead", {"now": NOW - 301}),
+        ("a time just too old", {"now": NOW + 301}),
+        ("a time just too far ahead", {"now": NOW - 301}),
         ("a tolerance that is no number", {"tolerance_s": math.nan}),
     ],
 )
 @pytest.mark.spec("recording", "the verifier rejects an old timestamp")
 def test_a_sha256_signature_does_not_hold_with(_case, changes):
+    """What the table for all verifiers (tests/docs/test_verifiers.py) does not try."""
     with pytest.raises(SignatureError):
         sha256_check(**changes)
 
@@ -208,31 +150,19 @@ def test_tolerance_0_skips_the_freshness_check_of_both(now):
 
 
 @pytest.mark.parametrize(
-    ("_case", "signature"),
-    [
-        ("empty", ""),
-        ("no time", V1),
-        ("no signature", T),
-        ("two times", f"{T},{T},{V1}"),
-        ("two different times", f"{T},t={NOW + 1},{V1}"),
-        ("a time without digits", f"t=,{V1}"),
-        ("another time", f"t={NOW + 1},{V1}"),
-        ("an empty signature", f"{T},v1="),
-        ("another version", f"{T},v0={DIGEST}"),
-        ("a capital V", f"{T},V1={DIGEST}"),
-        ("capital digits", f"{T},v1={DIGEST.upper()}"),
-        ("semicolons", f"{T};{V1}"),
-        ("cut", f"{T},{V1[:-1]}"),
-        ("text beyond ASCII", f"{T},v1=é{DIGEST[1:]}"),
-        ("half a surrogate pair", f"{T},v1=\udc80{DIGEST[1:]}"),
-        ("an equals sign in the value", f"{T},v1=={DIGEST}"),
-        ("longer than any header", f"{T},{V1}," + "v1=0," * 1000),
-        ("digits of another script", f"t=١٧٦٣٧١٢٠٠٠,{V1}"),
-    ],
+    "signature",
+    [f"{T},t={NOW + 1},{V1}", f"t={NOW + 1},{V1}", f"{T},V1={DIGEST}", f"{T};{V1}"],
 )
-def test_a_timestamped_signature_does_not_hold_with(_case, signature):
+def test_a_timestamped_signature_does_not_hold_as(signature):
     with pytest.raises(SignatureError):
         timestamped_check(signature)
+
+
+@pytest.mark.spec("gateway", "rejects deliveries outside the window")
+@pytest.mark.parametrize("now", [NOW + 301, NOW - 301])
+def test_a_timestamped_signature_ages(now):
+    with pytest.raises(SignatureError, match="too far from now"):
+        timestamped_check(f"{T},{V1}", now=now)
 
 
 @pytest.mark.parametrize(
@@ -251,13 +181,6 @@ def test_a_timestamped_signature_holds_with(_case, signature):
     timestamped_check(signature)
 
 
-@pytest.mark.spec("gateway", "rejects deliveries outside the window")
-@pytest.mark.parametrize("now", [NOW + 301, NOW - 301])
-def test_a_timestamped_signature_ages(now):
-    with pytest.raises(SignatureError, match="too far from now"):
-        timestamped_check(f"{T},{V1}", now=now)
-
-
 def test_each_secret_of_a_rotation_verifies():
     signature = timestamped_signature([SECRET, OTHER], NOW, BODY)
     assert signature.count("v1=") == 2
@@ -265,13 +188,6 @@ def test_each_secret_of_a_rotation_verifies():
         timestamped_check(signature, secret)
     with pytest.raises(SignatureError):
         timestamped_check(signature, "whsec_three")
-
-
-def test_a_wrong_signature_is_reported_without_the_right_one():
-    with pytest.raises(SignatureError) as caught:
-        sha256_check(signature="sha256=" + "0" * 64)
-    assert DIGEST not in str(caught.value)
-    assert SECRET not in str(caught.value)
 
 
 @given(

@@ -66,32 +66,6 @@ def test_a_queue_that_missed_its_work_is_repaired_once_it_is_overdue(lost):
         assert EndpointQueue.objects.due(timezone.now(), lease=0).exists()
 
 
-def test_a_leased_queue_is_left_to_its_dispatcher():
-    EndpointFactory.create(url=URL)
-    publish_event()
-    dispatcher = SteppedDispatcher()
-    dispatcher.claim()
-    publish_event()
-    forget()
-    with later(seconds=10):
-        assert sweep() == SweepReport()
-    assert EndpointQueue.objects.get().leased_by == dispatcher.lease.pk
-
-
-def test_deliveries_of_a_later_time_are_not_repaired():
-    EndpointFactory.create(url=URL)
-    publish_event()
-    dispatcher = SteppedDispatcher()
-    [request] = dispatcher.claim()
-    dispatcher.record([request], failed)
-    dispatcher.finish()
-    forget()
-    with later(seconds=50):
-        assert sweep().repaired_queues == 0
-    with later(seconds=70):
-        assert sweep().repaired_queues == 1
-
-
 @pytest.mark.parametrize(
     "fields",
     [
@@ -104,15 +78,6 @@ def test_suspended_deliveries_are_not_repaired(fields):
     publish_event()
     forget()
     Endpoint.objects.update(**fields)
-    with later(seconds=10):
-        assert sweep().repaired_queues == 0
-
-
-def test_deliveries_of_a_switched_off_product_are_not_repaired(use_profile):
-    EndpointFactory.create(url=URL)
-    publish_event()
-    forget()
-    use_profile(enabled=False)
     with later(seconds=10):
         assert sweep().repaired_queues == 0
 
@@ -187,13 +152,6 @@ def test_old_ended_deliveries_are_removed_with_their_attempts_and_the_others_kep
     assert sweep().removed == 0
 
 
-def test_pending_deliveries_of_a_receiving_endpoint_are_never_removed(old):
-    assert sweep().removed == 2
-    with later(days=400):
-        assert sweep().removed == 0
-    assert only_delivery().status == Delivery.Status.PENDING
-
-
 @pytest.mark.parametrize("how", ["disabled", "deleted"])
 def test_pending_deliveries_of_other_endpoints_end_with_the_retention(old, how):
     if how == "disabled":
@@ -245,21 +203,6 @@ def test_retention_ends_when_a_dispatcher_is_wanted(old, monkeypatch):
     assert sweep().removed == 1  # work is due and no dispatcher is live
     SteppedDispatcher()
     assert sweep().removed == 1
-
-
-def test_an_event_that_is_resent_during_its_removal_is_kept(old, monkeypatch):
-    real = retention.remove_events
-    delivered = Delivery.objects.get(status=Delivery.Status.DELIVERED)
-
-    def resent_before(pks):
-        if delivered.event_id in pks and Delivery.objects.count() == 3:
-            resending.resend(delivered, by=ENGINE)
-        return real(pks)
-
-    monkeypatch.setattr(retention, "remove_events", resent_before)
-    assert sweep().removed == 1
-    resent = Delivery.objects.get(event=delivered.event_id)
-    assert resent.trigger == Delivery.Trigger.MANUAL
 
 
 def test_an_event_is_as_old_as_its_latest_resend(old):
