@@ -1,16 +1,13 @@
 """Fixtures that every test may use."""
 
 import fcntl
-import gc
 import os
-import random
 import shutil
 import socket
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +21,9 @@ from tests import database, running
 from tests.running import environment, migrate
 from tests.spec.matrix import is_slow
 from webhooks_core import profiles
-from webhooks_core.database.clock import DatabaseClock
 from webhooks_core.dispatch import notify
 from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import EventType, PingEvent, RetryPolicy, WebhookProfile
-
-gc.disable()  # from here on `garbage` looks for it, where a file ends
 
 # A proxy of the environment cannot reach loopback, where all servers of the tests are. Programs that
 # the tests start get this environment.
@@ -54,39 +48,11 @@ hypothesis.settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    any_seed = str(random.randrange(10**6))  # noqa: S311 - an order is no secret
     parser.addoption(
         "--record",
         action="store_true",
         help="write what the conversations of tests/gateway/chat/apis/pairs become now",
     )
-    parser.addoption(
-        "--random-order",
-        type=int,
-        nargs="?",
-        # Workers read the command line again, and inherit the environment.
-        const=int(os.environ.setdefault("TEST_ORDER_SEED", any_seed)),
-        metavar="SEED",
-        help="run the files, and the tests of each file, in random order",
-    )
-
-
-def pytest_report_header(config: pytest.Config) -> str | None:
-    seed = config.option.random_order
-    return None if seed is None else f"random order: repeat with --random-order={seed}"
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> Iterator[None]:
-    """Say what was left out, after all that the run reports."""
-    yield
-    if config.option.markexpr == "not slow":
-        terminalreporter.write_line(
-            "Left out: the tests marked slow (whole instances, killed processes, browsers, long"
-            " searches). `make test-all` runs them too."
-        )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -116,40 +82,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.services)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(
-    config: pytest.Config, items: list[pytest.Item]
-) -> None:
-    """Begin with the slow tests, which wait beside quick ones; a quick one can end a run."""
-    if (seed := config.option.random_order) is None:
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
-    else:
-        items[:] = shuffled(items, seed)
-
-
-def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
-    """Shuffle files, and the tests of each file: what the tests of a file share is made once."""
-    chance = random.Random(seed)  # noqa: S311 - an order is no secret
-    files = [list(tests) for _, tests in groupby(items, lambda item: item.path)]
-    chance.shuffle(files)
-    return [item for tests in files for item in chance.sample(tests, len(tests))]
-
-
-def pytest_collection_finish() -> None:
-    """Collect garbage only where a file ends, and never what the collection of tests made."""
-    gc.freeze()
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Start a worker per processor, and one more, for many tests wait; slow ones wait longer.
-
-    What names only files runs in this process.
-    """
+    """Start more workers than processors, for many tests wait; none for what names only files."""
     if all(".py" in argument for argument in config.args):
         return 0
-    waiting = 1 if config.option.markexpr == "not slow" else 2
-    return (os.cpu_count() or 1) + waiting
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -162,18 +100,6 @@ def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
     left = max(1, REDIS_DATABASES - first)
     for n, spec in enumerate(specs):
         spec.env["REDIS_URL"] = f"{url}/{first + n % left}"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def garbage() -> Iterator[None]:
-    """Collect what the tests of a file left behind, so that a report of it names this file.
-
-    The destructor of a socket or loop that was not closed warns. Such a warning is reported at
-    the end of the run: the test in which it comes up by chance is not the one that caused it.
-    """
-    yield
-    gc.collect()
-    gc.freeze()  # the next collection need not look at what is left
 
 
 def is_copied() -> bool:
@@ -252,20 +178,9 @@ def use_profile(monkeypatch, plain):
     return change
 
 
-@pytest.fixture(autouse=True)
-def machine_clock(monkeypatch) -> Iterator[pytest.MonkeyPatch]:
-    """Have the engine go by this machine's clock on PostgreSQL too: tests travel in time.
-
-    `machine_clock.undo()` gives the database's clock back.
-    """
-    with monkeypatch.context() as patch:
-        patch.setattr(DatabaseClock, "_is_elsewhere", lambda _: False)
-        yield patch
-
-
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def calls(monkeypatch) -> list[str]:
-    """Calls of the drain, kept instead of queued: no worker runs beside a test."""
+    """Tasks, kept instead of queued."""
     made: list[str] = []
 
     def keep(task: str) -> bool:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import time_machine
 from django.contrib.auth.models import User
 from django.core.handlers.wsgi import WSGIHandler
 from django.db import connection, transaction
@@ -24,6 +23,7 @@ from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.models import Document
 from recording.accounts import personal_tokens
 from recording.oauth.models import Application
+from tests.clock import travel
 from tests.contract.golden import SECURITY, WITH_BODY, Case, Record, Response, Route
 from tests.contract.routes import CHAT_ROUTES, DJANGO_ROUTES, HOOKS, SUBSCRIPTIONS, URL
 from tests.documented import assert_documented
@@ -65,7 +65,7 @@ def quiet() -> Iterator[None]:
 
 @pytest.fixture
 def fixed_time() -> Iterator[None]:
-    with time_machine.travel(NOW, tick=False):
+    with travel(NOW, tick=False):
         yield
 
 

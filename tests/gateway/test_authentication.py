@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.utils import timezone
 
 from gateway import keys
@@ -12,6 +11,7 @@ from gateway.errors import UnauthorizedError
 from gateway.identity import Caller
 from gateway.keys import MISS, cached_caller, look_up
 from gateway.models import GatewayKey
+from tests.clock import travel
 from tests.gateway.client import Api
 from tests.running import PATIENCE_S
 from webhooks_core.models import bearer
@@ -182,7 +182,7 @@ def test_a_key_works_until_it_expires_even_when_it_is_cached():
     header = f"Bearer {created.text}"
     end = created.key.expires_at
     assert end is not None
-    with time_machine.travel(end - timedelta(seconds=1), tick=False) as clock:
+    with travel(end - timedelta(seconds=1), tick=False) as clock:
         assert ask(authorization=header).tenant == "acme"
         clock.shift(1)
         refused(authorization=header)
@@ -191,7 +191,7 @@ def test_a_key_works_until_it_expires_even_when_it_is_cached():
 def test_a_revoked_key_is_refused_at_once_here_and_soon_elsewhere():
     created = make()
     header = f"Bearer {created.text}"
-    with time_machine.travel(timezone.now(), tick=False) as clock:
+    with travel(timezone.now(), tick=False) as clock:
         ask(authorization=header)
         GatewayKey.objects.revoke(timezone.now())  # another process
         ask(authorization=header)
@@ -216,7 +216,7 @@ def test_what_is_remembered_is_forgotten_when_the_clock_is_set_back():
     created = make()
     ask(authorization=f"Bearer {created.text}")
     assert cached_caller(created.text) is not MISS
-    with time_machine.travel(timezone.now() - timedelta(hours=1)):
+    with travel(timezone.now() - timedelta(hours=1)):
         assert cached_caller(created.text) is MISS
 
 

@@ -5,13 +5,13 @@ from io import StringIO
 
 import orjson
 import pytest
-import time_machine
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from gateway import keys
 from gateway.identity import SCOPES
 from gateway.models import GatewayKey
+from tests.clock import travel
 from tests.gateway.client import PATH, Api
 from webhooks_core.models import bearer
 
@@ -45,7 +45,7 @@ def test_a_key_may_have_a_name_and_an_end():
     key = make("--days", "2", "--name", "robot").strip()
     row = GatewayKey.objects.get()
     assert (row.name, row.expires_at) == ("robot", row.created_at + timedelta(days=2))
-    with time_machine.travel(timezone.now() + timedelta(days=2, seconds=1)):
+    with travel(timezone.now() + timedelta(days=2, seconds=1)):
         assert Api(key=key).call("GET", PATH).status_code == 401
 
 
@@ -96,7 +96,7 @@ def test_the_list_shows_states_and_never_a_key(capsys):
     Api(key=key).call("GET", PATH)
     keys.create(tenant="globex", principal="gus", days=1)
     keys.revoke([keys.create(tenant="globex", principal="gus").key.pk])
-    with time_machine.travel(timezone.now() + timedelta(days=1, seconds=1)):
+    with travel(timezone.now() + timedelta(days=1, seconds=1)):
         heading, *rows = run("list_gateway_keys").splitlines()
         listed = [
             dict(zip(heading.split("\t"), row.split("\t"), strict=True)) for row in rows

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 import orjson
 import pytest
-import time_machine
 from django.utils import timezone
 
+from tests.clock import travel
 from tests.gateway.client import INGEST, stripe_accepts
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
@@ -147,7 +147,7 @@ def test_what_waits_ends_as_failed_with_the_reason(acme):
         dispatch()
         acme.patch(subscription, active=False)
         acme.patch(subscription, active=True)
-        with time_machine.travel(timezone.now() + timedelta(minutes=1)):
+        with travel(timezone.now() + timedelta(minutes=1)):
             assert dispatch() == 0
     delivery = Delivery.objects.get()
     assert (delivery.status, delivery.attempts) == (Delivery.Status.FAILED, 1)

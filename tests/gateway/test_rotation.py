@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.utils import timezone
 
+from tests.clock import travel
 from tests.gateway.client import stripe_accepts
 from tests.receiver import receiver
 from tests.threads import at_once
@@ -23,7 +23,7 @@ def test_a_rotated_secret_signs_beside_the_old_one_until_the_overlap_ends(acme):
         new = rotate(subscription["id"], overlap=2)
         acme.test(subscription)
         dispatch()
-        with time_machine.travel(timezone.now() + timedelta(hours=2, seconds=1)):
+        with travel(timezone.now() + timedelta(hours=2, seconds=1)):
             acme.test(subscription)
             dispatch()
     both, after = subscriber.requests

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import orjson
 import pytest
-import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from tests.clock import travel
 from tests.products.product import RECORDING
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
@@ -125,7 +125,7 @@ def test_lists_cost_the_same_queries_however_long_and_read_no_bodies(mine):
 def test_a_refused_connection_is_an_attempt_and_is_retried(mine, free_port):
     created = mine.new_id(url=f"http://127.0.0.1:{free_port}/")
     mine.publish()
-    with time_machine.travel(timezone.now(), tick=False):  # no retry comes due
+    with travel(timezone.now(), tick=False):  # no retry comes due
         assert dispatch() == 1
     [record] = mine.get(f"/{created}/deliveries")
     assert record["attempts"] == 1
@@ -162,7 +162,7 @@ def test_a_delivery_is_retried_with_one_body_until_it_succeeds(product, mine):
         for number, error in enumerate(errors, start=1):
             due = Delivery.objects.get().next_attempt_at
             assert due
-            with time_machine.travel(due + timedelta(seconds=1), tick=False):
+            with travel(due + timedelta(seconds=1), tick=False):
                 assert dispatch() == 1
                 now = timezone.now()
             [record] = mine.get(f"/{created[product.id_field]}/deliveries")
@@ -202,7 +202,7 @@ def test_after_its_last_attempt_a_delivery_has_failed(product, mine, caplog):
         created = mine.new_id(url=server.url)
         mine.publish()
         while due := Delivery.objects.get().next_attempt_at:
-            with time_machine.travel(due + timedelta(seconds=1)):
+            with travel(due + timedelta(seconds=1)):
                 assert dispatch() == 1
     [record] = mine.get(f"/{created}/deliveries")
     assert (record["status"], record["attempts"]) == (product.statuses[2], attempts)

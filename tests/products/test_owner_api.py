@@ -7,11 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from tests.clock import travel
 from tests.documented import assert_documented
 from tests.products.product import GATEWAY, Caller
 from tests.receiver import receiver
@@ -210,7 +210,7 @@ def test_a_delivery_of_before_retention_is_gone(mine):
     [record] = mine.get(base)
     Delivery.objects.all().delete()
     refused(mine, "GET", f"{base}/{record['id']}", 404)
-    with time_machine.travel(timezone.now() + timedelta(days=31)):
+    with travel(timezone.now() + timedelta(days=31)):
         for method, tail in (("GET", ""), ("POST", "/resend")):
             response = mine.call(method, f"{base}/{record['id']}{tail}")
             if response.status_code != 401:  # recording's token has expired

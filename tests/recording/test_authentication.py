@@ -1,12 +1,12 @@
 from urllib.parse import urlencode
 
 import pytest
-import time_machine
 from django.utils import timezone
 
 from recording import token_memory
 from recording.accounts import personal_tokens
 from recording.models import PersonalToken
+from tests.clock import travel
 from tests.recording.accounts.browsers import logged_in
 from tests.recording.conftest import error_of
 from tests.recording.oauth.flows import FORM
@@ -112,7 +112,7 @@ ENDS = {
 def test_a_token_is_looked_up_once_and_its_end_counts_at_once(
     api, end, django_assert_num_queries
 ):
-    with time_machine.travel(timezone.now(), tick=False):
+    with travel(timezone.now(), tick=False):
         assert api.get("webhooks").status_code == 200
         with django_assert_num_queries(1):
             assert api.get("webhooks").status_code == 200
@@ -136,7 +136,7 @@ def test_what_is_revoked_before_the_end_of_its_look_up_is_not_remembered(
 
 
 def test_a_token_is_remembered_for_some_seconds_also_when_the_clock_goes_back(api):
-    with time_machine.travel("2030-01-01T12:00", tick=False) as clock:
+    with travel("2030-01-01T12:00", tick=False) as clock:
         token_memory.find(api.token, lambda _: api.user)
         clock.shift(4.9)
         assert token_memory.recall(api.token) == api.user

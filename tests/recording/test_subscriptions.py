@@ -2,9 +2,9 @@ import base64
 import re
 
 import pytest
-import time_machine
 
 from recording import token_memory
+from tests.clock import travel
 from tests.recording.conftest import OTHER_URL, URL, Api
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.publishing import publish
@@ -181,7 +181,7 @@ def test_a_ping_to_a_disabled_subscription_is_accepted_and_skipped(api, path):
 
 @pytest.mark.spec("recording", "times are ISO 8601 in UTC")
 def test_times_are_utc_with_microseconds(api):
-    with time_machine.travel("2030-01-02T03:04:05.000006Z", tick=False):
+    with travel("2030-01-02T03:04:05.000006Z", tick=False):
         api.token = Api(api.user).token
         api.create()
         [subscription] = api.get("webhooks").json()["items"]

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import time_machine
 from django.db import transaction
 from django.utils import timezone
+from time_machine import Traveller
 
+from tests.clock import travel
 from webhooks_core import profiles
 from webhooks_core.profiles import WebhookProfile
 
@@ -25,9 +26,9 @@ def commits_at_once(monkeypatch, db) -> None:
 
 
 @pytest.fixture
-def clock() -> Iterator[time_machine.Traveller]:
+def clock() -> Iterator[Traveller]:
     """A clock that stands still until the test moves it."""
-    with time_machine.travel(timezone.now(), tick=False) as traveller:
+    with travel(timezone.now(), tick=False) as traveller:
         yield traveller
 
 

@@ -3,11 +3,11 @@
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.db import IntegrityError
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from tests.clock import travel
 from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, failed
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
@@ -108,7 +108,7 @@ class TestDeletion:
         endpoints.delete(target)
         assert only_delivery().status == Delivery.Status.PENDING
         dispatcher.record([request], failed)
-        with time_machine.travel(timezone.now() + timedelta(seconds=61)):
+        with travel(timezone.now() + timedelta(seconds=61)):
             assert dispatcher.claim() == []
         assert (only_delivery().status, only_delivery().last_error) == (
             2,

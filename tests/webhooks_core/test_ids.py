@@ -4,8 +4,8 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-import time_machine
 
+from tests.clock import travel
 from webhooks_core import ids, times
 
 
@@ -21,22 +21,22 @@ def test_ids_sort_by_the_microsecond_they_were_made_in():
     public_ids = []
     for step in [timedelta(0), *steps]:
         start += step
-        with time_machine.travel(start, tick=False):
+        with travel(start, tick=False):
             public_ids.append(ids.public_id("evt_"))
     assert public_ids == sorted(public_ids)
 
 
 @pytest.mark.parametrize("year", [1970, 2026, 2300, 4000])
 def test_the_time_fits_for_two_thousand_years(year):
-    with time_machine.travel(datetime(year, 1, 1, tzinfo=UTC), tick=False):
+    with travel(datetime(year, 1, 1, tzinfo=UTC), tick=False):
         assert len(ids.public_id("")) == ids.LENGTH
         earlier = ids.public_id("")
-    with time_machine.travel(datetime(year, 1, 2, tzinfo=UTC), tick=False):
+    with travel(datetime(year, 1, 2, tzinfo=UTC), tick=False):
         assert ids.public_id("") > earlier
 
 
 def test_ids_of_one_moment_differ_and_their_end_is_random():
-    with time_machine.travel(datetime(2026, 11, 21, tzinfo=UTC), tick=False):
+    with travel(datetime(2026, 11, 21, tzinfo=UTC), tick=False):
         public_ids = [ids.public_id("") for _ in range(2000)]
     assert len({public_id[-14:] for public_id in public_ids}) == 2000
     assert len({public_id[:11] for public_id in public_ids}) == 1

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.conf import settings as django_settings
 from django.test import Client
 from django.urls import URLPattern
@@ -11,6 +10,7 @@ from django.urls import URLPattern
 from gateway.portal import links
 from gateway.portal.door import csrf_token
 from gateway.portal.urls import PAGES
+from tests.clock import travel
 from tests.gateway.portal.conftest import (
     BASE,
     ORIGIN,
@@ -129,7 +129,7 @@ def test_a_session_ends_at_the_next_click_when_it_is_revoked(grace):
 
 
 def test_a_session_ends_after_its_time(db):
-    with time_machine.travel("2030-01-01T00:00:00Z", tick=False) as clock:
+    with travel("2030-01-01T00:00:00Z", tick=False) as clock:
         person = visit(new_link())
         clock.shift(links.SESSION_FOR - timedelta(seconds=1))
         person.get()

@@ -5,13 +5,13 @@ import json
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from gateway import keys, retention
 from gateway.models import PortalLink
 from gateway.portal import links
+from tests.clock import travel
 from tests.gateway.client import Api
 from tests.gateway.portal.conftest import (
     EVERYTHING,
@@ -144,7 +144,7 @@ def test_a_revoked_key_ends_what_it_made(db):
     assert list(states(Api(key=other.text)).values()) == [
         *("unused", "revoked", "revoked")
     ]
-    with time_machine.travel(timezone.now() + timedelta(days=2)):
+    with travel(timezone.now() + timedelta(days=2)):
         PortalLink.objects.update(expires_at=timezone.now() + timedelta(hours=1))
         press(browser(), path_of(kept))  # its key has expired
     kept.link.refresh_from_db()
@@ -177,7 +177,7 @@ def test_a_link_is_opened_once_however_many_press_at_once(acme):
 
 
 def test_states_follow_the_time(acme):
-    with time_machine.travel("2030-01-01T00:00:00Z", tick=False) as clock:
+    with travel("2030-01-01T00:00:00Z", tick=False) as clock:
         unused, opened = new_link(), new_link(expires_in=60)
         links.open_once(opened.link)
         clock.shift(timedelta(seconds=3600))
@@ -190,7 +190,7 @@ def test_states_follow_the_time(acme):
 
 
 def test_upkeep_removes_old_links(acme):
-    with time_machine.travel("2030-01-01T00:00:00Z", tick=False) as clock:
+    with travel("2030-01-01T00:00:00Z", tick=False) as clock:
         old = new_link()
         clock.shift(timedelta(days=links.KEPT_DAYS, seconds=1))
         young = new_link()

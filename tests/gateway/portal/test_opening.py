@@ -4,11 +4,11 @@ import re
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.utils import timezone
 
 from gateway.models import PortalLink
 from gateway.portal import links
+from tests.clock import travel
 from tests.gateway.portal.conftest import BASE, browser, new_link, path_of, press
 from tests.webhooks_core.admin.looking import nothing_changes
 
@@ -77,7 +77,7 @@ def test_without_the_cookie_of_the_page_the_link_stays_unused(cookie):
 
 
 def test_a_link_that_is_over_says_so_and_so():
-    with time_machine.travel("2030-01-01T00:00:00Z", tick=False) as clock:
+    with travel("2030-01-01T00:00:00Z", tick=False) as clock:
         expired, revoked = new_link(), new_link()
         links.revoke(
             PortalLink.objects.filter(pk=revoked.link.pk), revoked.link.created_at

@@ -2,7 +2,6 @@ import io
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -14,6 +13,7 @@ from django_q.models import Schedule
 from recording.accounts import personal_tokens
 from recording.accounts.personal_tokens import authenticate
 from recording.models import PersonalToken
+from tests.clock import travel
 
 pytestmark = pytest.mark.django_db
 
@@ -25,7 +25,7 @@ def run(command, *args: str, **options):
 
 
 def after(**span):
-    return time_machine.travel(timezone.now() + timedelta(**span), tick=False)
+    return travel(timezone.now() + timedelta(**span), tick=False)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_use_is_noted_at_most_once_an_hour(text):
     now = timezone.now()
     for minutes in (0, 1, 59, 60, 61):
         with (
-            time_machine.travel(now + timedelta(minutes=minutes), tick=False),
+            travel(now + timedelta(minutes=minutes), tick=False),
             CaptureQueriesContext(connection) as queries,
         ):
             authenticate(text)

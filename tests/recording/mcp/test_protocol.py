@@ -1,12 +1,12 @@
 """/mcp as HTTP: authentication, both protocol generations, and what is refused."""
 
 import pytest
-import time_machine
 from django.core.cache import cache
 from django.db import OperationalError
 from django.utils import timezone
 
 from recording.accounts import personal_tokens
+from tests.clock import travel
 from tests.recording.conftest import error_of
 from tests.recording.mcp.conftest import META, STATELESS
 
@@ -197,7 +197,7 @@ def test_an_account_has_a_rate(mcp, settings):
 
 
 def test_a_known_token_takes_no_query(mcp, django_assert_num_queries):
-    with time_machine.travel(timezone.now(), tick=False):
+    with travel(timezone.now(), tick=False):
         assert mcp.post(PING).status_code == 200
         with django_assert_num_queries(0):
             assert mcp.post(PING).status_code == 200

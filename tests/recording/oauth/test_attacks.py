@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-import time_machine
 from django.test import Client
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
@@ -15,6 +14,7 @@ from oauth2_provider.models import AccessToken
 from recording.oauth import access
 from recording.oauth.models import Application, Grant
 from recording.oauth.validator import Validator
+from tests.clock import travel
 from tests.recording.accounts.browsers import logged_in
 from tests.recording.oauth.flows import (
     FORM,
@@ -394,7 +394,7 @@ def test_an_address_registers_no_more_clients_than_the_cap(visitor, settings):
     assert response.status_code == 429
     assert response["Retry-After"] == "3600"
     assert register(CALLBACK, REMOTE_ADDR="192.0.2.9").status_code == 201
-    with time_machine.travel(timezone.now() + timedelta(minutes=61)):
+    with travel(timezone.now() + timedelta(minutes=61)):
         assert register(CALLBACK).status_code == 201
     names = set(Application.objects.values_list("client_id", flat=True))
     assert names & {app.client_id for app in apps} == {apps[0].client_id}

@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.test import Client
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
 from config import errors
 from recording.oauth import access
+from tests.clock import travel
 from tests.recording.oauth.flows import (
     ISSUER,
     METHODS,
@@ -174,9 +174,9 @@ def test_a_missing_email_is_the_empty_text(app, account):
 def test_an_access_token_lives_an_hour(app, account):
     token = app.tokens()["access_token"]
     assert access.authenticate(token) == account
-    with time_machine.travel(timezone.now() + timedelta(minutes=59, seconds=50)):
+    with travel(timezone.now() + timedelta(minutes=59, seconds=50)):
         assert access.authenticate(token) == account
-    with time_machine.travel(timezone.now() + timedelta(minutes=60, seconds=1)):
+    with travel(timezone.now() + timedelta(minutes=60, seconds=1)):
         assert access.authenticate(token) is None
 
 
@@ -184,22 +184,22 @@ def test_an_access_token_lives_an_hour(app, account):
 @pytest.mark.spec("recording", "a refresh token is valid for 90 days")
 def test_a_refresh_token_lives_ninety_days_from_each_rotation(app):
     start, first = timezone.now(), app.tokens()["refresh_token"]
-    with time_machine.travel(start + timedelta(days=89, hours=23)):
+    with travel(start + timedelta(days=89, hours=23)):
         second = app.refresh(first)
         assert second.status_code == 200
-    with time_machine.travel(start + timedelta(days=179)):
+    with travel(start + timedelta(days=179)):
         third = app.refresh(second.json()["refresh_token"])
         assert third.status_code == 200
-    with time_machine.travel(start + timedelta(days=179 + 90, minutes=1)):
+    with travel(start + timedelta(days=179 + 90, minutes=1)):
         late = app.refresh(third.json()["refresh_token"])
     assert refusal(late) == "invalid_grant"
 
 
 def test_a_code_lives_sixty_seconds(app):
     start = timezone.now()
-    with time_machine.travel(start, tick=False):
+    with travel(start, tick=False):
         code = app.code()
-    with time_machine.travel(start + timedelta(seconds=60), tick=False):
+    with travel(start + timedelta(seconds=60), tick=False):
         response = app.exchange(code)
     assert refusal(response) == "invalid_grant"
     assert not AccessToken.objects.exists()

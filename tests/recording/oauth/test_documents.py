@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-import time_machine
 import trustme
 from django.core.cache import cache
 from django.db import connection as database
@@ -17,6 +16,7 @@ from oauth2_provider import cimd
 from recording.oauth import documents, grants
 from recording.oauth.models import Application
 from recording.oauth.redirects import PRESETS
+from tests.clock import travel
 from tests.recording.factories import ApplicationFactory
 from tests.recording.oauth.documents import HOST, assert_refused, server_side
 from tests.recording.oauth.flows import App, refusal
@@ -54,7 +54,7 @@ def test_only_consent_stores_a_client(described, site):
     assert not Application.objects.exists()
     assert described.decide()["code"]
     site.publish(client_name="Renamed")
-    with time_machine.travel(timezone.now() + timedelta(minutes=61), tick=False):
+    with travel(timezone.now() + timedelta(minutes=61), tick=False):
         cache.clear()  # Redis does not travel in time
         assert "Renamed" in described.visitor.get(described.address()).content.decode()
         assert Application.objects.get().name == "Notebook"
@@ -144,7 +144,7 @@ def test_published_documents_are_supported(settings, document, addresses):
 def test_the_last_document_lasts_until_there_is_a_new_one(described, site):
     tokens = described.tokens()
     site.answer(b"gone", status="410 Gone")
-    with time_machine.travel(timezone.now() + timedelta(days=2), tick=False):
+    with travel(timezone.now() + timedelta(days=2), tick=False):
         cache.clear()
         assert described.visitor.get(described.address()).status_code == 200
         assert described.refresh(tokens["refresh_token"]).status_code == 200
@@ -185,11 +185,11 @@ def test_a_described_client_has_no_secret(described, method):
 
 def test_a_connected_client_is_kept_an_unused_one_is_not(described):
     described.decide()
-    with time_machine.travel(timezone.now() + timedelta(days=91), tick=False):
+    with travel(timezone.now() + timedelta(days=91), tick=False):
         grants.prune()
     assert not Application.objects.exists()
     described.tokens()
-    with time_machine.travel(timezone.now() + timedelta(days=89), tick=False):
+    with travel(timezone.now() + timedelta(days=89), tick=False):
         grants.prune()
     assert Application.objects.exists()
 

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-import time_machine
 from django.core.exceptions import ValidationError
 from django.core.handlers.wsgi import WSGIRequest
 from django.db import OperationalError
@@ -19,6 +18,7 @@ from recording.accounts.owners import owner_id
 from recording.oauth import access, parameters
 from recording.oauth.errors import InvalidRequestError
 from recording.oauth.models import Application, AuthMethod
+from tests.clock import travel
 from tests.recording.factories import ApplicationFactory
 from tests.recording.oauth.flows import FORM, ISSUER, App, refusal
 from tests.webhooks_core.factories import EndpointFactory
@@ -74,7 +74,7 @@ def test_an_authentication_costs_one_query_in_some_seconds(
     )
     Client().get("/v1/webhooks", headers=bearer(token))  # notes the first use
     token_memory.forget()
-    with time_machine.travel(timezone.now(), tick=False):
+    with travel(timezone.now(), tick=False):
         for queries in (2, 1):  # who is it, and the list
             with django_assert_num_queries(queries):
                 response = Client().get("/v1/webhooks", headers=bearer(token))

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-import time_machine
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
@@ -14,6 +13,7 @@ from recording.accounts.locks import locked_account
 from recording.oauth import access, grants
 from recording.oauth.grants import MAX_SIBLINGS
 from recording.oauth.models import Application, Grant
+from tests.clock import travel
 from tests.factories import UserFactory
 from tests.recording.accounts.browsers import logged_in
 from tests.recording.oauth.flows import App, refusal
@@ -21,7 +21,7 @@ from tests.threads import together
 
 
 def later(**time: float) -> Any:
-    return time_machine.travel(timezone.now() + timedelta(**time))
+    return travel(timezone.now() + timedelta(**time))
 
 
 def test_the_reuse_of_a_refresh_token_kills_its_family_alone(app):
@@ -73,7 +73,7 @@ def test_what_a_thief_gets_within_the_leeway_lives_on(app, owner_is_first):
 def test_the_leeway_counts_from_the_first_use(app):
     first, start = app.tokens()["refresh_token"], timezone.now()
     for seconds, status in ((0, 200), (50, 200), (70, 400)):
-        with time_machine.travel(start + timedelta(seconds=seconds), tick=False):
+        with travel(start + timedelta(seconds=seconds), tick=False):
             assert app.refresh(first).status_code == status
 
 

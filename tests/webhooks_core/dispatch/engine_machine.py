@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-import time_machine
 from django.db import transaction
 from django.utils import timezone
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
+from tests.clock import travel
 from tests.webhooks_core.dispatch.invariants import Invariants
 from tests.webhooks_core.dispatch.stepped_dispatcher import (
     MonotonicClock,
@@ -62,8 +62,8 @@ class Engine(Invariants):
         self.monotonic = MonotonicClock(self.patch)
         self.atomic = transaction.atomic()
         self.atomic.__enter__()
-        self.clock = time_machine.travel(START, tick=False)
-        self.traveller = self.clock.start()
+        self.clock = travel(START, tick=False)
+        self.traveller = self.clock.__enter__()
         self.dispatchers: list[SteppedDispatcher] = []
         self.add(in_flight)
         self.add(in_flight)
@@ -78,7 +78,7 @@ class Engine(Invariants):
             self.check_all()
         finally:
             self.patch.undo()
-            self.clock.stop()
+            self.clock.__exit__(None, None, None)
             transaction.set_rollback(True)
             self.atomic.__exit__(None, None, None)
 

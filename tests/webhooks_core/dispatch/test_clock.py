@@ -32,11 +32,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def database_clock(machine_clock) -> None:
-    machine_clock.undo()
-
-
 @pytest.fixture(params=[1, -1], ids=["an hour ahead", "an hour behind"])
 def another_machine(request):
     """Move this machine's wall clock, within a block."""

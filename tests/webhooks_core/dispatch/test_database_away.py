@@ -3,10 +3,10 @@
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.db import OperationalError, connection
 from django.utils import timezone
 
+from tests.clock import travel
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
@@ -85,7 +85,7 @@ def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_dispatch
         claimed = Delivery.objects.get()
         assert claimed.claimed_by is not None
         assert EndpointQueue.objects.get().leased_by == claimed.claimed_by
-        with time_machine.travel(timezone.now() + timedelta(seconds=20)):
+        with travel(timezone.now() + timedelta(seconds=20)):
             assert dispatch() == 1
     assert len(server.requests) == 2
     delivery = Delivery.objects.get()

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.utils import timezone
 
+from tests.clock import travel
 from tests.webhooks_core.dispatch.stepped_dispatcher import (
     DiedError,
     SteppedDispatcher,
@@ -72,7 +72,7 @@ def test_interruptions_do_not_shorten_the_retries():
     for _ in range(4):
         die()
     for minutes in (1, 3, 10):
-        with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
+        with travel(timezone.now() + timedelta(minutes=minutes)):
             SteppedDispatcher().run(failed)
     delivery = only_delivery()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (2, 7, 4)

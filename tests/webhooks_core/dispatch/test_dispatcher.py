@@ -5,9 +5,9 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-import time_machine
 from django.utils import timezone
 
+from tests.clock import travel
 from tests.receiver import Receiver, receiver
 from tests.running import until
 from tests.webhooks_core.engine import (
@@ -48,7 +48,7 @@ def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
         assert failed.next_attempt_at >= before + timedelta(seconds=60)
         assert Endpoint.objects.get().consecutive_failures == 1
         assert dispatch() == 0  # not due yet
-        with time_machine.travel(timezone.now() + timedelta(seconds=61)):
+        with travel(timezone.now() + timedelta(seconds=61)):
             assert dispatch() == 1
     first, second = server.requests
     assert first.body == second.body

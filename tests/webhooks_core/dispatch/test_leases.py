@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.utils import timezone
 
+from tests.clock import travel
 from tests.receiver import receiver
 from tests.webhooks_core.dispatch.stepped_dispatcher import (
     SteppedDispatcher,
@@ -28,7 +28,7 @@ URL = "http://127.0.0.1:9/hook"
 
 
 def later(seconds: float):
-    return time_machine.travel(timezone.now() + timedelta(seconds=seconds), tick=False)
+    return travel(timezone.now() + timedelta(seconds=seconds), tick=False)
 
 
 def test_there_are_as_many_leases_as_slots(settings):

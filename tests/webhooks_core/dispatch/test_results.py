@@ -4,9 +4,9 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-import time_machine
 from django.utils import timezone
 
+from tests.clock import travel
 from tests.webhooks_core.dispatch.stepped_dispatcher import (
     SteppedDispatcher,
     failed,
@@ -51,7 +51,7 @@ def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
 def test_every_attempt_moves_last_attempt_at_alone(result_of):
     target = EndpointFactory.create(url=URL)
     publish_event()
-    with time_machine.travel(timezone.now() + timedelta(hours=1)):
+    with travel(timezone.now() + timedelta(hours=1)):
         dispatcher = SteppedDispatcher()
         [request] = dispatcher.claim()
         dispatcher.record([request], result_of)
@@ -76,7 +76,7 @@ def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
     use_profile(retry=RetryPolicy((10, 10), retry_after_cap=30))
     EndpointFactory.create(url=URL, max_in_flight=3)
     publish_events(3)
-    with time_machine.travel(timezone.now(), tick=False) as clock:
+    with travel(timezone.now(), tick=False) as clock:
         clock.shift(1)
         dispatcher = SteppedDispatcher()
         first, second, third = dispatcher.claim()
@@ -103,7 +103,7 @@ def test_the_last_failure_is_logged(caplog):
     publish_event()
     dispatcher = SteppedDispatcher()
     for minutes in (0, 2, 10):
-        with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
+        with travel(timezone.now() + timedelta(minutes=minutes)):
             leases.renew(dispatcher.lease)
             [request] = dispatcher.claim()
             dispatcher.record([request], failed)

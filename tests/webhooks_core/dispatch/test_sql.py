@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import orjson
 import pytest
-import time_machine
 from django.db import connection, transaction
 from django.db.models import Case, F, When
 from django.test.utils import CaptureQueriesContext
 
+from tests.clock import travel
 from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, ok
 from tests.webhooks_core.factories import (
     DeliveryFactory,
@@ -207,7 +207,7 @@ def outcome(action: Action, given: Arguments) -> tuple[object, list[Any]]:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_statement_does_what_the_orm_does(by_sql, by_orm, seed):
     given = fill(Random(seed))  # noqa: S311 - the same rows in each run
-    with time_machine.travel(NOW, tick=False):
+    with travel(NOW, tick=False):
         assert outcome(by_sql, given) == outcome(by_orm, given)
 
 

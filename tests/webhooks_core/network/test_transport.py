@@ -168,10 +168,13 @@ def test_a_time_out_of_the_system_is_not_taken_for_ours(monkeypatch):
 def test_a_failed_attempt_leaves_no_body_to_the_garbage_collector(behave, outcome):
     body = bytes(50_000)
     before = sys.getrefcount(body)
-    assert not gc.isenabled()  # tests/conftest.py
-    with Hostile(behave).running() as hostile:
-        results = in_turn(hostile.url, 20, body=body)
-    left = sys.getrefcount(body) - before
+    gc.disable()
+    try:
+        with Hostile(behave).running() as hostile:
+            results = in_turn(hostile.url, 20, body=body)
+        left = sys.getrefcount(body) - before
+    finally:
+        gc.enable()
     assert {result.outcome for result in results} == {outcome}
     assert left <= 2
 

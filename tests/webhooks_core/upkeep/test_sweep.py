@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.utils import timezone
 
+from tests.clock import travel
 from tests.webhooks_core.dispatch.stepped_dispatcher import (
     SteppedDispatcher,
     failed,
@@ -33,7 +33,7 @@ URL = "http://127.0.0.1:9/hook"
 
 
 def later(**ago: float):
-    return time_machine.travel(timezone.now() + timedelta(**ago), tick=False)
+    return travel(timezone.now() + timedelta(**ago), tick=False)
 
 
 def forget() -> None:

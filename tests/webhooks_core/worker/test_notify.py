@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.utils import timezone
 from django_q import tasks
 from django_q.brokers import orm
@@ -11,6 +10,7 @@ from django_q.brokers.redis_broker import Redis as RedisBroker
 from django_q.conf import Conf
 from django_q.models import OrmQ
 
+from tests.clock import travel
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core.dispatch import leases, notify
 from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
@@ -21,7 +21,7 @@ URL = "http://127.0.0.1:9/hook"
 
 
 def later(seconds: float):
-    return time_machine.travel(timezone.now() + timedelta(seconds=seconds), tick=False)
+    return travel(timezone.now() + timedelta(seconds=seconds), tick=False)
 
 
 def test_a_burst_wakes_one_dispatcher_once(calls):

@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 import pytest
-import time_machine
 
 from gateway import configuration, keys
 from gateway.chat.metering import reports, usage
 from gateway.chat.metering.counters import CounterKey, add_to_rows
 from gateway.chat.metering.windows import start_of
 from gateway.configuration.shapes import BudgetEntry
+from tests.clock import travel
 from tests.gateway.chat.factories import ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import NOON, ended
 from tests.gateway.client import Api
@@ -21,7 +21,7 @@ def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
     ModelPriceFactory.create(model="small")
     usage.write([ended(), ended(tenant="globex"), ended(principal="bob", model="big")])
 
-    with time_machine.travel(NOON, tick=False):
+    with travel(NOON, tick=False):
         response = acme.call("GET", "/v1/usage")
 
     assert response.status_code == 200
@@ -146,7 +146,7 @@ def test_a_tenant_sees_what_is_left_of_its_own_budgets(
             CounterKey("shared", "", hour, ""): 9,
         }
     )
-    with time_machine.travel(NOON, tick=False):
+    with travel(NOON, tick=False):
         shown = acme.call("GET", "/v1/usage").json()["budgets"]
     assert shown == [
         {
@@ -179,7 +179,7 @@ def test_the_budget_of_a_key_is_shown_to_its_tenant(acme: Api, globex: Api):
     number, start = made.key.pk, int(start_of("month", NOON).timestamp())
     subject = f"key acme/ada#{number}"
     add_to_rows({CounterKey(f"key {number}", subject, start, "acme"): 40})
-    with time_machine.travel(NOON, tick=False):
+    with travel(NOON, tick=False):
         (shown,) = acme.call("GET", "/v1/usage").json()["budgets"]
         assert globex.call("GET", "/v1/usage").json()["budgets"] == []
     assert (shown["name"], shown["subject"]) == (f"key {number}", subject)
@@ -189,7 +189,7 @@ def test_the_budget_of_a_key_is_shown_to_its_tenant(acme: Api, globex: Api):
 @pytest.mark.parametrize("query", ["group_by=key", "group_by=key&key=7"])
 def test_usage_is_also_summed_by_keys(acme: Api, query: str):
     usage.write([ended(key_id=7), ended(key_id=7), ended(), ended(tenant="globex")])
-    with time_machine.travel(NOON, tick=False):
+    with travel(NOON, tick=False):
         items = acme.call("GET", f"/v1/usage?{query}").json()["items"]
     sums = {item["key"]: item["requests"] for item in items}
     assert sums == ({"7": 2} if "key=7" in query else {"": 1, "7": 2})

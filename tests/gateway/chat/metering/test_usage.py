@@ -5,7 +5,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-import time_machine
 from django.db import OperationalError
 from django.utils import timezone
 from django.utils.module_loading import import_string
@@ -21,6 +20,7 @@ from gateway.chat.models import (
 )
 from gateway.chat.tokens import MAX_TOKENS, Usage
 from gateway.identity import Caller
+from tests.clock import travel
 from tests.gateway.chat.factories import ModelPriceFactory, RequestRecordFactory
 
 pytestmark = pytest.mark.django_db
@@ -209,7 +209,7 @@ def test_old_records_are_deleted_every_hour_and_sums_stay(monkeypatch, settings)
     monkeypatch.setattr(usage, "PRUNED", 2)
     write = [ended(at=NOON - timedelta(days=age)) for age in (1, 29, 31, 32, 33)]
     usage.write(write)
-    with time_machine.travel(NOON, tick=False):
+    with travel(NOON, tick=False):
         row = Schedule.objects.get(func="gateway.chat.metering.usage.prune")
         assert row.schedule_type == Schedule.HOURLY
         assert import_string(row.func)() == 3

@@ -1,0 +1,25 @@
+"""The clock of tests that travel in time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from unittest.mock import patch
+
+import time_machine
+
+from webhooks_core.database.clock import DatabaseClock
+
+
+@contextmanager
+def travel(
+    to: datetime | str, *, tick: bool = True
+) -> Iterator[time_machine.Traveller]:
+    """Let it be another time within a block; with `tick=False` until the block moves it.
+
+    PostgreSQL's clock stays where it is. So the engine goes by this machine's clock meanwhile.
+    """
+    with (
+        patch.object(DatabaseClock, "_is_elsewhere", lambda _: False),
+        time_machine.travel(to, tick=tick) as traveller,
+    ):
+        yield traveller
