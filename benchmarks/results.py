@@ -7,7 +7,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,13 +33,11 @@ def about() -> str:
 
 
 def _commit() -> str:
-    """Return the commit, marked if files other than the documentation differ; an image has no git."""
-    try:
-        commit = _git("rev-parse", "--short", "HEAD")
-        changed = _git("status", "--porcelain", "--", ":!docs")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return f"{commit}-dirty" if changed else commit
+    """Return the commit, marked if files other than the documentation differ."""
+    commit = _git("rev-parse", "--short", "HEAD")
+    return (
+        f"{commit}-dirty" if _git("status", "--porcelain", "--", ":!docs") else commit
+    )
 
 
 def _git(*arguments: str) -> str:
@@ -48,10 +46,7 @@ def _git(*arguments: str) -> str:
 
 
 def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
     names = (line.partition(":")[2].strip() for line in lines if "model name" in line)
     return next(names, platform.machine())
 
@@ -72,3 +67,17 @@ def shown(value: float | str) -> str:
     if isinstance(value, int) or value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def titled(title: str, rows: Table) -> str:
+    """Return a table with its heading."""
+    return "\n".join(["", f"### {title}", "", *as_markdown(rows)])
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * percent / 100), len(ordered) - 1)]
+
+
+def ms(seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import random
 import tempfile
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,21 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 from django.test import Client
+from django.utils import timezone
 
 from benchmarks.deliveries import environments
-from benchmarks.deliveries.environments import BenchError, ScratchEnvironment
-from benchmarks.deliveries.filling import CONTEXT, EVENT_TYPE, OWNER, PROFILE, fill
-from benchmarks.deliveries.report import Table
-from benchmarks.results import about
+from benchmarks.deliveries.environments import ScratchEnvironment
+from benchmarks.deliveries.filling import (
+    AT_ONCE,
+    CONTEXT,
+    EVENT_TYPE,
+    OWNER,
+    PROFILE,
+    fill,
+)
+from benchmarks.machine import BenchError
+from benchmarks.results import about, titled
+from webhooks_core import ids
 from webhooks_core.management.argument_types import integer_between
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.publishing import publish
@@ -44,29 +55,25 @@ class Command(BaseCommand):
             default=1_000_000,
             help="at the end; the first stages have none and 100,000 (%(default)s)",
         )
-        parser.add_argument(
-            "--postgres",
-            default=os.environ.get("DATABASE_URL", ""),
-            metavar="URL",
-            help="a server to make a scratch database on (default: DATABASE_URL)",
-        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        url, last = options["postgres"], options["deliveries"]
-        if not url.startswith(("postgres://", "postgresql://")):
-            raise CommandError("--postgres: not a postgres://… address")
+        url, last = environments.postgres(), options["deliveries"]
+        if not url:
+            raise CommandError("DATABASE_URL is not a postgres://… address")
         sizes = sorted({0, min(FIRST, last), last})
         try:
             stages = self._stages(url, sizes)
         except BenchError as error:
             raise CommandError(str(error)) from error
-        rows = [
-            (what, *(f"{stage[what]:,.1f}" for stage in stages if what in stage))
+        rows = {
+            what: {
+                f"{size:,} deliveries": stage[what]
+                for size, stage in zip(sizes, stages, strict=True)
+                if what in stage
+            }
             for what in stages[-1]
-        ]
-        columns = ("milliseconds", *(f"{size:,} deliveries" for size in sizes))
-        table = Table("Pages and the engine", columns, rows)
-        self.stdout.write("\n".join([about(), "", *table.lines()]))
+        }
+        self.stdout.write(about() + "\n" + titled("Pages and the engine, ms", rows))
 
     def _stages(self, url: str, sizes: list[int]) -> list[Figures]:
         name, stages = environments.scratch_name(), []
@@ -91,23 +98,29 @@ def fill_deliveries(count: int) -> None:
     if not Endpoint.objects.exists():
         url = "http://127.0.0.1:9/"
         fill([{"url": url, "endpoints": 1_000, "deliveries": 1_000}], 500)
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_DELIVERIES, {"count": count})
+    first = Delivery.objects.order_by("pk")[:1_000]
+    pairs = cycle([(row.event_id, row.endpoint_id) for row in first])
+    for number in range(0, count, AT_ONCE):
+        numbers = range(number, min(number + AT_ONCE, count))
+        Delivery.objects.bulk_create(_delivery(n, *next(pairs)) for n in numbers)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
 
 
-# Copies of the first deliveries, with times over a month.
-_DELIVERIES = """
-INSERT INTO webhooks_core_delivery (public_id, event_id, endpoint_id, status, attempts,
- interruptions, lone_interruptions, next_attempt_at, last_error, delivered_at, created_at, "trigger")
-SELECT 'dlv_bench' || n || '_' || first.id, event_id, endpoint_id,
- CASE n % 10 WHEN 0 THEN 0 ELSE 1 END, CASE n % 10 WHEN 0 THEN 0 ELSE 1 END, 0, 0,
- CASE n % 10 WHEN 0 THEN at END, '', CASE n % 10 WHEN 0 THEN NULL ELSE at END, at, 'event'
-FROM generate_series(1, %(count)s / 1000) n,
- LATERAL (SELECT now() - interval '30 days' * random() AS at) times,
- LATERAL (SELECT * FROM webhooks_core_delivery WHERE public_id NOT LIKE 'dlv_bench%%'
-  ORDER BY id LIMIT 1000) first"""
+def _delivery(number: int, event: int, endpoint: int) -> Delivery:
+    at = timezone.now() - timedelta(days=30) * random.random()  # noqa: S311 - no secret
+    is_waiting = number % 10 == 0
+    return Delivery(
+        public_id=ids.public_id("dlv_"),
+        event_id=event,
+        endpoint_id=endpoint,
+        replay_number=1 + number,
+        status=Delivery.Status.PENDING if is_waiting else Delivery.Status.DELIVERED,
+        attempts=0 if is_waiting else 1,
+        next_attempt_at=at if is_waiting else None,
+        delivered_at=None if is_waiting else at,
+        created_at=at,
+    )
 
 
 def measure() -> Figures:
@@ -152,7 +165,7 @@ def _publish(owner: str) -> None:
             profile=PROFILE,
             owner=owner,
             event_type=EVENT_TYPE,
-            data={"document_id": "doc_bench"},
+            data={},
             metadata=CONTEXT,
         )
 

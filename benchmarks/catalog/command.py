@@ -6,13 +6,11 @@ A contender whose library is missing is left out. The default database is never 
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -27,6 +25,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmarks import node, results
 from benchmarks.catalog.cases import QUERIES, bodies, seed
 from benchmarks.catalog.load import ask, load
+from benchmarks.machine import Program, cpu_of, free_port, running
 
 # name: module or script of the contender, and the package that it needs beside ours
 CONTENDERS = {
@@ -35,8 +34,7 @@ CONTENDERS = {
     "strawberry-django": ("strawberry_optimized", "strawberry_django"),
     "mercurius + jit": ("mercurius.mjs", "mercurius"),
 }
-START_S = 180  # all of them start on a machine that may be busy
-Server = tuple[int, int]  # port and process
+Server = tuple[int, Program]  # and its port
 BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
 
 
@@ -61,13 +59,13 @@ class Command(BaseCommand):
             run("manage.py", "migrate", "-v0", database=database)
             count = f"--books={options['books']}"
             run("-m", "benchmarks", "catalog", "--seed", count, database=database)
-            running = {
-                name: stack.enter_context(served(module, database))
+            servers = {
+                name: stack.enter_context(served(module, database, Path(folder)))
                 for name, module in available(database)
             }
-            agree(running, options["books"])
+            agree(servers, options["books"])
             rows = {
-                case: measured(running, case, options, database) for case in QUERIES
+                case: measured(servers, case, options, database) for case in QUERIES
             }
         self.stdout.write(
             f"{results.about()}\n\nrequests/s (ms of CPU: server, database)"
@@ -99,37 +97,21 @@ def run(*arguments: str, database: str) -> None:
 
 
 @contextmanager
-def served(module: str, database: str) -> Iterator[Server]:
+def served(module: str, database: str, folder: Path) -> Iterator[Server]:
     """Run a contender; yield where it listens, and its process."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
     start = (sys.executable, "-m", "benchmarks.catalog.serve", module)
     command = node.command(module) if module.endswith(".mjs") else start
-    variables = environment(database)
+    port, log = free_port(), folder / f"{module}.log"
     whole = (*command, str(port))
-    with subprocess.Popen(whole, env=variables, cwd=settings.BASE_DIR) as process:  # noqa: S603
-        try:
-            wait_for(port)
-            yield port, process.pid
-        finally:
-            process.terminate()
+    with running(whole, environment(database), log, port=port) as program:
+        yield port, program
 
 
-def wait_for(port: int) -> None:
-    """Return when the port answers; raise CommandError if that takes too long."""
-    for _ in range(10 * START_S):
-        try:
-            return socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            time.sleep(0.1)
-    raise CommandError("A server did not start.")
-
-
-def agree(running: dict[str, Server], books: int) -> None:
+def agree(servers: dict[str, Server], books: int) -> None:
     """Raise CommandError unless all contenders answer the readings alike."""
     for case in QUERIES.keys() - {"addBook"}:
         body = bodies(case, books)[1]
-        answers = [ask(port, body) for port, _ in running.values()]
+        answers = [ask(port, body) for port, _ in servers.values()]
         if len({orjson.dumps(orjson.loads(each)["data"]) for each in answers}) > 1:
             raise CommandError(f"The answers to {case} differ.")
 
@@ -150,7 +132,7 @@ class Figures:
 
 
 def measured(
-    running: dict[str, Server], case: str, options: dict[str, Any], database: str
+    servers: dict[str, Server], case: str, options: dict[str, Any], database: str
 ) -> dict[str, str]:
     """Return the figures of one operation by contender.
 
@@ -158,16 +140,16 @@ def measured(
     """
     sent = bodies(case, options["books"])
     given = {"seconds": options["seconds"], "clients": options["clients"]}
-    found = {name: Figures() for name in running}
-    for port, _ in running.values():
+    found = {name: Figures() for name in servers}
+    for port, _ in servers.values():
         load(port, sent, **given)  # to warm up
     for _ in range(options["rounds"]):
-        for name, (port, pid) in running.items():
+        for name, (port, program) in servers.items():
             figures = found[name]
-            figures.server -= cpu_of([pid])
+            figures.server -= program.cpu()
             figures.database -= cpu_of(backends(database))
             requests, seconds = load(port, sent, **given)
-            figures.server += cpu_of([pid])
+            figures.server += program.cpu()
             figures.database += cpu_of(backends(database))
             figures.rate = max(figures.rate, requests / seconds)
             figures.requests += requests
@@ -182,13 +164,3 @@ def backends(database: str) -> list[int]:
         own = connection.info.backend_pid
         pids = [pid for (pid,) in connection.execute(BACKENDS)]
     return [pid for pid in pids if pid != own]
-
-
-def cpu_of(pids: Iterable[int]) -> float:
-    """Return the seconds of CPU that processes have used; 0 where /proc is missing."""
-    seconds = 0.0
-    for status in [Path(f"/proc/{pid}/stat") for pid in pids]:
-        if status.exists():
-            fields = status.read_text().rpartition(")")[2].split()
-            seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return seconds

@@ -15,13 +15,12 @@ from django.core.management.base import BaseCommand
 from benchmarks import results
 from benchmarks.chat import load, peers
 from benchmarks.chat.load import Server, Taken
-from benchmarks.chat.peers import OURS
 from webhooks_core.management.argument_types import integer_between, seconds
 
 REQUEST_CLIENTS = (16, 64)
 STREAM_CLIENTS = (64, 300)
 HELD = 1000
-CALLS = 300
+ONE_CLIENT = "p50 of one client, ms"
 
 # What each server took of one load, by its name.
 Turn = dict[str, Taken]
@@ -77,14 +76,13 @@ class Command(BaseCommand):
     async def _measure(self, servers: list[Server], held: int) -> None:
         self.stdout.write(results.about())
         rows: Rows = {server.name: {} for server in servers}
-        self._sequential(servers, rows)
+        turns = await self._turns(servers, 1, stream=False)
+        _add(rows, ONE_CLIENT, turns, lambda taken: median(taken.latencies) * 1e3)
         for clients in REQUEST_CLIENTS:
             turns = await self._turns(servers, clients, stream=False)
             _add(rows, f"requests/s, {clients} at once", turns)
             if clients == REQUEST_CLIENTS[0]:
                 _add(rows, "CPU per request, ms", turns, _cpu)
-                _add(rows, "clients' CPU, of a core", turns, _clients_cpu)
-                _multiples(rows, "Signpost's multiple", turns)
         for clients in STREAM_CLIENTS:
             turns = await self._turns(servers, clients, stream=True)
             _add(rows, f"streams/s, {clients} at once", turns)
@@ -98,15 +96,6 @@ class Command(BaseCommand):
         }
         self._print(f"{held} slow streams open", streams)
 
-    def _sequential(self, servers: list[Server], rows: Rows) -> None:
-        """Time one request after another, each server in turn; the median of the medians counts."""
-        taken = [load.sequential(servers, CALLS) for _ in range(self.rounds)]
-        straight = median(one["straight"] for one in taken)
-        for name, row in rows.items():
-            p50 = median(one[name] for one in taken)
-            row["p50 of one client, ms"] = p50 * 1e3
-            row["added, ms"] = (p50 - straight) * 1e3
-
     async def _turns(
         self, servers: list[Server], clients: int, *, stream: bool
     ) -> list[Turn]:
@@ -117,17 +106,16 @@ class Command(BaseCommand):
         """Let each server have the load once."""
         turn: Turn = {}
         for server in servers:
-            before = load.cpu_of(server.pids)
+            before = server.program.cpu()
             taken = await load.load(
                 server, clients=clients, seconds=self.seconds, stream=stream
             )
-            taken.cpu = load.cpu_of(server.pids) - before
+            taken.cpu = server.program.cpu() - before
             turn[server.name] = taken
         return turn
 
     def _print(self, title: str, rows: Mapping[str, Mapping[str, float | str]]) -> None:
-        lines = results.as_markdown(rows)
-        self.stdout.write("\n".join((f"\n### {title}\n", *lines)))
+        self.stdout.write(results.titled(title, rows))
 
 
 def _add(
@@ -143,26 +131,10 @@ def _add(
             rows[name]["failures"] = failures + float(rows[name].get("failures", 0))
 
 
-def _multiples(rows: Rows, column: str, turns: list[Turn]) -> None:
-    """Give each row Signpost's rate as a multiple of its own: within a round, the median of all."""
-    for name in turns[0]:
-        multiples = [
-            turn[OURS].per_second / turn[name].per_second
-            for turn in turns
-            if OURS in turn and turn[name].per_second
-        ]
-        if multiples and name != "straight":
-            rows[name][column] = median(multiples)
-
-
 def _cpu(taken: Taken) -> float:
     """Return the milliseconds of CPU of a request; the warm-up costs CPU as well."""
     share = taken.seconds / (taken.seconds + load.WARM_UP_S)
     return taken.cpu * share / max(len(taken.latencies), 1) * 1e3
-
-
-def _clients_cpu(taken: Taken) -> float:
-    return taken.clients_cpu / taken.seconds
 
 
 def _held(
@@ -176,6 +148,8 @@ def _held(
         for percent in (50, 95):
             column = f"p{percent} {name}, ms"
             cells[column] = (
-                taken.percentile(percent) * 1e3 if taken.latencies else "none answered"
+                results.percentile(taken.latencies, percent) * 1e3
+                if taken.latencies
+                else "none answered"
             )
     return cells

@@ -1,7 +1,8 @@
 """Measure the delivery engine against the limit of its HTTP client, in environments of its own.
 
 Nothing of an operator's is touched: databases, broker keys and processes are made for the run
-and removed after it. Times are worth something as ratios within one run only.
+and removed after it, also on the servers of DATABASE_URL and REDIS_URL. Times are worth something
+as ratios within one run only.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from django.core.management.base import BaseCommand, CommandError
 
 from benchmarks.deliveries import live
 from benchmarks.deliveries.bench import Bench, Options, scratch_environments
-from benchmarks.deliveries.environments import BenchError
+from benchmarks.deliveries.environments import postgres
 from benchmarks.deliveries.neighbours import neighbours
-from benchmarks.deliveries.report import Report
 from benchmarks.deliveries.speed import other_queues, speed
+from benchmarks.machine import BenchError
+from benchmarks.results import about, titled
 from webhooks_core.management.argument_types import integer_between
 
 PARTS = {
@@ -43,40 +45,30 @@ class Command(BaseCommand):
         )
         parser.add_argument("--quick", action="store_true", help="under a minute")
         parser.add_argument(
-            "--dispatchers",
-            type=integer_between(1, 100),
-            default=2,
-            help="at most at once",
-        )
-        parser.add_argument(
             "--rounds", type=integer_between(1), help="of each comparison"
-        )
-        parser.add_argument(
-            "--postgres",
-            default=_postgres_of(os.environ.get("DATABASE_URL", "")),
-            metavar="URL",
-            help="a server to make a scratch database on (default: DATABASE_URL)",
-        )
-        parser.add_argument(
-            "--redis",
-            default=os.environ.get("REDIS_URL", ""),
-            metavar="URL",
-            help="a broker for keys of its own (default: REDIS_URL)",
         )
 
     def handle(self, *args: Any, **given: Any) -> None:
-        options = _options(given)
-        report = Report()
+        failed = []
         try:
-            with scratch_environments(options, report, self.stderr.write) as bench:
-                failed = [name for name in options.parts if not _done(bench, name)]
+            with scratch_environments(_options(given), self.stderr.write) as bench:
+                try:
+                    failed = [
+                        name for name in bench.options.parts if not _done(bench, name)
+                    ]
+                finally:  # after Ctrl-C too
+                    self._print(bench)
         except BenchError as error:
             raise CommandError(str(error)) from error
-        finally:  # after Ctrl-C too
-            if report.tables:
-                self.stdout.write("\n".join(report.as_markdown()))
         if failed:
             raise CommandError(f"Failed: {', '.join(failed)}")
+
+    def _print(self, bench: Bench) -> None:
+        self.stdout.write(about())
+        for title, rows in bench.tables.items():
+            self.stdout.write(titled(title, rows))
+        for what, reason in bench.skipped.items():
+            self.stdout.write(f"Not measured: {what} ({reason}).")
 
 
 def _done(bench: Bench, name: str) -> bool:
@@ -84,7 +76,7 @@ def _done(bench: Bench, name: str) -> bool:
     try:
         PARTS[name](bench)
     except BenchError as error:
-        bench.report.skipped[name] = str(error)
+        bench.skipped[name] = str(error)
         return False
     return True
 
@@ -93,24 +85,10 @@ def _options(given: dict[str, Any]) -> Options:
     parts = ",".join(given["only"]).split(",") if given["only"] else list(PARTS)
     if unknown := [part for part in parts if part not in PARTS]:
         raise CommandError(f"--only: no such part: {', '.join(unknown)}")
-    _check_url("--postgres", given["postgres"], ("postgres://", "postgresql://"))
-    _check_url("--redis", given["redis"], ("redis://", "rediss://", "unix://"))
-    quick = given["quick"]
     return Options(
         parts=parts,
-        quick=quick,
-        dispatchers=given["dispatchers"],
-        postgres=given["postgres"],
-        redis=given["redis"],
-        rounds=given["rounds"] or (1 if quick else 5),
+        quick=given["quick"],
+        rounds=given["rounds"] or (1 if given["quick"] else 5),
+        postgres=postgres(),
+        redis=os.environ.get("REDIS_URL", ""),
     )
-
-
-def _check_url(option: str, url: str, schemes: tuple[str, ...]) -> None:
-    # The libraries would repeat a malformed one, password and all.
-    if url and not url.startswith(schemes):
-        raise CommandError(f"{option}: not a {schemes[0]}… address")
-
-
-def _postgres_of(url: str) -> str:
-    return url if url.startswith(("postgres://", "postgresql://")) else ""

@@ -1,23 +1,43 @@
-"""All jobs that a job process can do, by name."""
+"""A process that does jobs for the deliveries benchmark, one after another, and returns their results.
+
+Run as `python -m benchmarks.deliveries.jobs`. It reads a line of JSON for each job and answers with
+one: only such processes touch the scratch databases, never the command itself.
+"""
 
 from __future__ import annotations
 
-from benchmarks.deliveries.bare import bare_aiohttp, post_now_and_then
-from benchmarks.deliveries.dispatching import dispatch_all
-from benchmarks.deliveries.filling import clear, fill, prepare, state
-from benchmarks.deliveries.publishing import publish_many, publish_now_and_then
-from benchmarks.scale import fill_deliveries, measure
+import json
+import os
+import sys
+import traceback
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "bare_aiohttp",
-    "clear",
-    "dispatch_all",
-    "fill",
-    "fill_deliveries",
-    "measure",
-    "post_now_and_then",
-    "prepare",
-    "publish_many",
-    "publish_now_and_then",
-    "state",
-]
+import django
+
+# Modules whose functions are jobs.
+MODULES = ("deliveries.filling", "deliveries.posting", "scale")
+
+
+def serve() -> None:
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # other output goes to the log
+    django.setup()
+    jobs: dict[str, Any] = {}
+    for name in MODULES:
+        jobs |= vars(import_module(f"benchmarks.{name}"))
+    for line in sys.stdin:
+        asked = json.loads(line)
+        answers.write(json.dumps(_done(jobs, **asked)) + "\n")
+
+
+def _done(jobs: dict[str, Any], *, job: str, given: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"result": jobs[job](**given)}
+    except Exception as error:  # noqa: BLE001 - reported to the command, which ends
+        traceback.print_exc()
+        return {"error": f"{job}: {type(error).__name__}: {error}"}
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,53 +1,44 @@
-"""Whole clusters and instances: latency, deliveries lost by kill -9, and the cost of a request."""
+"""Whole clusters: latency, and deliveries lost by kill -9."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from statistics import median
 
-from benchmarks.deliveries.bench import Bench, median, ms, percentile
-from benchmarks.deliveries.environments import (
-    JobProcess,
-    ScratchEnvironment,
-    until,
-)
-from benchmarks.deliveries.process_tree import Worker
-from benchmarks.deliveries.report import Table
+from benchmarks.deliveries.bench import Bench
+from benchmarks.deliveries.environments import JobProcess, ScratchEnvironment
+from benchmarks.machine import Program, running, until
+from benchmarks.results import ms, percentile
 
 PERCENTS = (50, 95, 99)
-CLUSTER = ("manage.py", "qcluster")
+CLUSTER = (sys.executable, "manage.py", "qcluster")
 PLACES = 8
 
 
 class Setting:
     """A database with a broker: where clusters run and job processes publish."""
 
-    def __init__(
-        self, bench: Bench, scratch: ScratchEnvironment, *, redis: bool
-    ) -> None:
+    def __init__(self, bench: Bench, scratch: ScratchEnvironment, redis: str) -> None:
         self.name = f"{'Redis' if redis else 'ORM broker'}, {scratch.name}"
         self._scratch = scratch
-        self._slug = f"{scratch.name}-{'redis' if redis else 'orm'}"
-        self._folder = bench.folder
-        self.environment = scratch.environment | {
-            "BENCH_NAME": f"{bench.name}-{self._slug}",
-            "REDIS_URL": bench.redis if redis else "",
-        }
-
-    def job_process(self) -> JobProcess:
-        return JobProcess(
-            self.environment, self._folder / f"{self._slug}-job_process.log"
-        )
+        slug = f"{scratch.name}-{'redis' if redis else 'orm'}"
+        self._log = bench.folder / f"{slug}.log"
+        names = {"BENCH_NAME": f"{bench.name}-{slug}", "REDIS_URL": redis}
+        self._environment = scratch.environment | names
 
     @contextmanager
-    def cluster(self) -> Iterator[Worker]:
-        """Run `manage.py qcluster`, and kill what is left of it at the end."""
-        log = self._folder / f"{self._slug}-cluster.log"
-        worker = Worker(CLUSTER, self.environment, log)
+    def job_process(self) -> Iterator[JobProcess]:
+        job_process = JobProcess(self._environment, self._log)
         try:
-            yield worker
+            yield job_process
         finally:
-            worker.kill()
+            job_process.kill()
+
+    def cluster(self) -> AbstractContextManager[Program]:
+        """Run `manage.py qcluster`; what is left of it at the end is killed."""
+        return running(CLUSTER, self._environment, self._log)
 
     def create_endpoints(self, *urls: str) -> None:
         """Empty the database, and create an endpoint for each of these URLs."""
@@ -56,11 +47,9 @@ class Setting:
 
 def settings(bench: Bench) -> list[Setting]:
     """Return the embedded setting, and PostgreSQL and Redis if they are available."""
-    found = [Setting(bench, bench.sqlite, redis=False)]
-    if bench.postgres:
-        found.append(Setting(bench, bench.postgres, redis=bool(bench.redis)))
-    elif bench.redis:
-        found.append(Setting(bench, bench.sqlite, redis=True))
+    found = [Setting(bench, bench.sqlite, "")]
+    if bench.postgres or bench.redis:
+        found.append(Setting(bench, bench.postgres or bench.sqlite, bench.redis))
     return found
 
 
@@ -75,29 +64,18 @@ def latency(bench: Bench) -> None:
         )
     }
     for setting in settings(bench):
-        with setting.cluster(), _job_process(setting) as publisher:
+        with setting.cluster(), setting.job_process() as publisher:
             setting.create_endpoints(url)
             # The first one finds a cluster that has just started.
             publisher.do("publish_now_and_then", times=2, pause_s=1.0)
             committed = publisher.do("publish_now_and_then", **given)
             spans_by_name[setting.name] = _spans(bench, committed)
         bench.say(f"{setting.name}: p50 {ms(median(spans_by_name[setting.name]))}")
-    rows = [
-        (name, *(ms(percentile(spans, percent)) for percent in PERCENTS))
-        for name, spans in spans_by_name.items()
-    ]
-    columns = ("", *(f"p{percent}" for percent in PERCENTS))
     title = "From the commit to the receiver's first byte, idle system"
-    bench.report.tables.append(Table(title, columns, rows))
-
-
-@contextmanager
-def _job_process(setting: Setting) -> Iterator[JobProcess]:
-    job_process = setting.job_process()
-    try:
-        yield job_process
-    finally:
-        job_process.kill()
+    bench.tables[title] = {
+        name: {f"p{percent}": ms(percentile(spans, percent)) for percent in PERCENTS}
+        for name, spans in spans_by_name.items()
+    }
 
 
 def _spans(bench: Bench, begun: dict[str, float]) -> list[float]:
@@ -113,29 +91,19 @@ def _spans(bench: Bench, begun: dict[str, float]) -> list[float]:
 
 def kill(bench: Bench) -> None:
     """Kill a whole cluster in mid-run, start it again, and count the deliveries of each event."""
-    rows = []
-    for setting in settings(bench):
-        counts = _kill(bench, setting)
-        rows.append((setting.name, *(f"{count:,}" for count in counts.values())))
-    columns = (
-        "",
-        "published",
-        "delivered",
-        "sent twice",
-        "lost",
-        "claimed at the kill",
-    )
-    bench.report.tables.append(Table("kill -9 of the whole tree", columns, rows))
+    bench.tables["kill -9 of the whole tree"] = {
+        setting.name: _kill(bench, setting) for setting in settings(bench)
+    }
 
 
-def _kill(bench: Bench, setting: Setting) -> dict[str, int]:
+def _kill(bench: Bench, setting: Setting) -> dict[str, float | str]:
     events = bench.options.either(40, 400)
     total = events * PLACES
     setting.create_endpoints(
         *(bench.receiver.url(f"seen/20/{n}") for n in range(PLACES))
     )
-    bench.receiver.reset()
-    with _job_process(setting) as publisher:
+    bench.receiver.stats("reset")
+    with setting.job_process() as publisher:
         with setting.cluster() as cluster:
             publisher.begin("publish_many", count=events)
             until(lambda: bench.receiver.answered("seen") > total // 5, "a fifth")
@@ -148,7 +116,7 @@ def _kill(bench: Bench, setting: Setting) -> dict[str, int]:
     return {
         "published": total,
         "delivered": len(seen),
-        "twice": sum(seen.values()) - len(seen),
+        "sent twice": sum(seen.values()) - len(seen),
         "lost": total - len(seen),
-        "claimed": claimed,
+        "claimed at the kill": claimed,
     }

@@ -1,6 +1,6 @@
 """The receiver of the benchmark: one process that does as little per request as Python allows.
 
-Run as `python -m benchmarks.deliveries.receiver PARENT`; it prints its port. `/ok` answers 204 at once,
+Run as `python -m benchmarks.deliveries.receiver`; it prints its port. `/ok` answers 204 at once,
 `/after/MS` so many milliseconds later. `/timed` notes when the first byte of each event came,
 `/seen/MS/N` counts the events by id and N. `GET /stats` tells all, `GET /counts` only what needs no
 time, `GET /reset` tells all and forgets it.
@@ -17,8 +17,6 @@ from typing import Any, cast
 
 import uvloop
 
-from webhooks_core.worker import processes
-
 DONE = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
@@ -30,7 +28,6 @@ class Notes:
         self.last: dict[str, float] = {}
         self.began: dict[str, float] = {}
         self.seen: Counter[str] = Counter()
-        self.open = 0
 
     def stats(self) -> dict[str, Any]:
         return vars(self)
@@ -71,7 +68,6 @@ class Connection(asyncio.Protocol):
         if method == b"GET":
             self._tell()
             return
-        notes.open += 1
         start = head.lower().index(b"\r\ncontent-length: ") + 18  # Node writes it so
         end = head.find(b"\r\n", start)
         self._missing = int(head[start : end if end > 0 else len(head)])
@@ -103,7 +99,6 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, kind: str) -> None:
         self._transport.write(DONE)
-        notes.open -= 1
         notes.answered[kind] += 1
         notes.last[kind] = time.monotonic()
 
@@ -125,5 +120,4 @@ async def serve() -> None:
 
 
 if __name__ == "__main__":
-    processes.exit_with_parent(int(sys.argv[1]))
     uvloop.run(serve())

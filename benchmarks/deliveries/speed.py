@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from statistics import median
 from typing import NamedTuple
 
-from benchmarks.deliveries.bench import Bench, median
-from benchmarks.deliveries.environments import BenchError, ScratchEnvironment
-from benchmarks.deliveries.peers.running import Measured, peers
-from benchmarks.deliveries.report import Table
+from benchmarks.deliveries.bench import Bench
+from benchmarks.deliveries.environments import ScratchEnvironment
+from benchmarks.deliveries.peers import peers
+from benchmarks.machine import BenchError
+from benchmarks.results import ms
 
 SIZES = {"1 KB": 1024, "50 KB": 50 * 1024}
 OURS = "Signpost, SQLite, 1 dispatcher"
@@ -19,14 +21,10 @@ BARE = ("bare aiohttp", "bare aiohttp, two processes")
 
 
 class Measurement(NamedTuple):
-    """One measurement; `cpu` is that of the senders, in seconds per delivery.
-
-    `server_cpu` is that of the database servers.
-    """
+    """Deliveries per second, and the seconds of CPU of the senders for each."""
 
     rate: float
     cpu: float
-    server_cpu: float = 0.0
 
 
 class Contender(NamedTuple):
@@ -42,44 +40,26 @@ def combine(measured: list[dict[str, float]]) -> Measurement:
     return Measurement(count / seconds, sum(row["cpu"] for row in measured) / count)
 
 
-def bare(
-    bench: Bench,
-    job: str,
-    size: int,
-    count: int,
-    processes: int = 1,
-    *,
-    path: str = "ok",
-    in_flight: int = 0,
-) -> Measurement:
-    """Post by a bare loop, as many in flight in all processes together as Signpost has."""
-    job_processes = [
-        bench.sqlite.job_process(1 + number) for number in range(processes)
-    ]
-    at = time.monotonic() + 1.0
-    for job_process in job_processes:
-        job_process.begin(
-            job,
-            url=bench.receiver.url(path),
-            count=count // processes,
-            size=size,
-            in_flight=(in_flight or bench.in_flight) // processes,
-            at=at,
-        )
-    return combine([job_process.end() for job_process in job_processes])
+def bare(bench: Bench, size: int, count: int, processes: int) -> Measurement:
+    """Post by bare loops, as many in flight in all of them together as Signpost has."""
+    loops = [bench.sqlite.job_process(1 + number) for number in range(processes)]
+    given = {
+        "url": bench.receiver.url(),
+        "count": count // processes,
+        "size": size,
+        "in_flight": bench.in_flight // processes,
+        "at": time.monotonic() + 1.0,
+    }
+    for loop in loops:
+        loop.begin("bare_aiohttp", **given)
+    return combine([loop.end() for loop in loops])
 
 
 def signpost(
-    bench: Bench,
-    scratch: ScratchEnvironment,
-    size: int,
-    count: int,
-    dispatchers: int = 1,
+    bench: Bench, scratch: ScratchEnvironment, size: int, count: int, dispatchers: int
 ) -> Measurement:
     scratch.fill(bench.waits("ok", count), size=size)
-    before = bench.servers.cpu()
     result = combine(scratch.dispatch(dispatchers))
-    result = result._replace(server_cpu=(bench.servers.cpu() - before) / count)
     left = scratch.job_process().do("state")
     if left["delivered"] != count:
         raise BenchError(f"not all was delivered: {left}")
@@ -111,27 +91,23 @@ def other_queues(bench: Bench) -> None:
     _tell(bench, "1 KB, one process each", results, contenders)
 
 
-def _peer(measure: Callable[[], Measured]) -> Measurement:
+def _peer(measure: Callable[[], tuple[float, float]]) -> Measurement:
     return Measurement(*measure())
 
 
 def _contenders(bench: Bench, size: int) -> dict[str, Contender]:
     # Seconds of work: in a shorter run the start and the end of a dispatcher take a tenth.
     count = bench.options.either(400, 24_000 if size == 1024 else 5_000)
-    found = {BARE[0]: Contender(lambda: bare(bench, "bare_aiohttp", size, count), "")}
-    if bench.options.dispatchers > 1:
-        found[BARE[1]] = Contender(
-            lambda: bare(bench, "bare_aiohttp", size, count, 2), ""
-        )
+    found = {
+        name: Contender(partial(bare, bench, size, count, processes), "")
+        for processes, name in enumerate(BARE, start=1)
+    }
     for scratch in bench.environments:
-        for dispatchers in range(1, bench.options.dispatchers + 1):
-            if dispatchers > 1 and scratch is bench.sqlite:
-                continue  # SQLite has one writer, and one dispatcher by its settings
-            label = f"Signpost, {scratch.name}, {dispatchers} dispatcher{'s'[: dispatchers > 1]}"
-            found[label] = Contender(
-                partial(signpost, bench, scratch, size, count, dispatchers),
-                BARE[dispatchers > 1],
-            )
+        # SQLite has one writer, and one dispatcher by its settings.
+        for number in (1,) if scratch is bench.sqlite else (1, 2):
+            label = f"Signpost, {scratch.name}, {number} dispatcher{'s'[: number > 1]}"
+            run = partial(signpost, bench, scratch, size, count, number)
+            found[label] = Contender(run, BARE[number - 1])
     return found
 
 
@@ -147,35 +123,28 @@ def _rounds(
     return results
 
 
-def ratio(
-    results: Mapping[str, list[Measurement]],
-    name: str,
-    other: str,
-    *,
-    cpu: bool = False,
-) -> float:
-    """Return the median of the ratios within each round."""
-    pairs = zip(results[name], results[other], strict=True)
-    return median([a.cpu / b.cpu if cpu else a.rate / b.rate for a, b in pairs])
-
-
 def _tell(
     bench: Bench,
     size: str,
     results: Mapping[str, list[Measurement]],
     contenders: Mapping[str, Contender],
 ) -> None:
-    rows = []
+    rows = bench.tables[f"Deliveries of {size}"] = {}
     for name, rounds in results.items():
-        against = contenders[name].against
-        rows.append(
-            (
-                name,
-                f"{median([row.rate for row in rounds]):,.0f}",
-                f"{ratio(results, name, against):.2f}" if against else "1",
-                f"{median([row.cpu for row in rounds]) * 1e3:.2f} ms",
-                f"{ratio(results, name, BARE[0], cpu=True):.1f}",
-            )
-        )
-    columns = ("", "deliveries/s", "of the bare loop", "CPU/delivery", "times bare")
-    bench.report.tables.append(Table(f"Deliveries of {size}", columns, rows))
+        against = results[contenders[name].against or name]
+        bare_loop = results[BARE[0]]
+        rows[name] = {
+            "deliveries/s": median(row.rate for row in rounds),
+            "of the bare loop": _ratio(
+                [row.rate for row in rounds], [row.rate for row in against]
+            ),
+            "CPU/delivery": ms(median(row.cpu for row in rounds)),
+            "times bare": _ratio(
+                [row.cpu for row in rounds], [row.cpu for row in bare_loop]
+            ),
+        }
+
+
+def _ratio(ours: list[float], theirs: list[float]) -> float:
+    """Return the median of the ratios within each round."""
+    return median(one / other for one, other in zip(ours, theirs, strict=True))

@@ -11,7 +11,7 @@ from tests.tools import output_of
 @pytest.mark.parametrize(
     ("arguments", "row"),
     [
-        (["deliveries", "--quick", "--only", "speed", "--postgres", ""], "Signpost"),
+        (["deliveries", "--quick", "--only", "speed"], "Signpost"),
         (
             ["chat", "--seconds=0.1", "--rounds=1", "--held=5", "--only=signpost"],
             "signpost",
