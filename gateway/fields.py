@@ -1,9 +1,10 @@
-"""The fields of requests: names, URLs, secrets, media types, filters."""
+"""What bodies have: rows, names, URLs, secrets, media types, filters."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
+from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -13,7 +14,23 @@ from gateway.ingest import CONTENT_TYPES
 from gateway.webhooks import subscribable
 from webhooks_core import filters
 from webhooks_core.network.url_policy import UrlPolicy
-from webhooks_core.web.fields import StrictCharField, StrictChoiceField, StrictListField
+from webhooks_core.web.fields import (
+    StrictCharField,
+    StrictChoiceField,
+    StrictListField,
+    TimeField,
+)
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+class ShownModel(serializers.ModelSerializer[Row]):
+    """The columns of a row that a response shows, times as everywhere in the gateway."""
+
+    serializer_field_mapping = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.DateTimeField: TimeField,
+    }
 
 
 class NamesField(StrictListField):

@@ -12,58 +12,34 @@ from typing import Any
 import structlog
 from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import (
-    extend_schema,
-    extend_schema_field,
-    extend_schema_serializer,
-)
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway import keys
-from gateway.configuration.shapes import COUNTED, WINDOWS
 from gateway.errors import ForbiddenError, UnauthorizedError
-from gateway.fields import NamesField
+from gateway.fields import NamesField, ShownModel
 from gateway.identity import KEYS, SCOPES
 from gateway.models import GatewayKey
 from gateway.names import NAME_RULE
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import BadRequestError, NotFoundError
-from webhooks_core.web.examples import TIME, request_example, response_example
 from webhooks_core.web.fields import (
     StrictCharField,
     StrictChoiceField,
-    TimeField,
     TimeParameter,
 )
-from webhooks_core.web.json_schema import NUMBER, described, object_of, one_of
 from webhooks_core.web.pages import CursorQuery, newest, page_of, page_shape
 from webhooks_core.web.views import ProductViewSet, route
 
 log = structlog.stdlib.get_logger(__name__)
 
 OPERATORS_ONLY = "Operators alone give and revoke keys with the scope keys."
-KEY: dict[str, Any] = {
-    "id": 12,
-    "prefix": "gw_key_4fT9",
-    "name": "build server",
-    "principal": "robot",
-    "scopes": ["chat"],
-    "models": ["small"],
-    "state": "live",
-    "created_by": "ada",
-    "created_at": TIME,
-    "last_used_at": None,
-    "expires_at": None,
-    "budget": {"counts": "tokens", "window": "day", "limit": 100000},
-}
-NEW = {"name": "build server", "scopes": ["chat"], "models": ["small"]}
 
 
-@extend_schema_serializer(examples=[request_example(NEW)])
 class NewKeySerializer(serializers.Serializer[Any]):
     """Every field may be missing; what a misspelt one limits would not be limited."""
 
@@ -102,29 +78,10 @@ class NewKeySerializer(serializers.Serializer[Any]):
         return super().to_internal_value(data)
 
 
-@extend_schema_field(
-    described(
-        "What its requests may use in each window of the UTC calendar, besides all other budgets. "
-        "Null: none of its own.",
-        object_of(
-            counts=described("What is counted.", one_of(*COUNTED)),
-            window=described("After which time it starts again.", one_of(*WINDOWS)),
-            limit=described("At most so many.", NUMBER),
-        ),
-    )
-)
-class BudgetField(serializers.JSONField):
-    pass
-
-
-@extend_schema_serializer(examples=[response_example(KEY)])
-class KeySerializer(serializers.Serializer[Any]):
-    id = serializers.IntegerField(help_text="The number of the key.")
+class KeySerializer(ShownModel[Any]):
     prefix = serializers.CharField(
         source="display_prefix", help_text="The first characters of the key."
     )
-    name = serializers.CharField(help_text="To show in lists.")
-    principal = serializers.CharField(help_text="Who uses it.")
     scopes = serializers.SerializerMethodField(help_text="What it may do.")
     models = serializers.ListField(
         child=serializers.CharField(),
@@ -136,12 +93,18 @@ class KeySerializer(serializers.Serializer[Any]):
     created_by = serializers.SerializerMethodField(
         help_text="The principal whose key created it; null: an operator."
     )
-    created_at = TimeField(help_text="UTC.")
-    last_used_at = TimeField(
-        allow_null=True, help_text="To the hour; null before the first use."
+    budget = serializers.DictField(
+        allow_null=True,
+        help_text="What its requests may use besides all other budgets: `counts`, `window` and "
+        "`limit`. Null: none of its own.",
     )
-    expires_at = TimeField(allow_null=True, help_text="Null: never.")
-    budget = BudgetField(allow_null=True)
+
+    class Meta:
+        model = GatewayKey
+        fields = (
+            *("id", "prefix", "name", "principal", "scopes", "models", "state"),
+            *("created_by", "created_at", "last_used_at", "expires_at", "budget"),
+        )
 
     def get_scopes(self, key: GatewayKey) -> list[str]:
         return sorted(key.rights.scopes)
@@ -153,11 +116,11 @@ class KeySerializer(serializers.Serializer[Any]):
         return key.created_by or None
 
 
-@extend_schema_serializer(
-    examples=[response_example({**KEY, "key": "gw_key_<36 characters>"})]
-)
 class KeyCreatedSerializer(KeySerializer):
     key = serializers.CharField(help_text="The key, in this response alone.")
+
+    class Meta(KeySerializer.Meta):
+        fields: Any = (*KeySerializer.Meta.fields, "key")
 
     def to_representation(self, instance: keys.Created) -> dict[str, Any]:
         return {**KeySerializer(instance.key).data, "key": instance.text}

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePath
+from mimetypes import guess_type
 from typing import Any
 
 import orjson
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
-from django.http import QueryDict
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import MultiPartParser
 
 from gateway import json
-from gateway.ingest import HTML, MARKDOWN, PLAIN
+from gateway.ingest import CONTENT_TYPES, PLAIN
 from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.parsers import StrictJSONParser, check_length
 
-TYPES_BY_SUFFIX = {
-    ".md": MARKDOWN,
-    ".markdown": MARKDOWN,
-    ".html": HTML,
-    ".htm": HTML,
-}
-# The content types that clients send for a file of unknown type.
-UNKNOWN_TYPES = ("", "application/octet-stream")
+# What clients send for a file of unknown type.
+UNKNOWN = "application/octet-stream"
 # A text in JSON with every character of two bytes escaped, and the fields beside it.
 JSON_GROWTH, JSON_REST = 3, 65_536
 MAX_DATA_BYTES = 262_144
@@ -73,30 +66,18 @@ class DocumentFormParser(MultiPartParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         check_length(parser_context, limit=max_body_bytes())
-        # Django knows the type in small letters only; the boundary keeps its case.
-        kind, separator, rest = (media_type or "").partition(";")
         try:
-            form: Any = super().parse(
-                stream, f"{kind.lower()}{separator}{rest}", parser_context
-            )
+            form: Any = super().parse(stream, media_type, parser_context)
         except RequestDataTooBig as error:
             raise PayloadTooLargeError(
                 "A form field is too large. Send the document as a file."
             ) from error
+        files = [(name, file) for name, each in form.files.lists() for file in each]
         try:
-            files = [(name, file) for name, each in form.files.lists() for file in each]
-            return _body(_fields(form.data), files)
+            return _body(form.data.dict(), files)
         finally:
-            for each in form.files.lists():
-                for file in each[1]:
-                    file.close()
-
-
-def _fields(data: QueryDict) -> dict[str, Any]:
-    for name, values in data.lists():
-        if len(values) > 1:
-            raise ParseError(f"{name} is there more than once.")
-    return data.dict()
+            for _, file in files:
+                file.close()
 
 
 def _body(fields: dict[str, Any], files: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -108,23 +89,15 @@ def _body(fields: dict[str, Any], files: list[tuple[str, Any]]) -> dict[str, Any
         if "\ufffd" in value:  # Django's, for what is none
             raise ParseError(f"{name} is not UTF-8.")
     if "metadata" in fields:
-        fields["metadata"] = _json(fields["metadata"])
+        try:
+            fields["metadata"] = json.loads_strict(fields["metadata"].encode())
+        except ValueError as error:
+            raise ParseError("metadata is not JSON.") from error
     return (_described(files[0][1]) if files else {}) | fields
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads_strict(text.encode())
-    except ValueError as error:
-        raise ParseError("metadata is not JSON.") from error
 
 
 def _described(file: Any) -> dict[str, Any]:
     """Return the fields that a file gives: its text, name and type."""
-    name, content_type = file.name or "", file.content_type or ""
-    if content_type in UNKNOWN_TYPES:
-        suffix = PurePath(name).suffix.lower()
-        content_type = TYPES_BY_SUFFIX.get(suffix, PLAIN)
     if file.size > settings.GATEWAY_INGEST_MAX_BYTES:
         limit = settings.GATEWAY_INGEST_MAX_BYTES
         raise PayloadTooLargeError(f"The file is over {limit} bytes.")
@@ -132,4 +105,8 @@ def _described(file: Any) -> dict[str, Any]:
         text = file.read().decode()
     except UnicodeDecodeError as error:
         raise ParseError("The file is not UTF-8 text.") from error
+    name, content_type = file.name or "", file.content_type or UNKNOWN
+    if content_type == UNKNOWN:
+        guess = guess_type(name)[0]
+        content_type = guess if guess in CONTENT_TYPES else PLAIN
     return {"text": text, "title": name, "content_type": content_type}

@@ -8,11 +8,9 @@ from typing import Any, Literal
 from django.conf import settings
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
-from rest_framework.request import Request
 
 from gateway import json
 from gateway.configuration.rules import check_secret
-from gateway.event_types import INGEST_COMPLETED
 from gateway.events import MAX_DATA_DEPTH, is_deeper
 from gateway.fields import (
     ContentTypeField,
@@ -30,37 +28,18 @@ from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners.deliveries import State
 from webhooks_core.secrets import MASK
 from webhooks_core.web.errors import PayloadTooLargeError
-from webhooks_core.web.examples import TIME
 from webhooks_core.web.fields import (
-    CountField,
     StrictBooleanField,
     StrictCharField,
     TimeField,
 )
 from webhooks_core.web.json_schema import STRING, object_of
-from webhooks_core.web.json_values import is_longer
-from webhooks_core.web.pages import ItemsPagination, PageQuery, read_query
 
 MAX_DESCRIPTION = 1000
 MAX_TITLE = 255
 TITLE_ERROR = f"title must have at most {MAX_TITLE} characters, and no NUL."
 MAX_METADATA_DEPTH = 32
 MAX_METADATA_BYTES = 16_384
-METADATA_TOO_LARGE = f"metadata is over {MAX_METADATA_BYTES} bytes."
-
-EVENT_ID = "evt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
-SUBSCRIPTION: dict[str, Any] = {
-    "id": "whsub_0d1k3v5m7p9r1t3v5n7q9s0u2g",
-    "url": "https://hooks.example.com/gateway",
-    "event_types": [INGEST_COMPLETED],
-    "description": "",
-    "secret": MASK,
-    "active": True,
-    "created_at": TIME,
-    "updated_at": TIME,
-    "last_attempt_at": None,
-    "filter": None,
-}
 
 STATUSES: Mapping[int, Literal["attempting", "delivered", "failed"]] = {
     Delivery.Status.PENDING: "attempting",
@@ -165,29 +144,6 @@ class SubscriptionCreatedSerializer(SubscriptionSerializer):
         return {**subscription, "secret": instance.secret}
 
 
-class ListQuery(PageQuery):
-    """Without both parameters, the list is complete."""
-
-    page_size = CountField(
-        required=False, maximum=100, help_text="20 by default when page is given."
-    )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        default = 20 if "page" in self.initial_data else None
-        return {"page_size": default, **attrs}
-
-
-class ListPagination(ItemsPagination):
-    """A page of a list, or all of it: see ListQuery."""
-
-    def paginate_queryset(
-        self, queryset: Any, request: Request, view: Any = None
-    ) -> Any:
-        query = read_query(ListQuery(), request)
-        page, size = query["page"], query["page_size"]
-        return queryset[(page - 1) * size : page * size] if size else queryset
-
-
 # The values of a filter.
 STATES = {
     "attempting": State.PENDING,
@@ -245,11 +201,7 @@ class NewEventSerializer(serializers.Serializer[Any]):
         return name
 
     def validate_data(self, data: dict[str, Any]) -> dict[str, Any]:
-        if is_deeper(data, MAX_DATA_DEPTH):
-            raise ValidationError(
-                f"data is nested deeper than {MAX_DATA_DEPTH} levels."
-            )
-        if len(json.dumps(data)) > MAX_DATA_BYTES:
+        if len(_dumped("data", data, MAX_DATA_DEPTH)) > MAX_DATA_BYTES:
             raise PayloadTooLargeError(f"data is over {MAX_DATA_BYTES} bytes.")
         return data
 
@@ -301,15 +253,15 @@ class DocumentSerializer(serializers.Serializer[Any]):
         return title
 
     def validate_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        if is_longer(metadata, MAX_METADATA_BYTES):
-            raise ValidationError(METADATA_TOO_LARGE)
-        if is_deeper(metadata, MAX_METADATA_DEPTH):
-            raise ValidationError(
-                f"metadata is nested deeper than {MAX_METADATA_DEPTH} levels."
-            )
-        if len(json.dumps(metadata)) > MAX_METADATA_BYTES:
-            raise ValidationError(METADATA_TOO_LARGE)
+        if len(_dumped("metadata", metadata, MAX_METADATA_DEPTH)) > MAX_METADATA_BYTES:
+            raise ValidationError(f"metadata is over {MAX_METADATA_BYTES} bytes.")
         return metadata
+
+
+def _dumped(name: str, value: Any, levels: int) -> bytes:
+    if is_deeper(value, levels):
+        raise ValidationError(f"{name} is nested deeper than {levels} levels.")
+    return json.dumps(value)
 
 
 DOCUMENT_FORM = object_of(

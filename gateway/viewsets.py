@@ -13,7 +13,7 @@ from rest_framework.throttling import BaseThrottle
 
 from gateway import errors, idempotency, ingest, publishing
 from gateway.authentication import GatewayAuthentication, require_scope
-from gateway.event_types import DRIFT_DETECTED, EVENT_TYPES, INGEST_COMPLETED
+from gateway.event_types import EVENT_TYPES, INGEST_COMPLETED
 from gateway.events import Origin
 from gateway.idempotency import RepeatableRequest
 from gateway.identity import EVENTS, INGEST, WEBHOOKS, Caller
@@ -27,8 +27,6 @@ from gateway.serializers import (
     DeliverySerializer,
     DocumentSerializer,
     ErrorSerializer,
-    ListPagination,
-    ListQuery,
     NewEventSerializer,
     PublishedSerializer,
     QueuedSerializer,
@@ -41,7 +39,6 @@ from webhooks_core.api import shapes, views
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
 from webhooks_core.web.errors import ConflictError
-from webhooks_core.web.examples import request_example, response_example
 from webhooks_core.web.openapi import IDEMPOTENCY
 from webhooks_core.web.pages import NoQuery, read_query
 from webhooks_core.web.views import ProductAPIView, route
@@ -78,7 +75,6 @@ class SubscriptionViewSet(GatewayView, views.SubscriptionViewSet):
 
     required_scope = WEBHOOKS
     operation_prefix = "gateway_subscriptions"
-    pagination_class = ListPagination
     lookup_url_kwarg = "subscription_id"
     serializer_class = SubscriptionSerializer
     list_columns = SubscriptionSerializer.columns
@@ -99,9 +95,7 @@ class SubscriptionViewSet(GatewayView, views.SubscriptionViewSet):
             )
         return subscription
 
-    @extend_schema(
-        summary="List the tenant's subscriptions, newest first", parameters=[ListQuery]
-    )
+    @extend_schema(summary="List the tenant's subscriptions, newest first")
     def list(self, request: Request, **_: str) -> Response:
         return super().list(request)
 
@@ -180,26 +174,12 @@ class IngestView(GatewayView):
             "multipart/form-data": DOCUMENT_FORM,
         },
         responses={201: dict(INGESTED.schema), 200: dict(INGESTED.schema)},
-        examples=[
-            request_example(
-                {
-                    "title": "Harbour regulations",
-                    "text": "# Harbour regulations\n\nShips give way to ferries.",
-                    "content_type": "text/markdown",
-                    "metadata": {"source": "intranet"},
-                }
-            ),
-            response_example(INGESTED.sample),
-        ],
     )
     def post(self, request: Request) -> Response:
         fields = self.read_body(DocumentSerializer).validated_data
         ingested = ingest.ingest(origin=self.origin, **fields)
         status = 201 if ingested.is_new else 200
         return Response(ingest.result(ingested.document), status=status)
-
-
-DRIFT = {"type": DRIFT_DETECTED, "data": EVENT_TYPES[DRIFT_DETECTED].sample}
 
 
 class PublishView(GatewayView):
@@ -215,7 +195,6 @@ class PublishView(GatewayView):
         parameters=[idempotency.PARAMETER],
         request=NewEventSerializer,
         responses={202: PublishedSerializer},
-        examples=[request_example(DRIFT)],
     )
     def post(self, request: Request) -> Response:
         read_query(NoQuery(), request)

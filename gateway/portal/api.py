@@ -1,11 +1,10 @@
-"""/v1/portal: links to the portal are made, listed and revoked with a gateway key."""
+"""/v1/portal: links to the portal are made and revoked with a gateway key."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,7 +15,6 @@ from gateway.portal import links
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import BadRequestError, NotFoundError
-from webhooks_core.web.examples import TIME, request_example, response_example
 from webhooks_core.web.fields import (
     StrictCharField,
     StrictChoiceField,
@@ -24,20 +22,8 @@ from webhooks_core.web.fields import (
     StrictListField,
     TimeField,
 )
-from webhooks_core.web.pages import CursorQuery, newest, page_of, page_shape
 from webhooks_core.web.views import route
 
-LINK_ID = "prt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
-LINK: dict[str, Any] = {
-    "id": LINK_ID,
-    "state": "unused",
-    "capabilities": ["view"],
-    "actor": "Grace",
-    "created_at": TIME,
-    "expires_at": "2026-11-21T04:20:00.000000Z",
-    "opened_at": None,
-    "session_expires_at": None,
-}
 CAPABILITIES = (
     "What the visitor may do. `view`: everything but secrets, and is always needed; "
     "`view_secret`: signing secrets; `manage`: new endpoints, settings, rotation, deletion, tests "
@@ -45,17 +31,6 @@ CAPABILITIES = (
 )
 
 
-@extend_schema_serializer(
-    examples=[
-        request_example(
-            {
-                "capabilities": ["view", "manage"],
-                "expires_in": 600,
-                "actor": "Grace",
-            }
-        )
-    ]
-)
 class NewLinkSerializer(serializers.Serializer[Any]):
     capabilities = StrictListField(
         child=StrictChoiceField(
@@ -80,17 +55,6 @@ class NewLinkSerializer(serializers.Serializer[Any]):
     )
 
 
-@extend_schema_serializer(
-    examples=[
-        response_example(
-            {
-                "url": "https://hooks.example.com/portal/open/gw_portal_<36 characters>",
-                "expires_at": "2026-11-21T04:20:00.000000Z",
-                "id": LINK_ID,
-            }
-        )
-    ]
-)
 class NewLinkCreatedSerializer(serializers.Serializer[Any]):
     url = serializers.CharField(
         help_text="Opens the portal once. It is not shown again."
@@ -101,42 +65,10 @@ class NewLinkCreatedSerializer(serializers.Serializer[Any]):
     )
 
 
-@extend_schema_serializer(examples=[response_example(LINK)])
-class PortalLinkSerializer(serializers.Serializer[Any]):
-    id = serializers.CharField(source="public_id", help_text="Names it in a DELETE.")
-    state = serializers.SerializerMethodField(
-        help_text="`unused`, `open` (a session goes on), `expired` or `revoked`."
-    )
-    capabilities = serializers.ListField(
-        child=serializers.CharField(), help_text="What its visitor may do."
-    )
-    actor = serializers.CharField(help_text="Who is named in the lists of changes.")
-    created_at = TimeField(help_text="UTC.")
-    expires_at = TimeField(help_text="Until then it can be opened.")
-    opened_at = TimeField(allow_null=True, help_text="Null: not yet.")
-    session_expires_at = TimeField(
-        allow_null=True, help_text="Null: it has no session."
-    )
-
-    def get_state(self, link: PortalLink) -> PortalLink.State:
-        return link.state(self.context["now"])
-
-
 class PortalView(GatewayView):
     """/v1/portal: the links of the caller's tenant."""
 
     required_scope = WEBHOOKS
-
-    @route(
-        name="portal_links",
-        summary="List the portal links of the last 30 days, newest first",
-        query=CursorQuery,
-        response=page_shape("PortalLinkPage", PortalLinkSerializer),
-    )
-    def get(self, request: Request) -> Response:
-        found, cursor = newest(links.of_tenant(self.caller.tenant), self.read_query())
-        context = {"now": timezone.now()}
-        return page_of(PortalLinkSerializer(found, many=True, context=context), cursor)
 
     @route(
         name="portal_create",

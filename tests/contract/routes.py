@@ -210,7 +210,6 @@ DJANGO_ROUTES = (
     of_tenant("/v1/keys", KEY_FIELDS),
     of_tenant("/v1/keys/1"),
     of_tenant("/v1/portal", PORTAL_FIELDS),
-    Route("/v1/portal?page_size=x", ("headers",)),
     of_tenant(f"/v1/portal/prt_{'0' * 26}"),
     Route("/portal", shows_body=False),
     Route("/portal/open/nothing", shows_body=False),

@@ -82,18 +82,11 @@ def test_event_types_may_be_missing_and_mean_all(acme):
 
 
 @pytest.mark.spec("gateway", "GET /v1/webhooks/subscriptions: list")
-def test_lists_are_newest_first_and_may_be_paged(acme):
-    ids = [acme.create(f"{URL}/{n}")["id"] for n in range(5)]
-    assert [item["id"] for item in acme.get()["items"]] == ids[::-1]
-    assert list(acme.get()) == ["items"]
-    assert [item["id"] for item in acme.get("?page=2&page_size=2")["items"]] == ids[
-        2:0:-1
-    ]
-    assert acme.get("?page=9")["items"] == []
-    assert acme.get("?page=999999999999999999999")["items"] == []
-    assert len(acme.get("?page_size=1000")["items"]) == 5
-    for query in ("page=0", "page=x", "page_size=-1", "page=", "page=1.5"):
-        assert "integer" in acme.get(f"?{query}", 400)["detail"]
+def test_lists_are_complete_and_newest_first(acme):
+    ids = [acme.create(f"{URL}/{n}")["id"] for n in range(3)]
+    listed = acme.get()
+    assert [item["id"] for item in listed["items"]] == ids[::-1]
+    assert list(listed) == ["items"]
 
 
 def test_a_list_is_one_query(acme, django_assert_num_queries):

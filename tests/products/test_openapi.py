@@ -43,7 +43,7 @@ OPERATIONS = {
     },
     "gateway": {
         **_owner_operations(SUBSCRIPTION),
-        ("GET", SUBSCRIPTIONS): {200, 400},
+        ("GET", SUBSCRIPTIONS): {200},
         ("POST", SUBSCRIPTIONS): {201, 429} | BODY,
         ("GET", SUBSCRIPTION): {200, 404},
         ("PATCH", SUBSCRIPTION): {200, 404, 409} | BODY,

@@ -1,13 +1,10 @@
-"""How many values JSON holds, and how long it is: known before anything is made of them. Pure.
+"""How many values JSON holds: known before anything is made of them. Pure.
 
 Each value costs about 100 bytes when JSON is read, and orjson reserves 256 for each member of
 a list that it writes. It ends the process when such an allocation fails.
 """
 
 from __future__ import annotations
-
-from collections.abc import Collection
-from typing import Any
 
 MAX_VALUES = 1_000_000
 
@@ -35,23 +32,3 @@ def without_texts(raw: bytes, most: int = MAX_VALUES) -> bytes:
 
 def _too_many(most: int) -> ValueError:
     return ValueError(f"more than {most} values")
-
-
-def is_longer(value: Any, most: int) -> bool:
-    """Return True if compact JSON is certainly longer than so many bytes, in as many steps."""
-    length, left = 0, [value]
-    while left:
-        item = left.pop()
-        inner: Collection[Any] = ()
-        if isinstance(item, dict):
-            length += 2 * len(item) if len(item) > most else sum(map(len, item))
-            inner = item.values()
-        elif isinstance(item, list):
-            inner = item
-        elif isinstance(item, str):
-            length += len(item)
-        length += 1 + len(inner)
-        if length > most:
-            return True
-        left += inner
-    return False

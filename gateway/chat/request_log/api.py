@@ -14,18 +14,17 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway import json
 from gateway.chat.models import RequestRecord
 from gateway.chat.openapi import TAGS
+from gateway.fields import ShownModel
 from gateway.identity import REQUESTS, Caller
 from gateway.viewsets import GatewayView
-from webhooks_core.models.lookups import among
 from webhooks_core.web.errors import NotFoundError
 from webhooks_core.web.fields import (
     CountField,
     StrictCharField,
-    TimeField,
     TimeParameter,
+    check_period,
 )
 from webhooks_core.web.json_schema import (
     AND_OTHERS,
@@ -44,10 +43,13 @@ from webhooks_core.web.pages import (
 )
 
 PREFIX = "req_"
-# So many requests are searched for a text by one request; the cursor goes on behind them.
-SEARCHED = 1000
-MAX_TEXT = 200
-NULL_UNKNOWN = "Null: it is not known."
+# The columns that parameters of the list compare.
+LOOKUPS = {
+    "since": "created_at__gte",
+    "until": "created_at__lt",
+    "model": "requested",
+    "key": "key_id",
+}
 NULL_NOT_KEPT = "Null: the operator's configuration does not keep it."
 
 
@@ -69,21 +71,14 @@ class RequestsQuery(CursorQuery):
         required=False,
         help_text="The status that counts: the error's, if there is one.",
     )
-    text = StrictCharField(
-        required=False,
-        max_length=MAX_TEXT,
-        error_messages={"max_length": "text has more than {max_length} characters."},
-        help_text=f"Part of the prompt or the answer. A page searches {SEARCHED} requests.",
-    )
+
+    def validate_model(self, model: str) -> str:
+        if "\x00" in model:
+            raise ValidationError("model must not hold NUL.")
+        return model
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        for name in ("model", "text"):
-            if "\x00" in attrs.get(name, ""):
-                raise ValidationError(f"{name} must not hold NUL.")
-        since, until = attrs.get("since"), attrs.get("until")
-        if since and until and since >= until:
-            raise ValidationError("since must be before until.")
-        return attrs
+        return check_period(attrs)
 
 
 class StoredJSONField(serializers.Field[Any, Any, Any, Any]):
@@ -115,46 +110,28 @@ CHOICE = object_of(
 )
 
 
-class RequestSerializer(serializers.Serializer[Any]):
+class RequestSerializer(ShownModel[Any]):
     id = serializers.CharField(source="public_id", help_text="Of this entry.")
-    request_id = serializers.CharField(help_text="As in `X-Request-Id`.")
-    created_at = TimeField(help_text="UTC: when the request ended.")
-    operation = serializers.CharField(help_text="What was requested.")
     model = serializers.CharField(
         source="requested", help_text="The model that the request names."
     )
     answered_by = serializers.CharField(
         source="model", help_text="The model that answered; empty: it was refused."
     )
-    status = serializers.IntegerField(
-        help_text="Of the response; 499: the client left."
-    )
-    error_status = serializers.IntegerField(
-        help_text="Of the error after a stream began; 0: none."
-    )
-    streamed = serializers.BooleanField(help_text="True: a stream.")
-    principal = serializers.CharField(help_text="Who sent it.")
     key = serializers.IntegerField(
         source="key_id",
         allow_null=True,
         help_text="The number of the gateway key. Null: the identity was in headers.",
     )
-    prompt_tokens = serializers.IntegerField(allow_null=True, help_text=NULL_UNKNOWN)
-    completion_tokens = serializers.IntegerField(
-        allow_null=True, help_text=NULL_UNKNOWN
-    )
-    estimated = serializers.BooleanField(
-        help_text="True: the tokens or the cost are in part an estimate."
-    )
-    first_chunk_ms = serializers.IntegerField(
-        allow_null=True, help_text="Until the first chunk. Null: there was none."
-    )
-    duration_ms = serializers.IntegerField(help_text="Until the end.")
-    excerpt = serializers.CharField(help_text="The beginning of the last message.")
-    truncated = serializers.BooleanField(
-        help_text="True: the prompt or the answer is cut."
-    )
-    error = serializers.CharField(help_text="What the client got of a failure.")
+
+    class Meta:
+        model = RequestRecord
+        fields: Any = (
+            *("id", "request_id", "created_at", "operation", "model", "answered_by"),
+            *("status", "error_status", "streamed", "principal", "key"),
+            *("prompt_tokens", "completion_tokens", "estimated", "first_chunk_ms"),
+            *("duration_ms", "excerpt", "truncated", "error"),
+        )
 
 
 class RequestDetailsSerializer(RequestSerializer):
@@ -163,6 +140,9 @@ class RequestDetailsSerializer(RequestSerializer):
         "The body as it was sent, without tools, cut.", {"type": "object"} | AND_OTHERS
     )
     answer = StoredJSONField("One for each choice.", array_of(CHOICE))
+
+    class Meta(RequestSerializer.Meta):
+        fields = (*RequestSerializer.Meta.fields, "tools", "prompt", "answer")
 
 
 def of(caller: Caller) -> QuerySet[RequestRecord]:
@@ -175,41 +155,14 @@ def of(caller: Caller) -> QuerySet[RequestRecord]:
 def narrowed(
     rows: QuerySet[RequestRecord], query: Mapping[str, Any]
 ) -> QuerySet[RequestRecord]:
-    """Return the rows that match a query, but for its text."""
-    if "since" in query:
-        rows = rows.filter(created_at__gte=query["since"])
-    if "until" in query:
-        rows = rows.filter(created_at__lt=query["until"])
-    if "model" in query:
-        rows = rows.filter(requested=query["model"])
-    if "key" in query:
-        rows = rows.filter(key_id=query["key"])
+    """Return the rows that match a query."""
+    for name, lookup in LOOKUPS.items():
+        if name in query:
+            rows = rows.filter(**{lookup: query[name]})
     if "status" in query:
         failed = Q(error_status=query["status"])
         rows = rows.filter(failed | Q(error_status=0, status=query["status"]))
     return rows
-
-
-def has_text(text: str) -> Q:
-    """Return the condition for a part of the prompt, the answer or the error."""
-    # As it stands in JSON.
-    escaped = json.dumps(text)[1:-1].decode()
-    in_json = Q(prompt__icontains=escaped) | Q(answer__icontains=escaped)
-    return in_json | Q(error__icontains=text)
-
-
-def search(caller: Caller, query: Mapping[str, Any]) -> tuple[list[RequestRecord], str]:
-    """Return a page of the requests that a caller may see, newest first, and the cursor behind it.
-
-    With a text, one page searches SEARCHED requests, and may be empty although others follow.
-    """
-    rows = narrowed(of(caller), query).defer("prompt", "answer", "tools")
-    if "text" not in query:
-        return newest(rows, query)
-    searched, behind = newest(rows.only("pk"), {**query, "page_size": SEARCHED})
-    matching = rows.filter(among([row.pk for row in searched]), has_text(query["text"]))
-    found, cursor = newest(matching, {"page_size": query["page_size"]})
-    return found, cursor or behind
 
 
 def find(caller: Caller, name: str) -> RequestRecord | None:
@@ -235,8 +188,10 @@ class RequestsView(GatewayView):
         responses=page_shape("RequestPage", RequestSerializer),
     )
     def get(self, request: Request) -> Response:
-        rows, cursor = search(self.caller, read_query(RequestsQuery(), request))
-        return page_of(RequestSerializer(rows, many=True), cursor)
+        query = read_query(RequestsQuery(), request)
+        rows = narrowed(of(self.caller), query).defer("prompt", "answer", "tools")
+        found, cursor = newest(rows, query)
+        return page_of(RequestSerializer(found, many=True), cursor)
 
 
 class RequestView(GatewayView):

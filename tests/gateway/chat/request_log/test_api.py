@@ -7,7 +7,6 @@ from urllib.parse import quote
 import pytest
 
 from gateway import keys
-from gateway.chat.request_log import api
 from tests.gateway.chat.factories import RequestRecordFactory
 from tests.gateway.client import Api
 
@@ -41,17 +40,6 @@ def test_what_is_not_kept_is_null_and_what_was_refused_is_listed(acme: Api):
     shown = acme.call("GET", f"{PATH}/{row.public_id}").json()
     assert (shown["answered_by"], shown["status"], shown["error"]) == ("", 429, "No.")
     assert [shown[name] for name in texts] == [None] * 3
-
-
-def test_a_search_goes_on_behind_what_it_has_searched(acme: Api, monkeypatch):
-    monkeypatch.setattr(api, "SEARCHED", 2)
-    RequestRecordFactory.create(prompt='"a \\"needle\\""')
-    RequestRecordFactory.create_batch(3)
-    query = "text=%22Needle"
-    first = acme.call("GET", f"{PATH}?{query}").json()
-    assert first["items"] == []
-    second = acme.call("GET", f"{PATH}?{query}&cursor={first['next_cursor']}").json()
-    assert (len(second["items"]), second["next_cursor"]) == (1, "")
 
 
 def test_a_key_reads_with_its_scope_for_its_models_alone(acme: Api):
@@ -88,19 +76,13 @@ def test_a_request_id_names_its_newest_entry(acme: Api):
             ["key", "broken"],
         ),
         (f"until={quote((NOON + timedelta(minutes=1)).isoformat())}", ["big"]),
-        ("text=needle", ["broken"]),
-        ("text=needle&model=big", []),
     ],
 )
 def test_requests_are_filtered(acme: Api, query: str, found: list[str]):
     rows: tuple[dict[str, Any], ...] = (
         {"request_id": "big", "requested": "big"},
         {"request_id": "left", "status": 499},
-        {
-            "request_id": "broken",
-            "error_status": 500,
-            "answer": '[{"text":"a Needle"}]',
-        },
+        {"request_id": "broken", "error_status": 500},
         {"request_id": "key", "key_id": 7},
     )
     for number, fields in enumerate(rows):
@@ -122,11 +104,10 @@ def test_pages_go_on_behind_their_cursor(acme: Api):
 @pytest.mark.parametrize(
     "query",
     [
-        *("cursor=x-y", "limit=5", "since=yesterday", "status=x", "key=-1", "text=%00"),
-        *("model=%00", "text=", f"text={'x' * 201}", "page_size=0"),
+        *("cursor=x-y", "limit=5", "since=yesterday", "status=x", "key=-1"),
+        *("model=%00", f"model={'x' * 129}", "page_size=0", "text=needle"),
         "since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z",
         "model=a%00",
-        "text=a%00",
     ],
 )
 def test_a_malformed_query_is_refused(acme: Api, query: str):
