@@ -18,7 +18,7 @@ from webhooks_core.profiles import SigningContext
 NOT_DESCRIBED = (
     *("accounts", "admin/", "docs", "graphql", "mcp", "portal"),
     *("oauth/", ".well-known/"),  # its metadata describes OAuth
-    *("healthz", "readyz", "metrics", "openapi.json"),
+    *("healthz", "readyz", "metrics", "openapi.json", "favicon.ico"),
 )
 
 
