@@ -29,8 +29,6 @@ from webhooks_core.targets import pending_failure
 
 # Each of them signs every request: servers refuse a header of more than some kilobytes.
 MAX_SECRETS = 10
-# Of one endpoint, while others come and go in its place.
-INSERTIONS = 3
 
 
 class QuotaExceededError(Exception):
@@ -91,21 +89,16 @@ def _insert(
     endpoint: Endpoint, secret: str, by: Actor, *, unless: QuerySet[Endpoint]
 ) -> bool:
     """Insert an endpoint with its secret and queue; return False if `unless` has a row."""
-    for tries_left in reversed(range(INSERTIONS)):
-        try:
-            with transaction.atomic():
-                endpoint.save(force_insert=True)
-                EndpointSecret.objects.create(endpoint=endpoint, value=secret)
-                EndpointQueue.objects.create(endpoint=endpoint)
-                changes.record(endpoint.public_id, "created", by=by, **_where(endpoint))
-        except IntegrityError:
-            if unless.exists():
-                return False
-            # Its row may have been deleted meanwhile: then there is room now.
-            if not tries_left:
-                raise
-        else:
-            break
+    try:
+        with transaction.atomic():
+            endpoint.save(force_insert=True)
+            EndpointSecret.objects.create(endpoint=endpoint, value=secret)
+            EndpointQueue.objects.create(endpoint=endpoint)
+            changes.record(endpoint.public_id, "created", by=by, **_where(endpoint))
+    except IntegrityError:
+        if unless.exists():
+            return False
+        raise
     return True
 
 

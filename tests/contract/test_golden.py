@@ -117,6 +117,19 @@ def _made(address: str, headers: Mapping[str, str], key: str) -> str:
     return str(answer.json()[key])
 
 
+@pytest.mark.spec(
+    "recording",
+    "wrong method 405 method_not_allowed, before 401",
+    "order: 401 before object, media type and body",
+    "order: object 404 before 415 and malformed body",
+    "order: 415 before malformed body, body before fields",
+    "unknown address under /v1 404",
+    "recording data is read-only through the interface",
+    "webhook paths carry /v1, OAuth paths no version",
+    "url is required at create",
+    "an unknown event type yields 400 bad_request",
+)
+@pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
 def test_django_answers_as_it_always_did(world, pytestconfig):
     client = Client(raise_request_exception=False)
     session = Client(raise_request_exception=False)

@@ -48,24 +48,6 @@ def refused(mine, product):
     return send
 
 
-@pytest.mark.spec("recording", "url is required at create")
-def test_create_needs_a_url(refused, product):
-    bodies: list[Any] = [{}, {product.events: []}, {"url": ""}]
-    for body in bodies:
-        [(message, _)] = refused(400, body, ["POST"])
-        assert "url" in message
-
-
-@pytest.mark.parametrize(
-    "events", [{}, [None], [[]], ["x" * 60_000]], ids=lambda value: repr(value)[:20]
-)
-@pytest.mark.spec("recording", "an unknown event type yields 400 bad_request")
-def test_wrong_events_are_refused(refused, product, events):
-    for message, _ in refused(400, {"url": OTHER_URL, product.events: events}):
-        assert product.events in message
-        assert len(message) < 200
-
-
 @pytest.mark.parametrize("body", BAD_JSON.values(), ids=BAD_JSON)
 @pytest.mark.spec("recording", "malformed JSON is 400; an empty PATCH body too")
 def test_what_is_not_a_json_object_is_refused(refused, body):

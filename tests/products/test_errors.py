@@ -8,71 +8,13 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from gateway import errors as gateway
 from recording import errors as recording
-from tests.products.product import PRODUCTS, RECORDING, URL
+from tests.products.product import RECORDING, URL
 from webhooks_core.api.subscriptions import SubscriptionService
-from webhooks_core.web.errors import BadRequestError
 from webhooks_core.web.parsers import StrictJSONParser
 
 pytestmark = pytest.mark.django_db
 
-METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "PROPFIND"]
 HANDLERS = {"recording": recording.HANDLER, "gateway": gateway.HANDLER}
-ADDRESSES = [
-    (product.name, tail) for product in PRODUCTS.values() for tail in product.routes
-]
-
-
-@pytest.mark.parametrize(("product", "tail"), ADDRESSES, indirect=["product"])
-@pytest.mark.spec("recording", "wrong method 405 method_not_allowed, before 401")
-@pytest.mark.spec("recording", "order: 401 before object, media type and body")
-@pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
-def test_the_method_is_checked_first_then_the_identity(product, mine, tail):
-    stranger, allowed = mine.without_identity(), product.routes[tail]
-    address = tail.format(id=product.absent)
-    for method in METHODS:
-        response = stranger.call(method, f"{address}?page=x", b"[[[")
-        is_known = method in allowed
-        product.error(response, 401 if is_known else 405)
-        header = response["WWW-Authenticate" if is_known else "Allow"]
-        known = {"Bearer"} if is_known else allowed | {"OPTIONS"}
-        assert set(header.replace(",", "").split()) >= known
-
-
-@pytest.mark.spec("recording", "order: object 404 before 415 and malformed body")
-@pytest.mark.spec("recording", "order: 415 before malformed body, body before fields")
-def test_the_object_then_the_media_type_then_the_body_then_the_fields(product, mine):
-    absent, present = f"/{product.absent}", f"/{mine.new_id()}"
-    for body in (b"[[[", b"x" * 70_000):
-        response = mine.call("PATCH", absent, body, content_type="text/plain")
-        product.error(response, 404)
-        product.error(mine.call("PATCH", absent, body), 404)
-    product.error(mine.call("GET", f"{absent}/deliveries?page=0"), 404)
-    for method, address in (("POST", ""), ("PATCH", present)):
-        response = mine.call(method, address, b"[[[", content_type="text/plain")
-        product.error(response, 415)
-        response = mine.call(method, address, b'{"url": ')
-        assert "JSON" in product.error(response, 400)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("/v1", "/v1/nothing", "/v1/webhooks/", "/v1/webhooks//test"),
-        *("/v1/webhooks/x/y", "/v1/webhook-events/samples/", "/v1/%00", "/v1/%ff"),
-    ],
-)
-@pytest.mark.spec("recording", "unknown address under /v1 404")
-@pytest.mark.spec(
-    "recording",
-    "recording data is read-only through the interface",
-    "webhook paths carry /v1, OAuth paths no version",
-)
-def test_an_unknown_address_under_v1_is_recording_s_404(api, client, path):
-    for method in ("GET", "POST", "DELETE", "OPTIONS"):
-        for caller in (client, api.client):
-            headers = {"Authorization": f"Bearer {api.token}"}
-            RECORDING.error(caller.generic(method, path, headers=headers), 404)
-            RECORDING.error(caller.generic(method, path), 404)
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/xml", "x", "*/*;q=0"])
@@ -176,11 +118,6 @@ def test_every_kind_has_a_status_and_a_sentence_of_its_own(name, status):
     assert error.detail[0].isupper()
     assert error.detail[-1] in ".>"
     assert "\n" not in error.detail
-
-
-def test_a_detail_of_the_gateway_may_be_any_json():
-    error = BadRequestError(["one", "two"])
-    assert gateway.body(error) == {"detail": ["one", "two"]}
 
 
 @pytest.mark.spec("recording", "errors: HTTP status and code")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.products.product import OTHER_URL, URL
+from tests.products.product import URL
 from tests.threads import at_once, together
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint
@@ -89,25 +89,6 @@ def at_one_moment(caller, endpoint_id, *calls: Any):
         return send
 
     return Counter(together(*[sender(*call) for call in calls]))
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_eight_deletions_one_succeeds_and_frees_one_place(product, mine):
-    fill(mine, but=1)
-    counts = at_one_moment(mine, mine.new_id(), *[("DELETE",)] * 8)
-    assert counts["DELETE", 404] == 7
-    mine.create()
-    product.error(mine.call("POST", "", {"url": OTHER_URL}), 429)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_eight_changes_at_once_all_succeed_and_one_of_them_stands(product, mine):
-    types = [[], [product.event_type]]
-    bodies = [{"url": f"{URL}/{n}", product.events: types[n % 2]} for n in range(8)]
-    calls = [("PATCH", "", body) for body in bodies]
-    assert at_one_moment(mine, mine.new_id(), *calls) == {("PATCH", 200): 8}
-    [item] = mine.get()
-    assert {name: item[name] for name in ("url", product.events)} in bodies
 
 
 @pytest.mark.django_db(transaction=True)

@@ -40,12 +40,6 @@ def test_urls_that_are_refused(product, mine, _case, url):
     assert mine.endpoints.get().url == URL
 
 
-@pytest.mark.spec("recording", "url: HTTPS, publicly resolvable")
-@pytest.mark.parametrize("url", ["http://93.184.216.34/", "https://localhost/"])
-def test_recording_takes_https_for_the_public_and_http_for_this_machine(api, url):
-    assert api.post("webhooks", {"url": url}).status_code == 400
-
-
 @pytest.mark.parametrize(
     ("_case", "resolved", "status"),
     [

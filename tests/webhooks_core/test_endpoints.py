@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 from django.db import IntegrityError
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from tests.clock import travel
@@ -20,26 +19,6 @@ pytestmark = pytest.mark.usefixtures("plain")
 at_once = pytest.mark.usefixtures("commits_at_once")
 
 URL, OTHER = "http://127.0.0.1:9/hook", "http://127.0.0.1:9/other"
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_endpoint_is_created_where_another_came_and_went_meanwhile(monkeypatch):
-    save, exists, rivals = Endpoint.save, QuerySet.exists, []
-
-    def save_second(endpoint, **options):
-        monkeypatch.setattr(Endpoint, "save", save)
-        rivals.append(EndpointFactory.create(url=OTHER))
-        save(endpoint, **options)
-
-    def delete_first(rows):
-        monkeypatch.setattr(QuerySet, "exists", exists)
-        endpoints.delete(rivals[0])
-        return exists(rows)
-
-    monkeypatch.setattr(Endpoint, "save", save_second)
-    monkeypatch.setattr(QuerySet, "exists", delete_first)
-    created = EndpointFactory.create(url=URL)
-    assert (created.slot, rivals[0].slot) == (0, 0)
 
 
 @at_once

@@ -36,16 +36,11 @@ class SearchQuery(PageQuery):
         error_messages={"max_length": "event_id has more than 64 characters."},
         help_text="Of one event.",
     )
-    since = TimeParameter(required=False, help_text="Created from this time on.")
-    until = TimeParameter(required=False, help_text="Created before this time.")
 
     def validate_event_id(self, text: str) -> str:
         if "\0" in text:  # PostgreSQL takes none
             raise ValidationError("event_id must not hold NUL.")
         return text
-
-    def validate(self, attrs: Json) -> Json:
-        return check_period(attrs)
 
 
 def search_query(states: Mapping[str, State]) -> type[SearchQuery]:
@@ -65,8 +60,6 @@ def wanted(query: Json, states: Mapping[str, State]) -> DeliveryFilter:
     return DeliveryFilter(
         state=states[status] if status else None,
         event_id=query.get("event_id", ""),
-        since=query.get("since"),
-        until=query.get("until"),
     )
 
 

@@ -1,10 +1,10 @@
-"""The deliveries of an owner: by state, event and time; one with all of its attempts."""
+"""The deliveries of an owner: by state and event; one with all of its attempts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from heapq import nlargest
 from itertools import chain
@@ -36,12 +36,10 @@ CONDITIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryFilter:
-    """Which deliveries; `since` and `until`, which is excluded, are about their creation."""
+    """Which deliveries."""
 
     state: State | None = None
     event_id: str = ""
-    since: datetime | None = None
-    until: datetime | None = None
 
     def of(self, rows: DeliveryQuerySet) -> DeliveryQuerySet:
         if self.state is State.FAILED_UNDELIVERED:
@@ -50,9 +48,7 @@ class DeliveryFilter:
             rows = rows.filter(CONDITIONS[self.state])
         if self.event_id:
             rows = rows.filter(event__public_id=self.event_id)
-        if self.since:
-            rows = rows.filter(created_at__gte=self.since)
-        return rows.filter(created_at__lt=self.until) if self.until else rows
+        return rows
 
 
 def newest(
