@@ -108,6 +108,9 @@ class DefinedForm(forms.ModelForm[Any]):
         row = type(self.instance)(**{**vars_of(self.instance), **cleaned})
         try:
             self.check(row.entry())
+        except SecretUnreadableError as error:
+            text = "The stored key cannot be read any more: set it anew."
+            raise ValidationError({"api_key": text}) from error
         except (EntryError, ValidationError) as error:
             text = getattr(error, "message", str(error))
             raise ValidationError({"definition": text}) from error

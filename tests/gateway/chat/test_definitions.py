@@ -12,6 +12,7 @@ from gateway.chat.model_registry import load
 from gateway.chat.models import ModelEndpoint
 from gateway.configuration.shapes import BudgetEntry, Configuration, Target
 from tests.gateway.chat.factories import ModelEndpointFactory
+from webhooks_core.secrets import EncryptedText
 
 pytestmark = pytest.mark.django_db
 MODELS, BUDGETS = "/admin/gateway_chat/modelendpoint/", "/admin/gateway_chat/budget/"
@@ -21,6 +22,11 @@ model: there
 allow: {tenants: [acme]}
 extra_headers: {X-Team: "${TEAM}"}
 """
+# Each line has ten times the values of the one before.
+BILLION = "a: &a [1]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n"
+    for before, name in zip("abcdefghi", "bcdefghij", strict=True)
+)
 LIMIT = "{counts: requests, window: hour, limit: 5, per: [tenant]}"
 
 
@@ -54,6 +60,17 @@ def test_a_model_is_made_in_the_admin_and_its_key_is_kept(admin_client, monkeypa
     assert "rows" not in load()
 
 
+def test_a_key_that_cannot_be_read_any_more_is_set_anew(admin_client):
+    row = ModelEndpointFactory.create(name="m", api_key=EncryptedText("nonsense"))
+    page = f"{MODELS}{row.pk}/change/"
+    kept = admin_client.post(page, form("m", DEFINITION, api_key=""))
+    assert "cannot be read any more: set it anew" in kept.content.decode()
+    assert admin_client.get(MODELS).status_code == 200
+    changed = admin_client.post(page, form("m", DEFINITION, api_key="sk-new"))
+    assert changed.status_code == 302
+    assert load()["m"].targets[0].api_key == "sk-new"
+
+
 def test_the_key_is_that_of_each_target_without_one():
     targets = "{base_url: 'http://a'}, {base_url: 'http://b', api_key: k}"
     entry = configuration.model("m", f"{{upstream: openai, targets: [{targets}]}}", "x")
@@ -73,6 +90,7 @@ def test_the_key_is_that_of_each_target_without_one():
         ),
         (MODELS, form("m", "- a"), "must be the keys of an entry"),
         (MODELS, form("m", "a: ["), "is not YAML"),
+        (MODELS, form("m", BILLION), "*a is not what JSON has"),
         (MODELS, form("m", "{upstream: echo, fallbacks: [x]}"), "is no other model"),
         (
             MODELS,
