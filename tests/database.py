@@ -6,13 +6,16 @@ return with the keys that they had.
 """
 
 # ruff: noqa: S608 - the names are those of this project's tables
-
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
-from django.db import connections, transaction
+from django.db import OperationalError, connection, connections, transaction
 from django.db.backends.utils import CursorWrapper
 from django.test import TransactionTestCase
+
+from config.operations import health
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
@@ -73,3 +76,14 @@ def _restore(alias: str, migrated: Rows) -> None:
             for row in migrated[table]:
                 values = ", ".join(["%s"] * len(row))
                 cursor.execute(f"INSERT INTO {table} VALUES ({values})", row)
+
+
+@contextmanager
+def no_database() -> Iterator[None]:
+    health.check_migrations.cache_clear()
+    away = OperationalError("no route to db.internal")
+    with (
+        mock.patch.object(connection, "cursor", side_effect=away),
+        mock.patch.object(connection, "chunked_cursor", side_effect=away),
+    ):
+        yield

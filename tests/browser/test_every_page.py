@@ -30,8 +30,7 @@ from gateway.portal import links
 from tests.browser.axe import pages_of, script, violations
 from tests.browser.staff import log_in
 from tests.docs.filling import fill_products
-from tests.gateway.chat.factories import RequestRecordFactory
-from tests.gateway.chat.metering.test_usage import ended
+from tests.gateway.chat.factories import RequestRecordFactory, ended
 from tests.gateway.client import Api
 from tests.gateway.portal.conftest import delivery_of, endpoint_of, new_link
 from tests.receiver import receiver

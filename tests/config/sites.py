@@ -1,15 +1,22 @@
 """One web server in a process of its own, locally or in production, and words to ask it."""
 
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 import requests
 
 from tests.running import Running, environment, free_port, listens, running, until
 
+HOSTS_OF_PROBES = pytest.mark.parametrize(
+    "lines", [[], ["Host: 10.1.2.3:8000"], ["Host: a", "Host: b"]]
+)
 CHAT = {"model": "echo", "messages": [{"role": "user", "content": "one two"}]}
 
 
@@ -64,3 +71,18 @@ def raw(url: str, path: str, *lines: str) -> tuple[int, bytes]:
                 data += part
     head_, _, body = data.partition(b"\r\n\r\n")
     return int(head_.split()[1]), body
+
+
+def start(*command: str, **variables: str | None) -> subprocess.CompletedProcess[str]:
+    """Run `manage.py check`, or another command, in an environment of its own."""
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+    environment |= {
+        name: value for name, value in variables.items() if value is not None
+    }
+    return subprocess.run(
+        [sys.executable, "manage.py", *(command or ("check",))],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -2,8 +2,6 @@ import os
 import re
 import resource
 import runpy
-import subprocess
-import sys
 from typing import Any
 from unittest.mock import patch
 
@@ -12,23 +10,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config.cookies import PrefixedCookieStorage
 from config.environment import database, stored_key
+from tests.config.sites import start
 from tests.deploy_check import PRODUCTION
 from tests.docs.samples import DOCS
-
-
-def start(*command: str, **variables: str | None) -> subprocess.CompletedProcess[str]:
-    """Run `manage.py check`, or another command, in an environment of its own."""
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
-    environment |= {
-        name: value for name, value in variables.items() if value is not None
-    }
-    return subprocess.run(
-        [sys.executable, "manage.py", *(command or ("check",))],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def fault(environment: dict[str, str]) -> str:

@@ -18,7 +18,7 @@ from gateway.events import Origin
 from recording.accounts import personal_tokens
 from tests.gateway.client import PATH
 from tests.gateway.client import Api as Tenant
-from tests.gateway.test_static_subscriptions import declared
+from tests.gateway.factories import declared
 from tests.recording.oauth.flows import App
 from webhooks_core import endpoints, publishing
 from webhooks_core.models import Delivery, Endpoint

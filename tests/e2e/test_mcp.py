@@ -15,8 +15,13 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.docs.samples import sample
 from tests.e2e.starting import READY, Instance, start
-from tests.recording.oauth.live import CSRF, Person, installed_node_clients
-from tests.recording.oauth.test_real_clients import Memory, provider
+from tests.recording.oauth.live import (
+    CSRF,
+    Memory,
+    Person,
+    installed_node_clients,
+    provider,
+)
 from tests.running import free_port
 from tests.tools import output_of
 

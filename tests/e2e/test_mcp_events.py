@@ -13,8 +13,7 @@ from pydantic import TypeAdapter
 from tests.e2e.starting import Instance
 from tests.recording.mcp.events.callback import Callback, callback
 from tests.recording.mcp.events.conftest import EVENT
-from tests.recording.oauth.live import CSRF, Person
-from tests.recording.oauth.test_real_clients import Memory, provider
+from tests.recording.oauth.live import CSRF, Memory, Person, provider
 
 
 def test_an_sdk_subscribes_and_unsubscribes(instance):

@@ -4,6 +4,7 @@ from django.utils import timezone
 from factory.declarations import LazyFunction, Sequence
 from factory.django import DjangoModelFactory
 
+from gateway.configuration.shapes import StaticSubscription
 from gateway.models import Document, GatewayKey, PolicyDecision, PortalLink
 
 
@@ -52,3 +53,11 @@ class PortalLinkFactory(DjangoModelFactory[PortalLink]):
     capabilities = ("view",)
     digest = Sequence(lambda n: f"{n:064x}")
     expires_at = LazyFunction(timezone.now)
+
+
+URL = "http://127.0.0.1:9/hook"
+
+
+def declared(url: str = URL, **fields) -> StaticSubscription:
+    values = {"tenant_id": "acme", "url": url, "event_types": (), "secret": "s"}
+    return StaticSubscription(**(values | fields))

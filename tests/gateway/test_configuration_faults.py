@@ -6,7 +6,7 @@ import pytest
 
 from gateway import configuration
 from gateway.configuration import ConfigurationError
-from tests.config.test_environment import start
+from tests.config.sites import start
 
 URL = "http://127.0.0.1:9/hook"
 

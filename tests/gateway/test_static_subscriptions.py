@@ -18,6 +18,7 @@ from gateway.configuration.shapes import (
 )
 from gateway.static_subscriptions import SyncReport
 from tests.gateway.client import PATH
+from tests.gateway.factories import URL, declared
 from tests.receiver import receiver
 from tests.signatures import verify_timestamped
 from tests.webhooks_core.engine import dispatch
@@ -26,8 +27,6 @@ from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.secrets import MASK
 
 pytestmark = pytest.mark.django_db
-
-URL = "http://127.0.0.1:9/hook"
 
 
 @pytest.fixture
@@ -55,11 +54,6 @@ def use(declare):
 def synchronise(*subscriptions: StaticSubscription) -> SyncReport:
     current = Configuration(WebhookSettings(subscriptions=subscriptions))
     return static_subscriptions.sync(current)
-
-
-def declared(url: str = URL, **fields) -> StaticSubscription:
-    values = {"tenant_id": "acme", "url": url, "event_types": (), "secret": "s"}
-    return StaticSubscription(**(values | fields))
 
 
 @pytest.mark.spec("gateway", "Static subscriptions may also be configured")

@@ -219,3 +219,11 @@ GATEWAY = Product(
     statuses=("attempting", "delivered", "failed"),
 )
 PRODUCTS = {product.name: product for product in (RECORDING, GATEWAY)}
+
+
+# What no query parameter that counts may be.
+WRONG_COUNTS = [
+    *("", "0", "00", "-1", "x", "1.0", "1e3", "+1", "%201", "1%20", "%00", "1%00"),
+    *("%EF%BC%91", "%D9%A1", "%ED%A0%80", "%ff", "0x1", "1_0", "true", "null"),
+    *("[]", "NaN"),
+]

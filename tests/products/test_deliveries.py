@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.clock import travel
-from tests.products.product import RECORDING
+from tests.products.product import RECORDING, WRONG_COUNTS
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import DeliveryFactory
@@ -17,13 +17,6 @@ from webhooks_core.models import Delivery
 from webhooks_core.times import iso
 
 pytestmark = pytest.mark.django_db
-
-# What no query parameter that counts may be.
-WRONG_COUNTS = [
-    *("", "0", "00", "-1", "x", "1.0", "1e3", "+1", "%201", "1%20", "%00", "1%00"),
-    *("%EF%BC%91", "%D9%A1", "%ED%A0%80", "%ff", "0x1", "1_0", "true", "null"),
-    *("[]", "NaN"),
-]
 
 
 @pytest.mark.spec("recording", "Delivery record fields")

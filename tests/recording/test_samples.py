@@ -4,7 +4,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
-from tests.products.test_deliveries import WRONG_COUNTS
+from tests.products.product import WRONG_COUNTS
 from tests.recording.conftest import error_of
 from webhooks_core.models import Event
 

@@ -1,15 +1,12 @@
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
-from unittest import mock
 
 import pytest
-from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from config.operations import health
+from tests.database import no_database
 from tests.factories import UserFactory
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import tasks
@@ -31,17 +28,6 @@ def statuses(body) -> dict[str, str]:
 @pytest.fixture
 def worked(db):
     tasks.sweep()
-
-
-@contextmanager
-def no_database() -> Iterator[None]:
-    health.check_migrations.cache_clear()
-    away = OperationalError("no route to db.internal")
-    with (
-        mock.patch.object(connection, "cursor", side_effect=away),
-        mock.patch.object(connection, "chunked_cursor", side_effect=away),
-    ):
-        yield
 
 
 def test_healthz_needs_nothing(client):

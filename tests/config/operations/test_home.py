@@ -3,7 +3,7 @@ import re
 import pytest
 from django.test import Client
 
-from tests.config.operations.test_health import no_database
+from tests.database import no_database
 from tests.factories import UserFactory
 
 ELSEWHERE = {"REMOTE_ADDR": "203.0.113.9"}

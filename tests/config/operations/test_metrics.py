@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from config.operations import metrics
 from gateway.chat.metrics import ChatCollector, budget_store_up
-from tests.config.operations.test_health import no_database
+from tests.database import no_database
 from tests.docs.samples import DOCS
 from tests.factories import UserFactory
 from tests.receiver import receiver

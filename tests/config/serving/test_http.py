@@ -13,7 +13,7 @@ import pytest
 from django.core.handlers.asgi import ASGIHandler
 
 from config.wsgi import application as wsgi
-from tests.config.serving.test_server import bridged, served
+from tests.config.serving.servers import bridged, served
 from tests.connections import has_read
 from tests.running import PATIENCE_S, until
 

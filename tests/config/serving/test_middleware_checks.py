@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.config.sites import CHAT, ask, error_text, raw
+from tests.config.sites import CHAT, HOSTS_OF_PROBES, ask, error_text, raw
 from tests.gateway.chat.harness import IDENTITY
 from tests.running import until
 
@@ -101,12 +101,6 @@ def test_a_missing_or_repeated_host_is_400(url, path, lines):
     assert status == 400
     for step in SHAPES[path]:
         assert str(step) in body.decode() or step == 0
-
-
-# For test_production.py too: a server in production starts there alone.
-HOSTS_OF_PROBES = pytest.mark.parametrize(
-    "lines", [[], ["Host: 10.1.2.3:8000"], ["Host: a", "Host: b"]]
-)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])

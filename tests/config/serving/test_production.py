@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.config.serving.test_middleware_checks import HOSTS_OF_PROBES
-from tests.config.sites import CHAT, ask, error_text, raw
+from tests.config.sites import CHAT, HOSTS_OF_PROBES, ask, error_text, raw
 from tests.gateway.chat.harness import IDENTITY
 
 pytestmark = pytest.mark.slow

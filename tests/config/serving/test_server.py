@@ -1,15 +1,9 @@
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 import requests
-import uvicorn
 
 from config import asgi
-from config.serving import server
-from config.serving.wsgi_bridge import WSGIBridge
-from tests.running import PATIENCE_S, until
+from tests.config.serving.servers import bridge_to, bridged, served, with_lifespan
+from tests.running import PATIENCE_S
 
 FORGED = {
     "X-Forwarded-For": "203.0.113.9",
@@ -23,46 +17,6 @@ def tell(environ, start_response):
     """A WSGI application that answers who it thinks is asking."""
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [f"{environ['REMOTE_ADDR']} {environ['wsgi.url_scheme']}".encode()]
-
-
-@contextmanager
-def served(application) -> Iterator[str]:
-    listener = server.listen("127.0.0.1", 0)
-    running = uvicorn.Server(server.configuration(application))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        until(lambda: running.started, "the start of the server")
-        yield "http://{}:{}".format(*listener.getsockname())
-    finally:
-        running.should_exit = True
-        thread.join()
-
-
-def bridge_to(application, *, threads: int = 1, largest: int = 8_000_000) -> WSGIBridge:
-    return WSGIBridge(application, threads, lambda _: largest)
-
-
-@contextmanager
-def bridged(application, **options: int) -> Iterator[str]:
-    """Serve a WSGI application through the bridge."""
-    bridge = bridge_to(application, **options)
-    with served(with_lifespan(bridge)) as url:
-        yield url
-    bridge.close()
-
-
-def with_lifespan(application):
-    """Return an ASGI application that serves HTTP, with a lifespan that does nothing."""
-
-    async def serve(scope, receive, send):
-        if scope["type"] == "http":
-            return await application(scope, receive, send)
-        while (await receive())["type"] != "lifespan.shutdown":
-            await send({"type": "lifespan.startup.complete"})
-        return await send({"type": "lifespan.shutdown.complete"})
-
-    return serve
 
 
 def test_mcp_has_the_checks_and_headers_of_the_site(monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from config.serving import wsgi_bridge
-from tests.config.serving.test_server import bridged
+from tests.config.serving.servers import bridged
 from tests.running import PATIENCE_S, until
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"

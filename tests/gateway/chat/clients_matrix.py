@@ -7,11 +7,7 @@ from typing import Any
 import anthropic
 import openai
 
-from tests.gateway.chat.apis.responses.test_passing import (
-    DELTA,
-    RESPONSE,
-    part,
-)
+from tests.gateway.chat.apis.responses.harness import DELTA, RESPONSE, part
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,

@@ -1,17 +1,20 @@
 """Rows of the LLM gateway for tests."""
 
-from datetime import date
+from datetime import UTC, date, datetime
+from typing import Any
 
 from django.utils import timezone
 from factory.declarations import LazyFunction, Sequence
 from factory.django import DjangoModelFactory
 
+from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.models import (
     ModelEndpoint,
     ModelPrice,
     RequestRecord,
     UsageDay,
 )
+from gateway.chat.tokens import Usage
 
 
 class ModelEndpointFactory(DjangoModelFactory[ModelEndpoint]):
@@ -64,3 +67,28 @@ class RequestRecordFactory(DjangoModelFactory[RequestRecord]):
     tools = "[]"
     prompt = '{"messages":[{"role":"user","content":"Say hello"}]}'
     answer = '[{"text":"Hello","reasoning":"","refusal":"","tool_calls":[],"finish_reason":"stop"}]'
+
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+WHO = {"tenant": "acme", "principal": "ada", "key_id": None}
+
+
+def ended(**fields: Any) -> CompletedRequest:
+    default: dict[str, Any] = {
+        **WHO,
+        "at": NOON,
+        "operation": "chat.completions",
+        "requested": "small",
+        "model": "small",
+        "upstream_model": "there",
+        "request_id": "req-7",
+        "status": 200,
+        "error_status": 0,
+        "streamed": True,
+        "usage": Usage(9, 2),
+        "first_chunk_s": 0.02,
+        "duration_s": 1.5,
+    }
+    return CompletedRequest(**default | fields)

@@ -385,3 +385,14 @@ def _wsgi_server(gateway: Gateway) -> Iterator[None]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def ask_models(gateway: Any, path: str, method: str = "GET") -> requests.Response:
+    headers = {"X-Request-Id": "req-7", **IDENTITY}
+    url = f"{gateway.url}/v1/models{path}"
+    prepared = requests.Request(method, url, headers=headers).prepare()
+    prepared.url = url  # as it is: a client would tidy it
+    with requests.Session() as session:
+        response = session.send(prepared, timeout=PATIENCE_S)
+    response.headers.pop("date", None)
+    return response

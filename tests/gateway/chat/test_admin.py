@@ -8,8 +8,7 @@ import pytest
 from gateway.chat.metering import usage
 from gateway.chat.models import ModelPrice, RequestRecord
 from gateway.chat.tokens import Usage
-from tests.gateway.chat.factories import ModelPriceFactory, RequestRecordFactory
-from tests.gateway.chat.metering.test_usage import ended
+from tests.gateway.chat.factories import ModelPriceFactory, RequestRecordFactory, ended
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 20, 12, 0, 7, tzinfo=UTC)

@@ -35,6 +35,7 @@ from tests.gateway.chat.harness import (
     V2,
     WSGI,
     Gateway,
+    ask_models,
     raw_request,
     run_in,
     running,
@@ -49,7 +50,6 @@ from tests.gateway.chat.mock_upstream import (
     answers,
     sends,
 )
-from tests.gateway.chat.test_models import ask_models
 from tests.gateway.chat.upstreams.anthropic_events import (
     MESSAGE,
     TEXT_STREAM,

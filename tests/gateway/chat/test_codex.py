@@ -8,7 +8,7 @@ from subprocess import DEVNULL
 import pytest
 
 from tests.docs.samples import sample
-from tests.gateway.chat.test_anthropic_clients import names_of, plan
+from tests.gateway.chat.agents import names_of, plan
 from tests.tools import node_packages, output_of
 
 

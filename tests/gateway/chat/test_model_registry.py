@@ -11,8 +11,7 @@ from gateway.chat.metering.usage import write
 from gateway.chat.metrics import ChatCollector
 from gateway.chat.model_registry import ModelRegistry, load
 from gateway.configuration.shapes import ModelEntry
-from tests.gateway.chat.factories import ModelEndpointFactory, ModelPriceFactory
-from tests.gateway.chat.metering.test_usage import ended
+from tests.gateway.chat.factories import ModelEndpointFactory, ModelPriceFactory, ended
 
 
 @pytest.mark.django_db

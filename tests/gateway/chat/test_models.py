@@ -5,27 +5,14 @@ from urllib.parse import quote
 
 import openai
 import pytest
-import requests
 
 from gateway.configuration.shapes import Allow
-from tests.gateway.chat.harness import IDENTITY, NOT_FOUND
-from tests.running import PATIENCE_S
+from tests.gateway.chat.harness import NOT_FOUND, ask_models
 
 NAMES = [
     *("small", "gpt-4.1", "meta-llama/Llama-3.1-8B", "ollama:llama3.2:8b-q4", "a/b/c"),
     *("/leading", "trailing/", "two words", "50%25", "größe", "a?b#c", "models", ".."),
 ]
-
-
-def ask_models(gateway: Any, path: str, method: str = "GET") -> requests.Response:
-    headers = {"X-Request-Id": "req-7", **IDENTITY}
-    url = f"{gateway.url}/v1/models{path}"
-    prepared = requests.Request(method, url, headers=headers).prepare()
-    prepared.url = url  # as it is: a client would tidy it
-    with requests.Session() as session:
-        response = session.send(prepared, timeout=PATIENCE_S)
-    response.headers.pop("date", None)
-    return response
 
 
 def described(name: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import openai
 import pytest
 
 from gateway.configuration.shapes import Target
+from tests.gateway.chat.agents import calls
 from tests.gateway.chat.harness import MESSAGES, STREAM_OR_NOT, V1
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
@@ -22,7 +23,6 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-from tests.gateway.chat.test_anthropic_clients import calls
 from tests.gateway.chat.upstreams.anthropic_events import TOOL
 from tests.tools import node_packages, output_of
 

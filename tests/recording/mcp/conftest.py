@@ -142,3 +142,16 @@ def mcp(api) -> Client:
 def unknown_tokens() -> None:
     """Look each token up: a test gets other accounts for the same rows."""
     token_memory.forget()
+
+
+def initialize(version):
+    return {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }

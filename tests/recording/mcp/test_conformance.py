@@ -1,23 +1,20 @@
 """The official conformance suite, against our transport with the contents that it expects."""
 
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from django.contrib.auth.models import AnonymousUser
 
 from config import asgi as site
-from config.serving import server as web
 from recording.mcp import asgi
 from recording.mcp.asgi import MCPApplication
+from tests.config.serving.servers import served
 from tests.recording.mcp import reference
 from tests.recording.oauth.live import installed_node_clients
-from tests.running import until
 from tests.tools import output_of
 
 EXPECTED = Path(__file__).parent / "conformance.yaml"
@@ -51,16 +48,8 @@ def serving(mcp: MCPApplication) -> Iterator[str]:
             await receive()
         return await send({"type": "lifespan.shutdown.complete"})
 
-    listener = web.listen("127.0.0.1", 0)
-    running = uvicorn.Server(web.configuration(application))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        until(lambda: running.started, "the start of the server")
-        yield "http://{}:{}/mcp".format(*listener.getsockname())
-    finally:
-        running.should_exit = True
-        thread.join()
+    with served(application) as url:
+        yield f"{url}/mcp"
 
 
 @pytest.mark.parametrize("options", RUNS)

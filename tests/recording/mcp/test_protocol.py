@@ -8,24 +8,11 @@ from django.utils import timezone
 from recording.accounts import personal_tokens
 from tests.clock import travel
 from tests.recording.conftest import error_of
-from tests.recording.mcp.conftest import META, STATELESS
+from tests.recording.mcp.conftest import META, STATELESS, initialize
 
 MODERN = {"MCP_Protocol_Version": STATELESS}
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 NESTED = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":%b1%b}'
-
-
-def initialize(version):
-    return {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": version,
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
-    }
 
 
 def test_a_401_leads_to_the_metadata_of_this_resource(mcp, client, settings):

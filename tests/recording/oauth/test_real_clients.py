@@ -9,76 +9,16 @@ import httpx2
 import pytest
 import requests
 from authlib.integrations.requests_client import OAuth2Session as AuthlibSession
-from mcp.client.auth import OAuthClientProvider
-from mcp.shared.auth import (
-    AuthorizationCodeResult,
-    OAuthClientInformationFull,
-    OAuthClientMetadata,
-    OAuthToken,
-)
 from oauth2_provider.models import RefreshToken
 
-from tests.recording.oauth.flows import METHODS, REDIRECT, query_of
-from tests.recording.oauth.live import Person, installed_node_clients
+from tests.recording.oauth.flows import METHODS, REDIRECT
+from tests.recording.oauth.live import Memory, Person, installed_node_clients, provider
 from tests.running import PATIENCE_S
 from tests.tools import output_of
 
 pytestmark = pytest.mark.slow
 
 # ── The MCP Python SDK ──────────────────────────────────────────────────────────────
-
-
-class Memory:
-    """Where the SDK keeps what it was given."""
-
-    def __init__(self) -> None:
-        self.tokens: OAuthToken | None = None
-        self.client: OAuthClientInformationFull | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self.tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.client = client_info
-
-
-def provider(
-    person: Person,
-    memory: Memory,
-    method: str,
-    document: str | None = None,
-    server: str = "",
-) -> OAuthClientProvider:
-    """Return the SDK's provider, with a person who allows everything.
-
-    `document` is the address of the client's metadata document, in place of a registration.
-    """
-    queries: list[str] = []
-
-    async def redirect(address: str) -> None:
-        queries.append(await asyncio.to_thread(person.allow, address))
-
-    async def callback() -> AuthorizationCodeResult:
-        return AuthorizationCodeResult(**query_of(queries[-1]))
-
-    return OAuthClientProvider(
-        server_url=server or f"{person.url}/v1/webhooks",
-        client_metadata=OAuthClientMetadata(
-            redirect_uris=[REDIRECT],  # type: ignore[list-item]
-            client_name="MCP",
-            token_endpoint_auth_method=method,  # type: ignore[arg-type]
-        ),
-        storage=memory,
-        redirect_handler=redirect,
-        callback_handler=callback,
-        client_metadata_url=document,
-    )
 
 
 @pytest.mark.parametrize("method", [*METHODS, "document"])

@@ -6,38 +6,11 @@ from functools import partial
 import pytest
 
 from tests.receiver import receiver
-from tests.running import PATIENCE_S, until
+from tests.running import until
+from tests.webhooks_core.dispatch.sending import collect, request
 from webhooks_core.dispatch import sender as module
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.errors import Outcome
-from webhooks_core.network.transport import AttemptResult, OutgoingRequest
-
-
-def request(
-    key: int, url: str, *, queue: int = 1, limit: int = 4, timeout_s=PATIENCE_S
-):
-    return OutgoingRequest(
-        key=key,
-        queue=queue,
-        limit=limit,
-        url=url,
-        body=b"{}",
-        sign=lambda _: {"Content-Type": "application/json"},
-        timeout_s=timeout_s,
-        networks=AllowedNetworks(loopback=True),
-    )
-
-
-def collect(sender: Sender, count: int) -> list[AttemptResult]:
-    results: list[AttemptResult] = []
-
-    def has_all() -> bool:
-        results.extend(sender.collect(wait_s=0.02))
-        return len(results) >= count
-
-    until(has_all, f"{count} results")
-    return results
 
 
 def test_each_request_has_exactly_one_result(monkeypatch):

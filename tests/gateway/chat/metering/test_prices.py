@@ -4,8 +4,7 @@ from gateway.chat.metering import definitions
 from gateway.chat.metering.prices import listed
 from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import ModelEntry, Target
-from tests.gateway.chat.factories import ModelPriceFactory
-from tests.gateway.chat.metering.test_usage import ended
+from tests.gateway.chat.factories import ModelPriceFactory, ended
 
 OPENAI = "https://api.openai.com/v1"
 

@@ -10,8 +10,7 @@ from gateway.chat.metering.counters import CounterKey, add_to_rows
 from gateway.chat.metering.windows import start_of
 from gateway.configuration.shapes import BudgetEntry
 from tests.clock import travel
-from tests.gateway.chat.factories import ModelPriceFactory
-from tests.gateway.chat.metering.test_usage import NOON, ended
+from tests.gateway.chat.factories import NOON, ModelPriceFactory, ended
 from tests.gateway.client import Api
 
 pytestmark = pytest.mark.django_db

@@ -1,6 +1,6 @@
 """Usage: what is written of requests, and summed for tenants and metrics."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -21,31 +21,14 @@ from gateway.chat.models import (
 from gateway.chat.tokens import MAX_TOKENS, Usage
 from gateway.identity import Caller
 from tests.clock import travel
-from tests.gateway.chat.factories import ModelPriceFactory, RequestRecordFactory
+from tests.gateway.chat.factories import (
+    NOON,
+    ModelPriceFactory,
+    RequestRecordFactory,
+    ended,
+)
 
 pytestmark = pytest.mark.django_db
-
-NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-WHO = {"tenant": "acme", "principal": "ada", "key_id": None}
-
-
-def ended(**fields: Any) -> CompletedRequest:
-    default: dict[str, Any] = {
-        **WHO,
-        "at": NOON,
-        "operation": "chat.completions",
-        "requested": "small",
-        "model": "small",
-        "upstream_model": "there",
-        "request_id": "req-7",
-        "status": 200,
-        "error_status": 0,
-        "streamed": True,
-        "usage": Usage(9, 2),
-        "first_chunk_s": 0.02,
-        "duration_s": 1.5,
-    }
-    return CompletedRequest(**default | fields)
 
 
 @pytest.mark.spec("gateway", "Token usage is recorded as metrics in the background")

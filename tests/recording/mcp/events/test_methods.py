@@ -14,7 +14,7 @@ from recording.mcp.events import challenges
 from recording.mcp.events.errors import EventsError
 from recording.models import EventSubscription
 from recording.webhooks import EVENTS_PROFILE, SUMMARY_COMPLETED_SAMPLE
-from tests.recording.mcp.conftest import store
+from tests.recording.mcp.conftest import initialize, store
 from tests.recording.mcp.events.callback import callback, make_secret
 from tests.recording.mcp.events.conftest import (
     CAPABILITIES,
@@ -24,7 +24,6 @@ from tests.recording.mcp.events.conftest import (
     refused,
     subscribe,
 )
-from tests.recording.mcp.test_protocol import initialize
 from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import profiles

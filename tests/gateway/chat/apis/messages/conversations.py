@@ -4,6 +4,10 @@ import json
 from random import Random
 from typing import Any
 
+from tests.gateway.chat.upstreams.anthropic_events import (
+    named,
+)
+
 WORDS = (
     "tide",
     "Brest",
@@ -280,3 +284,16 @@ class Maker:
                 for call in said.get("tool_calls", ())
             ]
         return [*messages, {"role": "user", "content": "Go on."}]
+
+
+OVERLOADED = {
+    "type": "error",
+    "error": {"type": "overloaded_error", "message": "Overloaded"},
+    "request_id": "req_011",
+}
+
+
+def with_model(name: str, *events: dict[str, Any]) -> bytes:
+    """Return a stream as a client gets it."""
+    stream = b"".join(map(named, events))
+    return stream.replace(b'"claude-there"', json.dumps(name).encode())

@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from typing import Any
 
 import pytest
 
+from tests.gateway.chat.apis.messages.conversations import with_model
 from tests.gateway.chat.harness import MESSAGES, REQUEST_ID
 from tests.gateway.chat.mock_upstream import answers, sends
 from tests.gateway.chat.upstreams.anthropic_events import (
@@ -18,19 +18,6 @@ from tests.gateway.chat.upstreams.anthropic_events import (
     started,
     stopped,
 )
-
-OVERLOADED = {
-    "type": "error",
-    "error": {"type": "overloaded_error", "message": "Overloaded"},
-    "request_id": "req_011",
-}
-
-
-def with_model(name: str, *events: dict[str, Any]) -> bytes:
-    """Return a stream as a client gets it."""
-    stream = b"".join(map(named, events))
-    return stream.replace(b'"claude-there"', json.dumps(name).encode())
-
 
 # ── Requests ────────────────────────────────────────────────────────────────────────
 

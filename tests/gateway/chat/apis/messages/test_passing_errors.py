@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gateway.configuration.shapes import Target
-from tests.gateway.chat.apis.messages.test_passing import OVERLOADED, with_model
+from tests.gateway.chat.apis.messages.conversations import OVERLOADED, with_model
 from tests.gateway.chat.mock_upstream import answers, sends
 from tests.gateway.chat.upstreams.anthropic_events import (
     TEXT_STREAM,

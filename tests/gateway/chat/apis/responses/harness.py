@@ -6,7 +6,10 @@ from typing import Any
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from tests.gateway.chat.harness import Gateway, named_events_of
+from tests.gateway.chat.harness import (
+    Gateway,
+    named_events_of,
+)
 from tests.gateway.chat.mock_upstream import HEAD, event
 
 PATH = "/v1/responses"
@@ -107,3 +110,51 @@ def delta(**fields: Any) -> bytes:
 
 def call(index: int, **fields: Any) -> bytes:
     return delta(tool_calls=[{"index": index, **fields}])
+
+
+RESPONSE: dict[str, Any] = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 1_700_000_000,
+    "status": "completed",
+    "error": None,
+    "incomplete_details": None,
+    "model": "upstream-model",
+    "metadata": {"model": "mine", "n": 1.0},
+    "output": [
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "Hello", "annotations": []}],
+        }
+    ],
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
+    "usage": {
+        "input_tokens": 9,
+        "input_tokens_details": {"cached_tokens": 4},
+        "output_tokens": 2,
+        "output_tokens_details": {"reasoning_tokens": 1},
+        "total_tokens": 11,
+    },
+}
+
+
+def part(kind: str, number: int, **fields: Any) -> bytes:
+    return event({"type": f"response.{kind}", "sequence_number": number, **fields})
+
+
+def in_progress(**fields: Any) -> dict[str, Any]:
+    return {**RESPONSE, "status": "in_progress", "output": [], "usage": None, **fields}
+
+
+CREATED = part("created", 0, response=in_progress())
+
+
+DELTA = part("output_text.delta", 1, delta="Hello", item_id="msg_1", output_index=0)
+
+
+COMPLETED = part("completed", 2, response=RESPONSE)

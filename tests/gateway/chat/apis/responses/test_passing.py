@@ -7,7 +7,16 @@ import pytest
 
 from gateway.chat.apis import carried
 from gateway.configuration.shapes import Target
-from tests.gateway.chat.apis.responses.harness import create, kinds
+from tests.gateway.chat.apis.responses.harness import (
+    COMPLETED,
+    CREATED,
+    DELTA,
+    RESPONSE,
+    create,
+    in_progress,
+    kinds,
+    part,
+)
 from tests.gateway.chat.harness import (
     INTERNAL,
     REQUEST_ID,
@@ -16,49 +25,6 @@ from tests.gateway.chat.harness import (
     named_events_of,
 )
 from tests.gateway.chat.mock_upstream import DONE, answers, event, sends
-
-RESPONSE: dict[str, Any] = {
-    "id": "resp_1",
-    "object": "response",
-    "created_at": 1_700_000_000,
-    "status": "completed",
-    "error": None,
-    "incomplete_details": None,
-    "model": "upstream-model",
-    "metadata": {"model": "mine", "n": 1.0},
-    "output": [
-        {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            "status": "completed",
-            "content": [{"type": "output_text", "text": "Hello", "annotations": []}],
-        }
-    ],
-    "parallel_tool_calls": True,
-    "tool_choice": "auto",
-    "tools": [],
-    "usage": {
-        "input_tokens": 9,
-        "input_tokens_details": {"cached_tokens": 4},
-        "output_tokens": 2,
-        "output_tokens_details": {"reasoning_tokens": 1},
-        "total_tokens": 11,
-    },
-}
-
-
-def part(kind: str, number: int, **fields: Any) -> bytes:
-    return event({"type": f"response.{kind}", "sequence_number": number, **fields})
-
-
-def in_progress(**fields: Any) -> dict[str, Any]:
-    return {**RESPONSE, "status": "in_progress", "output": [], "usage": None, **fields}
-
-
-CREATED = part("created", 0, response=in_progress())
-DELTA = part("output_text.delta", 1, delta="Hello", item_id="msg_1", output_index=0)
-COMPLETED = part("completed", 2, response=RESPONSE)
 
 
 @pytest.fixture
