@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -24,13 +24,10 @@ from webhooks_core.dispatch.sql import AttemptRow
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.models.endpoints import HANGS_AFTER
 from webhooks_core.network.connectivity import Connectivity
-from webhooks_core.network.errors import NO_PORT, Outcome
+from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import AttemptResult
 
 SECOND = timedelta(seconds=1)
-# More failures in a row without a free port are not temporary: the receiver's address cannot be
-# used from this machine.
-MAX_LOCAL_FAILURES = 10
 UNWRITABLE = "the database refused the text of this error"
 
 log = structlog.stdlib.get_logger(__name__)
@@ -52,8 +49,6 @@ class ResultRecorder:
     unrecorded: list[EndedAttempt] = field(default_factory=list)
     attempts: int = 0
     _reported: set[str] = field(default_factory=set, init=False)
-    # Attempts in a row for which this machine had no port or address, by queue.
-    _without_port: Counter[int] = field(default_factory=Counter, init=False)
 
     @property
     def busy_queues(self) -> set[int]:
@@ -63,9 +58,9 @@ class ResultRecorder:
     def receive(self, results: Iterable[AttemptResult]) -> None:
         """Take results. A success makes room in its queue at once, a failure when it is written."""
         now = clock.now()
-        for received in results:
-            claim = self.claims.pop(received.key)
-            result = self._handle_local_failure(received)
+        for result in results:
+            claim = self.claims.pop(result.key)
+            self._tell_local_failure(result)
             self.unrecorded.append((claim, result))
             queue = self.queues[result.queue]
             queue.open -= result.outcome == Outcome.OK
@@ -75,22 +70,12 @@ class ResultRecorder:
                 claim.endpoint.owner, claim.endpoint.url, outcome, now
             )
 
-    def _handle_local_failure(self, result: AttemptResult) -> AttemptResult:
-        """Log which resource this machine lacks.
-
-        A missing port may be due to the receiver's address: in the end it is a failure.
-        """
-        if result.outcome is not None or not result.error:
-            self._without_port.pop(result.queue, None)
-            return result
-        if result.error not in self._reported:
-            self._reported.add(result.error)
-            log.error("attempts not possible", reason=result.error)
-        if result.error == NO_PORT:
-            self._without_port[result.queue] += 1
-            if self._without_port[result.queue] > MAX_LOCAL_FAILURES:
-                return result._replace(outcome=Outcome.CONNECT)
-        return result
+    def _tell_local_failure(self, result: AttemptResult) -> None:
+        """Log once which resource this machine lacks: the attempt will be made later."""
+        lacking = result.error if result.outcome is None else ""
+        if lacking and lacking not in self._reported:
+            self._reported.add(lacking)
+            log.error("attempts not possible", reason=lacking)
 
     def record(self) -> None:
         """Write the results that wait, and schedule what follows."""

@@ -48,8 +48,6 @@ class ProxyRefusedError(OSError):
 _NO_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _NO_RESOLVER_RESOURCES = {socket.EAI_SYSTEM, socket.EAI_MEMORY}
 NO_LOCAL_RESOURCES = "this machine has no descriptor or memory left"
-# The same for ports, unless the receiver's address cannot be used from this machine at all.
-NO_PORT = "this machine has no address or port left"
 
 
 def local_failure(error: BaseException) -> str:
@@ -63,7 +61,7 @@ def local_failure(error: BaseException) -> str:
     for cause in causes:
         if isinstance(cause, ProxyUnavailableError):
             return str(cause)
-    return NO_PORT if errno.EADDRNOTAVAIL in system else ""
+    return ""
 
 
 _TLS_ERRORS = (ssl.SSLError, ssl.CertificateError)

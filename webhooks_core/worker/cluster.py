@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import select
 import signal
@@ -24,11 +23,9 @@ from webhooks_core.dispatch import notify
 from webhooks_core.models import DispatcherLease
 from webhooks_core.worker import shutdown
 
-LOOK_EVERY_S, ASK_EVERY_S = 0.1, 5.0
+LOOK_EVERY_S, ASK_EVERY_S, RESTART_AFTER_S = 0.1, 5.0, 2.0
 # A dispatcher runs until it is stopped. Without any for so long, no task gets through.
 SILENT_S = 45.0
-# A start fails if its processes end sooner than MIN_RUN_S.
-MIN_RUN_S, FAILED_STARTS = 10, 4
 GRACE_S = 30
 
 log = structlog.stdlib.get_logger(__name__)
@@ -47,9 +44,7 @@ class Parent:
     """
 
     def __init__(self) -> None:
-        self._must_hurry = False
-        self._failed_starts = 0
-        self._has_worked = False
+        self._must_hurry = self._has_worked = False
         self._pipe = os.pipe()
         self._processes: Any = get_context("fork")
 
@@ -68,13 +63,11 @@ class Parent:
                 self._prepare_restart(fault)
 
     def _prepare_restart(self, fault: str) -> None:
-        log.error("task processes restarted", reason=fault)
-        has_run = time.monotonic() - self._started_at >= MIN_RUN_S
-        self._failed_starts = 0 if has_run else self._failed_starts + 1
         # If it has worked before, what is unavailable now will come back.
-        if self._failed_starts == FAILED_STARTS and not self._has_worked:
-            raise ClusterFailedError(f"gave up after {FAILED_STARTS} starts: {fault}")
-        end = time.monotonic() + min(self._failed_starts, FAILED_STARTS)
+        if not self._has_worked:
+            raise ClusterFailedError(fault)
+        log.error("task processes restarted", reason=fault)
+        end = time.monotonic() + RESTART_AFTER_S
         while time.monotonic() < end and not shutdown.is_set():
             time.sleep(LOOK_EVERY_S)
 
@@ -84,12 +77,8 @@ class Parent:
 
     def _start(self) -> None:
         connections.close_all()
-        self._started_at = self._live_at = self._asked_at = time.monotonic()
-        # Shared, without a lock: a process that is killed while it writes blocks no other.
-        self._has_started = mmap.mmap(-1, 1)
-        self._cluster = self._processes.Process(
-            target=run_cluster, args=(*self._pipe, self._has_started)
-        )
+        self._live_at = self._asked_at = time.monotonic()
+        self._cluster = self._processes.Process(target=run_cluster, args=self._pipe)
         self._cluster.start()
 
     def _watch(self) -> str:
@@ -123,12 +112,11 @@ class Parent:
 
     def _finish(self) -> None:
         """Let the cluster finish the tasks that it has taken. Raises ClusterFailedError."""
-        end, was_told = time.monotonic() + GRACE_S, False
+        self._cluster.terminate()
+        end = time.monotonic() + GRACE_S
         while self._cluster.is_alive():
             if time.monotonic() > end or self._must_hurry:
                 raise ClusterFailedError("tasks were cut off: they did not end in time")
-            if not was_told and (was_told := self._has_started[0] != 0):
-                self._cluster.terminate()
             time.sleep(LOOK_EVERY_S)
 
     def _kill(self) -> None:
@@ -138,11 +126,14 @@ class Parent:
         self._cluster.join()
 
 
-def run_cluster(reader: int, writer: int, has_started: mmap.mmap) -> None:
+def run_cluster(reader: int, writer: int) -> None:
     """Run a cluster in a process group of its own, until SIGTERM.
 
     The group is killed as soon as no process has the write end of the pipe any more.
     """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the cluster has its own
+    if shutdown.is_set():  # the signal has come before
+        return
     os.setsid()
     os.close(writer)
     sessions.limit()
@@ -156,7 +147,6 @@ def run_cluster(reader: int, writer: int, has_started: mmap.mmap) -> None:
         sys.exit(1)
     # Not earlier, so that no thread runs while the sentinel is forked.
     threading.Thread(target=_end_with, args=(reader,), daemon=True).start()
-    has_started[0] = 1
     while cluster.sentinel.is_alive():
         time.sleep(LOOK_EVERY_S)
     sys.exit(cluster.sentinel.exitcode != 0)
