@@ -120,16 +120,10 @@ def test_a_key_without_days_never_expires(admin_client):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"tenant": "a b"}, "tenant: 1 to 128"),
         ({"principal": "é"}, "principal: 1 to 128"),
-        ({"tenant": ""}, "This field is required"),
         ({"tenant": "a\0"}, "Null characters are not allowed"),
-        ({"name": "x" * 101}, "at most 100 characters"),
         ({"name": "a\u2028b"}, "printable"),
-        ({"days": "0"}, "greater than or equal to 1"),
-        ({"days": "3651"}, "less than or equal to 3650"),
         ({"days": "9" * 50}, "less than or equal to 3650"),
-        ({"days": "x"}, "Enter a whole number"),
     ],
 )
 def test_a_key_that_cannot_be_is_not_made(admin_client, changes, words):
@@ -184,16 +178,6 @@ def test_staff_without_permission_see_nothing(client):
     looker(client)
     for address in LISTS:
         assert client.get(address).status_code == 403
-
-
-# ── What is shown ───────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("query", ["q=%00", "q=x", "p=99", "e=1", "tenant=x"])
-def test_a_hostile_query_is_no_error_of_ours(admin_client, query):
-    for address in LISTS:
-        response = admin_client.get(f"{address}?{query}", follow=True)
-        assert response.status_code == 200
 
 
 # ── Endpoints ───────────────────────────────────────────────────────────────────────

@@ -73,16 +73,9 @@ def test_a_key_may_have_a_budget():
     [
         (("--budget", "cost", "month", "much"), "budget: needs"),
         (("--budget", "cost", "month", "nan"), "budget: limit"),
-        (("--budget", "requests", "decade", "1"), "budget: window"),
         (("--scopes", "admin"), "invalid choice"),
-        (("--models", "a\0"), "a model must have"),
-        (("--days", "0"), "days must be between"),
-        (("--days", "3651"), "days must be between"),
         (("--days", "x"), "invalid int"),
         (("--tenant", "a b"), "tenant: "),
-        (("--principal", ""), "principal: "),
-        (("--name", "\t"), "the name"),
-        (("--name", "x" * 101), "the name"),
     ],
 )
 def test_a_key_that_cannot_be_is_refused(arguments, words):

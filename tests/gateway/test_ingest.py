@@ -182,43 +182,6 @@ def test_ten_megabytes_are_accepted_and_a_byte_more_is_not(acme):
     assert more.status_code == 413
 
 
-@pytest.mark.parametrize(
-    ("file", "title", "content_type"),
-    [
-        (upload(name="a.md", kind="application/octet-stream"), "a.md", "text/markdown"),
-        (upload(name="a", kind="text/html; charset=x"), "a", "text/html"),
-        (upload(name="a.bin", kind=""), "a.bin", "text/plain"),
-    ],
-)
-def test_the_name_and_type_of_a_file_stand_in(acme, file, title, content_type):
-    result = acme.client.post(INGEST, {"file": file}).json()
-    assert (result["title"], result["content_type"]) == (title, content_type)
-    fields = {"title": "mine", "content_type": "text/plain"}
-    other = acme.client.post(INGEST, {"file": upload(b"other"), **fields}).json()
-    assert (other["title"], other["content_type"]) == ("mine", "text/plain")
-
-
-@pytest.mark.parametrize(
-    ("form", "detail"),
-    [
-        ({"title": "x"}, "text is required."),
-        ({"file": upload(b"\xff")}, "The file is not UTF-8 text."),
-        ({"file": upload(), "metadata": "{"}, "metadata is not JSON."),
-        ({"file": upload(), "metadata": "[]"}, "metadata must be an object."),
-        ({"file": upload(b" ")}, "text must not be empty."),
-    ],
-)
-def test_a_bad_form_is_refused(acme, form, detail):
-    response = acme.client.post(INGEST, form)
-    assert (response.status_code, response.json()) == (400, {"detail": detail})
-    assert nothing_stored()
-
-
-def test_a_form_with_a_field_of_megabytes_is_413(acme):
-    form = {"file": upload(), "title": "x" * 3_000_000}
-    assert acme.client.post(INGEST, form).status_code == 413
-
-
 def test_a_failure_to_announce_stores_nothing(acme, monkeypatch):
     def fail(**_: Any) -> None:
         raise RuntimeError("away")

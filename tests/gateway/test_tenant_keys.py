@@ -101,16 +101,10 @@ def test_no_key_gives_a_right_that_it_does_not_have(fields, detail):
     ("fields", "detail"),
     [
         ({"scope": ["chat"]}, "A field of the body is unknown."),
-        ({"scopes": []}, "scopes must be at least one of chat, events"),
         ({"scopes": ["admin"]}, "scopes must be at least one of chat, events"),
         ({"scopes": "chat"}, "scopes must be an array of strings."),
-        ({"models": ["x"] * 99 + ["a\0"]}, "1 to 128 printable characters."),
-        ({"models": ["x" * 129]}, "a model must have 1 to 128"),
-        ({"models": [f"{n}" for n in range(101)]}, "models must be 1 to 100 names."),
         ({"principal": "a b"}, "principal: 1 to 128"),
-        ({"name": "x" * 101}, "at most 100 printable"),
         ({"expires_at": "tomorrow"}, "expires_at must be a time such as"),
-        ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at must be in the future."),
         ({"budget": BUDGET}, "A field of the body is unknown."),
     ],
 )
