@@ -57,6 +57,12 @@ class AddForm(forms.AddWebAuthnForm):
                 "set BASE_URL to one, as http://localhost:8000."
             )
 
+    def clean_credential(self) -> Any:
+        # The form stores what is false in Python, as 0, unread: no page shows such a passkey.
+        if not self.cleaned_data["credential"]:
+            raise get_adapter().validation_error("incorrect_code")
+        return self.cleaned_data["credential"]
+
     def clean(self) -> Any:
         with refusing():
             return super().clean()

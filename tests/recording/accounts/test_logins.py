@@ -257,7 +257,17 @@ def test_operators_see_no_key_and_remove_a_lost_factor(ada, admin_client):
 @pytest.mark.parametrize(
     "answer",
     [
-        *("", "{}", "[]", "null", "1", '{"id": 1}', '{"id": {}, "response": 1}'),
+        *(
+            "",
+            "{}",
+            "[]",
+            "null",
+            "1",
+            "0",
+            "false",
+            '{"id": 1}',
+            '{"id": {}, "response": 1}',
+        ),
         '{"id": "a", "rawId": "é", "type": "public-key", "response": {}}',
         '{"id":"a","rawId":"a","type":"public-key","response":{"clientDataJSON":"%"}}',
     ],
