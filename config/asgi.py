@@ -40,6 +40,9 @@ def largest_body(path: str) -> int:
 
 
 everything_else = WSGIBridge(wsgi_application, settings.WEB_THREADS, largest_body)
+# To hash a password takes a processor for a third of a second: logins wait for one another alone.
+HASHES = ("/accounts/login/", "/accounts/password/", "/accounts/reauthenticate/")
+logins = WSGIBridge(wsgi_application, 2, largest_body)
 # Of their own, so that other requests do not wait for MCP calls, which may be many and take long.
 mcp_threads = ThreadPool(settings.WEB_MCP_THREADS, name="mcp")
 mcp = MCPApplication(
@@ -63,7 +66,9 @@ async def _serve(scope: Scope, receive: Receive, send: Send) -> None:
     is_mcp = scope["path"] == "/mcp" and scope["method"] == "POST"
     headers = middleware_checks.security_headers(scope) if is_chat or is_mcp else None
     if headers is None:
-        await everything_else(scope, receive, send)
+        is_login = scope["method"] == "POST" and scope["path"].startswith(HASHES)
+        bridge = logins if is_login else everything_else
+        await bridge(scope, receive, send)
     elif is_chat:
         service = runtime.current().service
         await chat.respond(service, scope, receive, send, headers)
@@ -82,6 +87,7 @@ async def _run_lifespan(receive: Receive, send: Send) -> None:
         await receive()
     await runtime.stop()
     everything_else.close()
+    logins.close()
     mcp_threads.close()
     await send({"type": "lifespan.shutdown.complete"})
 

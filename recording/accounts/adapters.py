@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from smtplib import SMTPException
-from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,9 +19,6 @@ from recording.throttles import client_address
 from webhooks_core.secrets import EncryptedText
 
 RECENT_S = 600
-# A hash takes a processor for a third of a second, on purpose, and a web process has few threads:
-# logins never occupy all of them.
-HASHES = BoundedSemaphore(2)
 
 log = structlog.stdlib.get_logger("signpost.accounts")
 
@@ -41,10 +37,6 @@ def has_second_factor(request: HttpRequest) -> bool:
 
 class AccountAdapter(DefaultAccountAdapter):
     """Operators create accounts; links lead to BASE_URL; limits count `client_address`."""
-
-    error_messages = DefaultAccountAdapter.error_messages | {
-        "busy": "Too many people are logging in at this moment. Try again in a second."
-    }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
@@ -65,14 +57,6 @@ class AccountAdapter(DefaultAccountAdapter):
         # By name and address together, so that no stranger can lock out an operator.
         key = super()._get_login_attempts_cache_key(request, **credentials)
         return f"{key}:{client_address(request)}"
-
-    def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
-        if not HASHES.acquire(blocking=False):
-            raise self.validation_error("busy")
-        try:
-            return super().authenticate(request, **credentials)
-        finally:
-            HASHES.release()
 
     def authentication_failed(self, request: HttpRequest, **_: Any) -> None:
         log.info("login failed", address=client_address(request))

@@ -1,6 +1,5 @@
 """What is ours of logins: who is limited together, what a new password ends, what is encrypted."""
 
-import threading
 from smtplib import SMTPException
 from typing import Any
 
@@ -9,11 +8,12 @@ from allauth.mfa.adapter import get_adapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from asgiref.sync import async_to_sync
 from django.core.cache import cache
 from django.test import Client
 
-from config import third_party
-from recording.accounts import adapters, personal_tokens
+from config import asgi, third_party
+from recording.accounts import personal_tokens
 from tests.recording.accounts.browsers import LOGIN, PASSWORD, is_logged_in, log_in
 from webhooks_core.models import reencryption
 from webhooks_core.secrets import EncryptedText
@@ -73,11 +73,30 @@ def test_the_addresses_of_one_ipv6_network_share_the_rate_of_logins(ada, limits)
     assert attempt(PASSWORD, **HERE).status_code == 302
 
 
-def test_a_flood_of_logins_leaves_threads_to_others(ada, monkeypatch):
-    monkeypatch.setattr(adapters, "HASHES", threading.BoundedSemaphore(1))
-    with adapters.HASHES:
-        assert "Try again in a second." in attempt(PASSWORD).content.decode()
-    assert attempt(PASSWORD).status_code == 302
+@pytest.mark.parametrize(
+    ("method", "path", "is_apart"),
+    [
+        *(("POST", "/accounts/login/", True), ("GET", "/accounts/login/", False)),
+        *(("POST", "/accounts/reauthenticate/", True), ("POST", "/v1/webhooks", False)),
+        ("POST", "/accounts/password/change/", True),
+    ],
+)
+def test_a_flood_of_logins_leaves_threads_to_others(
+    monkeypatch, method, path, is_apart
+):
+    served = []
+
+    def bridge(name: str) -> Any:
+        async def serve(*_: Any) -> None:
+            served.append(name)
+
+        return serve
+
+    for name in ("logins", "everything_else"):
+        monkeypatch.setattr(asgi, name, bridge(name))
+    scope = {"type": "http", "method": method, "path": path, "headers": []}
+    async_to_sync(asgi.application)(scope, None, None)
+    assert served == ["logins" if is_apart else "everything_else"]
 
 
 def test_an_inactive_account_is_logged_out_and_not_in(ada):
