@@ -52,7 +52,7 @@ def clear() -> None:
         Endpoint,
         DispatcherLease,
     )
-    tables = [model._meta.db_table for model in models]  # noqa: SLF001 - documented
+    tables = [model._meta.db_table for model in models]
     statements = connection.ops.sql_flush(no_style(), tables, allow_cascade=True)
     connection.ops.execute_sql_flush(statements)
 

@@ -34,7 +34,7 @@ def serve() -> None:
 def _done(jobs: dict[str, Any], *, job: str, given: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"result": jobs[job](**given)}
-    except Exception as error:  # noqa: BLE001 - reported to the command, which ends
+    except Exception as error:  # reported to the command, which ends
         traceback.print_exc()
         return {"error": f"{job}: {type(error).__name__}: {error}"}
 

@@ -24,6 +24,9 @@ class Notes:
     """What has arrived since the last reset; times are of the monotonic clock."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
         self.answered: Counter[str] = Counter()
         self.last: dict[str, float] = {}
         self.began: dict[str, float] = {}
@@ -106,7 +109,7 @@ class Connection(asyncio.Protocol):
         figures = notes.counts() if self._kind == "counts" else notes.stats()
         body = json.dumps(figures).encode()
         if self._kind == "reset":
-            notes.__init__()  # type: ignore[misc] # all of it, in place
+            notes.forget()
         head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
         self._transport.write(head.encode() + body)
 

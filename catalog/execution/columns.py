@@ -235,7 +235,7 @@ class Columns(ExecutionContext):
     ) -> Iterable[bytes]:
         """Return what a resolver makes of the model instance of each key."""
         keys, model = table[own], cast("Any", model_of(kind))
-        instances = model._default_manager.in_bulk({*keys} - {None})  # noqa: SLF001 - documented by Django
+        instances = model._default_manager.in_bulk({*keys} - {None})
         texts = {
             key: orjson.dumps(self.execute_field(kind, instance, nodes, path))
             for key, instance in instances.items()

@@ -53,7 +53,7 @@ def model_of(kind: Any) -> type[Model] | None:
     """Return the model of a DjangoObjectType whose key is a number; None for another type."""
     options = getattr(getattr(kind, "graphene_type", None), "_meta", None)
     model: Any = getattr(options, "model", None)
-    if model is None or not isinstance(model._meta.pk, IntegerField):  # noqa: SLF001 - documented by Django
+    if model is None or not isinstance(model._meta.pk, IntegerField):
         return None
     return cast("type[Model]", model)
 
@@ -66,12 +66,12 @@ def role_of(kind: GraphQLObjectType, name: str) -> Role:
     field = kind.fields[name]
     if getattr(field.resolve, "func", None) is not resolve_attribute:
         return RESOLVER
-    columns: Any = model_of(kind)._meta.get_fields()  # type: ignore[union-attr] # noqa: SLF001 - documented by Django
+    model: Any = model_of(kind)
     roles = (
         role_of_reference(each, name, field.type)
         if type(each) is ManyToOneRel
         else role_of_column(each, get_named_type(field.type))
-        for each in columns
+        for each in model._meta.get_fields()
         if type(each) is ManyToOneRel or to_camel_case(each.name) == name
     )
     return next(filter(None, roles), RESOLVER)
@@ -114,8 +114,9 @@ def role_of_column(column: Any, output: Any) -> Role | None:
 
 def check(schema: GraphQLSchema) -> None:
     """Raise ImproperlyConfigured for a field that may fail for one row but must not be null."""
-    for kind in filter(model_of, schema.type_map.values()):
-        for name, field in kind.fields.items():  # type: ignore[attr-defined]
+    kinds: Any = filter(model_of, schema.type_map.values())
+    for kind in kinds:
+        for name, field in kind.fields.items():
             role = role_of(kind, name)
             may_be_null = role.name in {"json", "text", "owner"} and role.column.null
             if is_non_null_type(field.type) and (role is RESOLVER or may_be_null):
@@ -130,7 +131,7 @@ def check(schema: GraphQLSchema) -> None:
 @cache
 def referring(reference: Any) -> Make:
     """Return the query of the rows that refer to keys."""
-    rows = reference.model._default_manager  # noqa: SLF001 - documented by Django
+    rows = reference.model._default_manager
     return lambda keys: rows.filter(**{f"{reference.attname}__in": among(keys)})
 
 

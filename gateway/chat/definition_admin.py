@@ -118,7 +118,7 @@ class DefinedForm(forms.ModelForm[Any]):
 
 
 def vars_of(row: Any) -> dict[str, Any]:
-    return {each.attname: getattr(row, each.attname) for each in row._meta.fields}  # noqa: SLF001 - public by use
+    return {each.attname: getattr(row, each.attname) for each in row._meta.fields}
 
 
 class ModelForm(DefinedForm):

@@ -38,7 +38,7 @@ def load() -> dict[str, ModelEntry]:
         try:
             entries[row.name] = row.entry()
         except (EntryError, SecretUnreadableError) as error:
-            log.error("model endpoint left out", model=row.name, reason=str(error))  # noqa: TRY400
+            log.error("model endpoint left out", model=row.name, reason=str(error))
     return entries | {model.name: model for model in configuration.current().models}
 
 

@@ -113,7 +113,7 @@ class Service:
             return await self._call(request, caller, api_format, route.operation)
         except ClientGoneError:
             raise
-        except Exception as error:  # noqa: BLE001 - every client gets a response
+        except Exception as error:  # every client gets a response
             return failure_response(error, request.request_id, api_format)
 
     async def _authenticate(self, request: ChatRequest) -> Caller:
@@ -308,7 +308,7 @@ class Service:
                     async for data in _transformed(context, opened):
                         yield data
                     yield stream.end()
-                except Exception as error:  # noqa: BLE001 - the client gets a last event
+                except Exception as error:  # the client gets a last event
                     yield _failed(context, stream, error)
                 _note_tokens(context, stream)
                 # The client has everything, and may leave now.

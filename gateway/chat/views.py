@@ -80,7 +80,7 @@ def _chat_request(request: Request) -> ChatRequest:
     if request.method == "POST":
         try:
             body = _read_body(request)
-        except Exception as error:  # noqa: BLE001 - raised when the service reads
+        except Exception as error:  # raised when the service reads
             body = error
 
     async def read() -> bytes:

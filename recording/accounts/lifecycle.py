@@ -55,7 +55,7 @@ def _delete_later_rows(account: AbstractUser) -> None:
 
     Such a row would refer to an account that is gone, and the deletion would fail at its end.
     """
-    fields: Any = account._meta.get_fields(include_hidden=True)  # noqa: SLF001 - documented
+    fields: Any = account._meta.get_fields(include_hidden=True)
     for relation in fields:
         if getattr(relation, "on_delete", None) is CASCADE:
             rows = relation.related_model.objects.filter

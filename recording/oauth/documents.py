@@ -83,7 +83,7 @@ def _fetched(client_id: str) -> tuple[dict[str, Any], int]:
         try:
             document, max_age = oauth2_settings.CIMD_METADATA_FETCHER().fetch(client_id)
             return _fields(document, max_age), max_age
-        except Exception as error:  # noqa: BLE001 - a stranger's document is no error of ours
+        except Exception as error:  # a stranger's document is no error of ours
             log.info("client document unusable", client_id=client_id, error=str(error))
             return {}, oauth2_settings.CIMD_FAILURE_BACKOFF_SECONDS
 

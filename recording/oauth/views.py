@@ -67,11 +67,11 @@ def endpoint(*methods: str, rate: str = "") -> Callable[[Answer], Answer]:
                 return cors.with_cors(preflight, methods=methods)
             try:
                 if request.method not in methods:
-                    raise method_not_allowed(allowed)  # noqa: TRY301
+                    raise method_not_allowed(allowed)
                 if rate:
                     check_rate(request, rate)
                 response: HttpResponse = view(request, **kwargs)
-            except Exception as error:  # noqa: BLE001 - clients expect JSON in any case
+            except Exception as error:  # clients expect JSON in any case
                 response = error_response(_oauth_error(error))
             return cors.with_cors(response)
 

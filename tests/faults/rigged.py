@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 BEFORE_CLAIM = "before the claim is committed"
 CLAIMED = "after the claim is committed"
@@ -78,7 +78,8 @@ def change_requests() -> None:
     """Die of deadly requests, and let patient ones wait for longer than any test."""
     from webhooks_core.dispatch import sender
 
-    real = sender.attempt  # type: ignore[attr-defined]
+    module: Any = sender
+    real = module.attempt
 
     async def attempt(request: Any, client: Any) -> Any:
         if DEADLY in request.url:
@@ -87,7 +88,7 @@ def change_requests() -> None:
             request = request._replace(timeout_s=100_000)
         return await real(request, client)
 
-    sender.attempt = attempt  # type: ignore[attr-defined]
+    module.attempt = attempt
 
 
 def set_clock(folder: Path) -> None:
@@ -101,16 +102,17 @@ def set_clock(folder: Path) -> None:
 
     class Shifted(datetime):
         @classmethod
-        def now(cls, tz: tzinfo | None = None) -> Self:
-            return real_now(tz) + timedelta(seconds=ahead())  # type: ignore[return-value]
+        def now(cls, tz: tzinfo | None = None) -> Any:
+            return real_now(tz) + timedelta(seconds=ahead())
 
     from django.utils import timezone
 
     from webhooks_core.network import transport
 
+    module: Any = transport
     time.time = lambda: real_time() + ahead()
     timezone.now = lambda: Shifted.now(UTC)
-    transport.datetime = Shifted  # type: ignore[attr-defined]
+    module.datetime = Shifted
 
 
 if __name__ == "__main__":

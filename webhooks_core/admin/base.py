@@ -84,7 +84,7 @@ class CappedAdmin(admin.ModelAdmin[M]):
         rows, may_repeat = super().get_search_results(request, queryset, term)
         if not term:
             return rows, may_repeat
-        newest = self.model._default_manager.order_by("-pk").values_list("pk")[:1]  # noqa: SLF001 - public by use
+        newest = self.model._default_manager.order_by("-pk").values_list("pk")[:1]
         oldest = max((pk for (pk,) in newest), default=0) - SEARCHED_AT_MOST
         exact = Q(pk=None)
         for field in self.indexed:

@@ -104,7 +104,7 @@ def enqueue(task: str) -> bool:
         # A dispatcher runs until it is stopped; other tasks have the time limit of the cluster.
         options = {"timeout": NO_LIMIT} if task == DISPATCH else {}
         async_task(task, q_options={"broker": broker, **options})
-    except Exception as error:  # noqa: BLE001 - a hint may fail in any way
+    except Exception as error:  # a hint may fail in any way
         _broker.cache_clear()
         log.warning("wake-up failed", task=task, error=reason(error))
         return False

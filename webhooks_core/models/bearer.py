@@ -83,7 +83,7 @@ class BearerToken(models.Model):
         if self.last_used_at is not None and self.last_used_at > stale:
             return False
         is_stale = Q(last_used_at=None) | Q(last_used_at__lte=stale)
-        manager = type(self)._default_manager  # noqa: SLF001 - public by use
+        manager = type(self)._default_manager
         try:
             return manager.filter(is_stale, pk=self.pk).update(last_used_at=now) == 1
         except Error as error:

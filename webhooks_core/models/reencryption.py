@@ -40,7 +40,7 @@ class Reencrypted(NamedTuple):
 def columns() -> Iterator[tuple[type[Model], str]]:
     """Yield every model with an encrypted field, and that field's name."""
     for model in apps.get_models():
-        for field in model._meta.concrete_fields:  # noqa: SLF001 - public by use
+        for field in model._meta.concrete_fields:
             if isinstance(field, EncryptedTextField):
                 yield model, field.name
 

@@ -57,7 +57,7 @@ class ThreadPerTask(Executor):
         if future.set_running_or_notify_cancel():
             try:
                 future.set_result(call())
-            except BaseException as error:  # noqa: BLE001 - the future's owner handles it
+            except BaseException as error:  # the future's owner handles it
                 future.set_exception(error)
         self._free.release()
 

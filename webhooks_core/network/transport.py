@@ -165,7 +165,7 @@ async def _try(
         return _Ending(
             Outcome.UNSIGNED, error=f"no headers of Standard Webhooks: {error}"
         )
-    except Exception as error:  # noqa: BLE001 - one receiver must not stop the others
+    except Exception as error:  # one receiver must not stop the others
         forget_frames(error)
         # That of the system has a number.
         if isinstance(error, TimeoutError) and error.errno is None:

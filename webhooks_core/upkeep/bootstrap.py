@@ -70,9 +70,9 @@ def _rows(model_name: str, using: str) -> Any:
         model = apps.get_model(model_name)
     except LookupError:
         return None
-    return model._default_manager.using(using) if has_table(model, using) else None  # noqa: SLF001 - public by use
+    return model._default_manager.using(using) if has_table(model, using) else None
 
 
 def has_table(model: type[Model], using: str = "default") -> bool:
     """Return False before the migration that creates a model's table."""
-    return model._meta.db_table in connections[using].introspection.table_names()  # noqa: SLF001 - public by use
+    return model._meta.db_table in connections[using].introspection.table_names()

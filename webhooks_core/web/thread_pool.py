@@ -72,7 +72,7 @@ def _run(
 ) -> None:
     try:
         settle = partial(_settle, future.set_result, future, function())
-    except BaseException as error:  # noqa: BLE001 - the loop handles it
+    except BaseException as error:  # the loop handles it
         settle = partial(_settle, future.set_exception, future, error)
     with suppress(RuntimeError):  # the loop is closed: no task awaits the result
         loop.call_soon_threadsafe(settle)

@@ -142,8 +142,10 @@ def run_cluster(reader: int, writer: int) -> None:
         broker.ping()
         cluster = Cluster(broker)
         cluster.start()
-    except Exception as error:  # noqa: BLE001 - any error ends this process
-        log.error("cluster failed", error=f"{type(error).__name__}: {error}")  # noqa: TRY400 - one line
+    except Exception as error:  # any error ends this process
+        log.error(
+            "cluster failed", error=f"{type(error).__name__}: {error}"
+        )  # one line
         sys.exit(1)
     # Not earlier, so that no thread runs while the sentinel is forked.
     threading.Thread(target=_end_with, args=(reader,), daemon=True).start()

@@ -11,6 +11,8 @@ from graphene_django.views import GraphQLView
 
 from catalog import models
 
+books, authors = models.Book.objects, models.Author.objects
+
 
 class Category(DjangoObjectType):
     class Meta:
@@ -34,28 +36,27 @@ class Book(DjangoObjectType):
 
 class BookInput(graphene.InputObjectType):
     name = graphene.String(required=True)
-    page_count = graphene.Int(required=True)
-    author_id = graphene.Int(required=True)
+    page_count, author_id = graphene.Int(required=True), graphene.Int(required=True)
 
 
 class Query(graphene.ObjectType):
-    get_all_books = graphene.List(Book)
-    get_all_authors = graphene.List(Author)
+    get_all_books = graphene.List(Book, resolver=lambda *_: books.all())
+    get_all_authors = graphene.List(Author, resolver=lambda *_: authors.all())
     search_books = graphene.List(Book, title=graphene.String(required=True))
     get_book_by_id = graphene.Field(Book, id=graphene.ID(required=True))
 
-    resolve_get_all_books = lambda *_: models.Book.objects.all()  # noqa: E731
-    resolve_get_all_authors = lambda *_: models.Author.objects.all()  # noqa: E731
-
     def resolve_search_books(self, _info: Any, title: str) -> Any:
-        return models.Book.objects.filter(name__icontains=title).order_by("name")
+        return books.filter(name__icontains=title).order_by("name")
 
-    resolve_get_book_by_id = lambda *_, **key: models.Book.objects.filter(**key).first()  # noqa: E731
+    def resolve_get_book_by_id(self, _info: Any, **key: Any) -> Any:
+        return books.filter(**key).first()
 
 
 class Mutation(graphene.ObjectType):
     add_book = graphene.Field(Book, book=BookInput(required=True))
-    resolve_add_book = lambda *_, book: models.Book.objects.create(**book)  # noqa: E731
+
+    def resolve_add_book(self, _info: Any, book: Any) -> Any:
+        return books.create(**book)
 
 
 view = csrf_exempt(GraphQLView.as_view(schema=graphene.Schema(Query, Mutation)))

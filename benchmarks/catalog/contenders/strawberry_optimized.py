@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import strawberry
 import strawberry_django
 from django.db.models import Count
@@ -10,6 +12,8 @@ from strawberry.django.views import GraphQLView
 from strawberry_django.optimizer import DjangoOptimizerExtension
 
 from catalog import models
+
+books = models.Book.objects
 
 
 @strawberry_django.type(models.Category, fields=["id", "name"])
@@ -40,18 +44,19 @@ class Query:
 
     @strawberry_django.field
     def search_books(self, title: str) -> list[Book]:
-        return models.Book.objects.filter(name__icontains=title).order_by("name")  # type: ignore[return-value]
+        found = books.filter(name__icontains=title).order_by("name")
+        return cast("list[Book]", found)
 
     @strawberry_django.field
     def get_book_by_id(self, id: strawberry.ID) -> Book | None:  # noqa: A002
-        return models.Book.objects.filter(pk=id).first()  # type: ignore[return-value]
+        return cast("Book | None", books.filter(pk=id).first())
 
 
 @strawberry.type
 class Mutation:
     @strawberry_django.mutation
     def add_book(self, book: BookInput) -> Book:
-        return models.Book.objects.create(**vars(book))  # type: ignore[return-value]
+        return cast("Book", books.create(**vars(book)))
 
 
 schema = strawberry.Schema(Query, Mutation, extensions=[DjangoOptimizerExtension])

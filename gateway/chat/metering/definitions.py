@@ -44,7 +44,7 @@ def budgets() -> list[BudgetEntry]:
         try:
             current.append(row.entry())
         except EntryError as error:
-            log.error("budget left out", budget=row.name, reason=str(error))  # noqa: TRY400
+            log.error("budget left out", budget=row.name, reason=str(error))
     return current
 
 

@@ -139,7 +139,7 @@ class UsageWriter:
                 try:
                     await self.in_thread(partial(write, parts[-1]))
                     parts.pop()
-                except Exception as error:  # noqa: BLE001 - no value may stop the writer
+                except Exception as error:  # no value may stop the writer
                     if is_outage(error):
                         log.warning("usage not written yet", error=reason(error))
                         break

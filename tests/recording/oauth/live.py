@@ -91,10 +91,12 @@ def provider(
 
     return OAuthClientProvider(
         server_url=server or f"{person.url}/v1/webhooks",
-        client_metadata=OAuthClientMetadata(
-            redirect_uris=[REDIRECT],  # type: ignore[list-item]
-            client_name="MCP",
-            token_endpoint_auth_method=method,  # type: ignore[arg-type]
+        client_metadata=OAuthClientMetadata.model_validate(
+            {
+                "redirect_uris": [REDIRECT],
+                "client_name": "MCP",
+                "token_endpoint_auth_method": method,
+            }
         ),
         storage=memory,
         redirect_handler=redirect,

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import time
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
@@ -95,10 +96,10 @@ def test_a_server_that_cannot_send_any_more_means_that_the_client_has_gone(
     async def run() -> None:
         stream = rest()
         response = ChatResponse(200, {}, await anext(stream), stream)
-        service = SimpleNamespace(answer=AsyncMock(return_value=response))
+        service: Any = SimpleNamespace(answer=AsyncMock(return_value=response))
         failures = [error] if refused == "head" else [None, None, error]
         send = AsyncMock(side_effect=failures)
-        await asgi.respond(service, SCOPE, AsyncMock(), send)  # type: ignore[arg-type]
+        await asgi.respond(service, SCOPE, AsyncMock(), send)
         assert send.await_count == len(failures)
         assert ended == ["stream"]
 
@@ -107,8 +108,8 @@ def test_a_server_that_cannot_send_any_more_means_that_the_client_has_gone(
 
 def test_a_cancellation_that_is_not_for_the_clients_sake_goes_on():
     async def run() -> None:
-        service = SimpleNamespace(answer=lambda _: asyncio.Event().wait())
-        responding = asgi.respond(service, SCOPE, AsyncMock(), AsyncMock())  # type: ignore[arg-type]
+        service: Any = SimpleNamespace(answer=lambda _: asyncio.Event().wait())
+        responding = asgi.respond(service, SCOPE, AsyncMock(), AsyncMock())
         task = asyncio.create_task(responding)
         await asyncio.sleep(0)
         task.cancel()

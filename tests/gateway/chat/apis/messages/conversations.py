@@ -270,10 +270,10 @@ class Maker:
     def openai_messages(self) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = [{"role": "system", "content": "Be brief."}]
         for _ in range(self.random.randrange(1, 4)):
-            parts = [{"type": "text", "text": self.text()}]
+            parts: list[Any] = [{"type": "text", "text": self.text()}]
             if self.chance(0.3):
                 url = {"url": "data:image/png;base64,aGk="}
-                parts.append({"type": "image_url", "image_url": url})  # type: ignore[dict-item]
+                parts.append({"type": "image_url", "image_url": url})
             messages.append(
                 {"role": "user", "content": parts if self.chance() else self.text()}
             )
