@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, NotRequired
@@ -17,10 +18,10 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
 )
+from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from recording.models.recordings import MAX_ID_LENGTH
-from webhooks_core.web.faults import path_of, place_and_text
 from webhooks_core.web.json_values import check_values
 
 MAX_BYTES = 64 * 1_048_576
@@ -119,10 +120,10 @@ def read(raw: bytes) -> RecordingFile:
     try:
         content: Any = CONTENT.validate_python(value, strict=True)
     except ValidationError as errors:
-        place, text = place_and_text(
+        place, text = _place_and_text(
             errors.errors()[0], TEXTS, missing="lacks the field {}"
         )
-        message = f"{path_of(place) or 'the recording'} {text}"
+        message = f"{_path_of(place) or 'the recording'} {text}"
         raise RecordingFileError(message) from None
     return RecordingFile(content, tuple(sorted(value.keys() - content.keys())))
 
@@ -142,3 +143,26 @@ def _parsed(raw: bytes) -> Any:
     except orjson.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise RecordingFileError(f"{place}: not JSON: {error.msg}") from error
+
+
+Place = tuple[str | int, ...]
+
+
+def _place_and_text(
+    fault: ErrorDetails, texts: Mapping[str, str], *, missing: str
+) -> tuple[Place, str]:
+    """Return where a fault is, and what is wrong there.
+
+    `texts` has those for types of faults, in place of pydantic's; `missing` is the one for a missing
+    key, whose place is the mapping that needs it.
+    """
+    place, text = fault["loc"], texts.get(fault["type"], fault["msg"])
+    if fault["type"] == "missing":
+        place, text = place[:-1], missing.format(place[-1])
+    return place, re.sub(r"^\w+ should", "must", text.removeprefix("Value error, "))
+
+
+def _path_of(place: Place) -> str:
+    """Return a place as `models[0].name`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    return "".join(steps).removeprefix(".")

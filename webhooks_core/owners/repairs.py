@@ -21,11 +21,11 @@ DEFAULT_OVERLAP = timedelta(days=1)
 class RefusedError(Exception):
     """Nothing was changed.
 
-    The first line of a subclass's docstring is its message.
+    Without a text, the first line of a subclass's docstring is its message.
     """
 
     def __str__(self) -> str:
-        return (self.__doc__ or "").partition("\n")[0]
+        return super().__str__() or (self.__doc__ or "").partition("\n")[0]
 
 
 class DeclaredError(RefusedError):
@@ -81,7 +81,7 @@ def enable(endpoint: Endpoint, *, by: Actor) -> Endpoint:
     """Send to a disabled endpoint again, what waits at once. Raises NotDisabledError."""
     if not endpoint.is_disabled or endpoint.deleted_at:
         raise NotDisabledError
-    return endpoints.update(endpoint, status=Endpoint.Status.ACTIVE, by=by)
+    return endpoints.enable(endpoint, by=by)
 
 
 def disable(endpoint: Endpoint, *, by: Actor) -> Endpoint:

@@ -20,17 +20,6 @@ from webhooks_core.pages.owners import Capability, Door, Owner
 from webhooks_core.web.errors import ApiError, NotFoundError
 
 
-class NothingDoneError(RefusedError):
-    """An action of a page has changed nothing; the message says why."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
-
-    def __str__(self) -> str:
-        return self.message
-
-
 @method_decorator(never_cache, name="dispatch")
 class OwnerView(View):
     """A page of an owner.
@@ -66,10 +55,10 @@ class OwnerView(View):
             return redirect(self.address(page, *(kwargs[name] for name in names)))
 
     def check_word(self, word: str) -> None:
-        """Raise NothingDoneError unless the word was typed, where the door asks for words."""
+        """Raise RefusedError unless the word was typed, where the door asks for words."""
         typed = self.request.POST.get("word", "").strip().lower()
         if self.door.asks_for_words and typed != word:
-            raise NothingDoneError(f"Nothing was changed: type {word} to confirm.")
+            raise RefusedError(f"Nothing was changed: type {word} to confirm.")
 
     def address(self, name: str, *args: str) -> str:
         """Return the address of a page of the same owner."""

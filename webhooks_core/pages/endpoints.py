@@ -16,7 +16,7 @@ from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners import repairs, resending, state, wording
 from webhooks_core.owners.repairs import RefusedError
 from webhooks_core.owners.resending import Selection
-from webhooks_core.pages.base import NothingDoneError, OwnerView
+from webhooks_core.pages.base import OwnerView
 from webhooks_core.pages.forms import EndpointForm, receives_all
 from webhooks_core.pages.owners import Capability
 from webhooks_core.web.errors import ApiError
@@ -185,7 +185,7 @@ class ResendMany(EndpointAction):
     def _wanted(self, endpoint: Endpoint) -> dict[str, Any]:
         if self.request.POST.get("status") == Selection.MISSED:
             if endpoint.disabled_at is None:
-                raise NothingDoneError("Nothing was sent: nothing is missed any more.")
+                raise RefusedError("Nothing was sent: nothing is missed any more.")
             return {
                 "selection": Selection.MISSED,
                 "since": endpoint.disabled_at,
