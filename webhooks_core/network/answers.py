@@ -43,9 +43,10 @@ class AnswerConnection(asyncio.Protocol):
             lenient_spaces_after_chunk_size=True,
         )
         self._waiter: asyncio.Future[None] | None = None
-        self._is_idle, self._is_full, self.is_closed = True, False, False
+        self._is_full = self.is_closed = False
         self._failure: Exception | None = None
         self._begin()
+        self._is_over = True  # there is no request yet
 
     def _begin(self) -> None:
         self.status, self.headers = 0, dict[str, str]()
@@ -62,7 +63,6 @@ class AnswerConnection(asyncio.Protocol):
     async def exchange(self, head: bytes, body: bytes) -> None:
         """Send a request, and wait for the head of its answer. Raises OSError, NotHttpError."""
         self._begin()
-        self._is_idle = False
         if not self._failure:
             self._transport.write(head + body[:PART_BYTES])
         for start in range(PART_BYTES, len(body), PART_BYTES):
@@ -124,16 +124,12 @@ class AnswerConnection(asyncio.Protocol):
     def is_reusable(self) -> bool:
         """Return True if another request can be sent: the answer was read to its end."""
         return (
-            (self._is_over or self._is_idle)
+            self._is_over
             and not self._raw
             and self._keeps_alive
             and not self.is_closed
             and not self._transport.is_closing()
         )
-
-    def rest(self) -> None:
-        """Wait for the next request: a byte before it belongs to none."""
-        self._is_idle = True
 
     def abort(self) -> None:
         if not self.is_closed:
@@ -160,7 +156,7 @@ class AnswerConnection(asyncio.Protocol):
         self._fail(error or ConnectionResetError("the server closed the connection"))
 
     def data_received(self, data: bytes) -> None:
-        if self._is_idle or self._is_over:
+        if self._is_over:
             self._keeps_alive = False
             self.abort()
             return
@@ -180,8 +176,7 @@ class AnswerConnection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _fail(self, failure: Exception) -> None:
-        if not (self._is_over or self._failure):
-            self._failure = failure
+        self._failure = self._failure or failure
         self.abort()
         self._notify()
 

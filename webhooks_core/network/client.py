@@ -20,12 +20,12 @@ from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.answers import AnswerConnection
 from webhooks_core.network.certificates import client_context
 from webhooks_core.network.deadlines import within
+from webhooks_core.network.kept import KeptConnections
 from webhooks_core.network.request_head import Origin, Target, head_of, target_of
 from webhooks_core.network.resolver import GuardedResolver
 
 KEEP_ALIVE_S = 30.0
 NEXT_ADDRESS_S = 0.25
-KEEP_MOST = 64  # of a route
 
 
 class EveryNetwork(AllowedNetworks):
@@ -73,8 +73,9 @@ class HttpClient:
         self._defaults = defaults
         self._resolver = GuardedResolver(EveryNetwork())
         self._tls = client_context()
-        self._kept: dict[Route, list[tuple[float, AnswerConnection]]] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._kept = KeptConnections[Route, AnswerConnection](
+            self._loop, KEEP_ALIVE_S, self._resolver.forget
+        )
         self.closed = False
 
     async def post(
@@ -96,7 +97,7 @@ class HttpClient:
         if through and not target.origin.is_tls:
             target, headers = _by_proxy(target, headers, through)
         head = head_of(target, headers, self._defaults, len(body))
-        if (connection := self._taken(route)) is not None:
+        if (connection := self._kept.take(route)) is not None:
             try:
                 return await self._exchange(connection, route, head, body)
             except OSError:
@@ -116,37 +117,12 @@ class HttpClient:
             raise
         return Answer(connection, route, self)
 
-    def _taken(self, route: Route) -> AnswerConnection | None:
-        """Return a kept connection, None if there is none."""
-        kept, now = self._kept.get(route), self._loop.time()
-        while kept:
-            until, connection = kept.pop()
-            if until > now and connection.is_reusable:
-                return connection
-            connection.abort()
-        return None
-
     def keep(self, route: Route, connection: AnswerConnection) -> None:
         """Keep a connection for the next request, or close it if it cannot serve one."""
-        kept = self._kept.setdefault(route, [])
-        if self.closed or len(kept) >= KEEP_MOST or not connection.is_reusable:
+        if self.closed:
             connection.abort()
-            return
-        connection.rest()
-        kept.append((self._loop.time() + KEEP_ALIVE_S, connection))
-        if self._timer is None:
-            self._timer = self._loop.call_later(KEEP_ALIVE_S, self._expire)
-
-    def _expire(self) -> None:
-        """Close what was kept long enough; without anything kept there is no timer."""
-        now, self._timer = self._loop.time(), None
-        for route, kept in list(self._kept.items()):
-            while kept and kept[0][0] <= now:
-                kept.pop(0)[1].abort()
-            if not kept:
-                del self._kept[route]
-        if self._resolver.forget(now) or self._kept:
-            self._timer = self._loop.call_later(KEEP_ALIVE_S, self._expire)
+        else:
+            self._kept.keep(route, connection)
 
     async def _open(self, route: Route) -> AnswerConnection:
         origin = route.origin
@@ -184,13 +160,8 @@ class HttpClient:
 
     async def close(self) -> None:
         self.closed = True
-        if self._timer is not None:
-            self._timer.cancel()
         self._resolver.close()
-        for kept in self._kept.values():
-            for _, connection in kept:
-                connection.abort()
-        self._kept.clear()
+        self._kept.close()
 
 
 def _by_proxy(

@@ -25,6 +25,7 @@ from webhooks_core.network.addresses import (
 from webhooks_core.network.certificates import client_context
 from webhooks_core.network.connection import Connection
 from webhooks_core.network.errors import ProxyRefusedError
+from webhooks_core.network.kept import KeptConnections
 from webhooks_core.network.request_head import Origin
 from webhooks_core.network.resolver import (
     AddressInfo,
@@ -36,8 +37,6 @@ from webhooks_core.network.resolver import (
 KEEP_ALIVE_S = 15.0
 # How long an address may take to connect until the next one of its name is tried too.
 NEXT_ADDRESS_S = 0.25
-# In one event loop. One more closes the oldest one of the route that was not used for longest.
-KEEP_MOST = 512
 # Where requests go, and the owner (profile, name) that they are made for.
 Route = tuple[Origin, tuple[str, str]]
 
@@ -90,47 +89,23 @@ class Connections:
         self._loop = loop
         self._resolver = GuardedResolver(networks)
         self._tls = client_context()
-        # The last one to be kept is the first one to be used again.
-        self._kept: dict[Route, list[tuple[float, Connection]]] = {}
-        self._kept_count = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._kept = KeptConnections[Route, Connection](
+            loop, KEEP_ALIVE_S, self._resolver.forget
+        )
 
     def kept(self, route: Route) -> Connection | None:
         """Return a kept connection, which is then no longer kept; None if there is none."""
-        kept, now = self._kept.pop(route, None), self._loop.time()
-        while kept:
-            until, connection = kept.pop()
-            self._kept_count -= 1
-            if until > now and connection.is_reusable:
-                if kept:
-                    self._kept[route] = kept
-                connection.begin()
-                return connection
-            connection.abort()
-        return None
+        if connection := self._kept.take(route):
+            connection.begin()
+        return connection
 
     def keep(self, route: Route, connection: Connection) -> None:
         """Keep a connection for the next request, or close it if it cannot serve one."""
-        if not connection.is_reusable:
-            connection.abort()
-            return
-        until = self._loop.time() + KEEP_ALIVE_S
-        self._kept.setdefault(route, []).append((until, connection))
-        self._kept_count += 1
-        if self._kept_count > KEEP_MOST:
-            self._drop_oldest()
-        self._start_timer()
-
-    def _drop_oldest(self) -> None:
-        route, kept = next(iter(self._kept.items()))
-        kept.pop(0)[1].abort()
-        self._kept_count -= 1
-        if not kept:
-            del self._kept[route]
+        self._kept.keep(route, connection)
 
     async def open(self, origin: Origin, progress: Progress) -> Connection:
         """Connect to one of the addresses of an origin. Raises OSError."""
-        self._start_timer()
+        self._kept.start_timer()  # for the names that are looked up now
         infos = list(await self._resolver.resolve(origin.host, origin.port))
         try:
             while True:
@@ -217,33 +192,9 @@ class Connections:
             progress.detach_sockets()
         return connection
 
-    def _start_timer(self) -> None:
-        if self._timer is None:
-            self._timer = self._loop.call_later(KEEP_ALIVE_S, self._expire)
-
-    def _expire(self) -> None:
-        """Close what was kept long enough; without anything kept there is no timer."""
-        self._timer = None
-        now, kept = self._loop.time(), self._kept
-        self._kept, self._kept_count = {}, 0
-        for route, entries in kept.items():
-            for until, connection in entries:
-                if until > now and connection.is_reusable:
-                    self._kept.setdefault(route, []).append((until, connection))
-                    self._kept_count += 1
-                else:
-                    connection.abort()
-        if self._resolver.forget(now) or self._kept:
-            self._start_timer()
-
     def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
         self._resolver.close()
-        for entries in self._kept.values():
-            for _, connection in entries:
-                connection.abort()
-        self._kept.clear()
+        self._kept.close()
 
 
 def _is_proxied(info: AddressInfo) -> bool:
