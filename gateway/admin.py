@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -17,8 +16,10 @@ from gateway.identity import KEYS, SCOPES
 from gateway.models import GatewayKey, PortalLink
 from gateway.portal import links
 from webhooks_core.admin import display
-from webhooks_core.admin.base import HistoryAdmin
+from webhooks_core.admin.base import HistoryAdmin, row_action
 from webhooks_core.admin.form_fields import LinesField
+from webhooks_core.changes import Actor
+from webhooks_core.owners.repairs import RefusedError
 
 TONES = {
     "live": "success",
@@ -79,21 +80,23 @@ class KeyForm(forms.ModelForm[GatewayKey]):
         return cleaned
 
 
+class RevokedError(RefusedError):
+    """It was revoked before."""
+
+
 class RevokedAdmin(HistoryAdmin[Any]):
     """Rows of tenants that have a state, and are revoked by the action of their list."""
 
     actions = ("revoke_selected",)
 
-    @admin.action(description="Revoke selected", permissions=["act"])
-    def revoke_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        live = list(queryset.filter(revoked_at=None))
-        revoked = self.revoke(live)
-        for row in live:
-            self.log_change(request, row, "Revoked.")
-        text = f"Revoked {revoked}. Within {keys.CACHE_S:g} seconds nobody accepts it."
-        self.message_user(request, text)
+    @row_action("Revoke selected")
+    def revoke_selected(self, obj: Any, by: Actor) -> str:
+        if obj.revoked_at is not None:
+            raise RevokedError
+        self.revoke(obj)
+        return f"Revoked. Within {keys.CACHE_S:g} seconds nobody accepts it."
 
-    def revoke(self, rows: list[Any]) -> int:
+    def revoke(self, obj: Any) -> None:
         raise NotImplementedError
 
     @admin.display
@@ -101,21 +104,13 @@ class RevokedAdmin(HistoryAdmin[Any]):
         state = obj.state(timezone.now())
         return display.badge(TONES[state], state.capitalize())
 
-    @admin.display
-    def created(self, obj: Any) -> SafeString | None:
-        return display.time(obj.created_at)
-
-    @admin.display
-    def revoked(self, obj: Any) -> str:
-        return display.time(obj.revoked_at) or "no"
-
 
 @admin.register(GatewayKey)
 class GatewayKeyAdmin(RevokedAdmin):
     form = KeyForm
     list_display = (
         *("shown_key", "tenant", "principal", "name", "state"),
-        *("created", "expires", "last_used"),
+        *("created_at", "expires_at", "last_used_at"),
     )
     search_fields = ("display_prefix", "tenant", "principal", "name")
     indexed = ("tenant",)
@@ -125,8 +120,8 @@ class GatewayKeyAdmin(RevokedAdmin):
         *("scopes", "models", "budget"),
     )
     fields_of_key: ClassVar = (
-        *(*list_display, "revoked"),
-        *("shown_scopes", "shown_models", "shown_budget", "creator"),
+        *(*list_display, "revoked_at"),
+        *("shown_scopes", "allowed_models", "shown_budget", "created_by"),
     )
 
     def get_fields(self, request: HttpRequest, obj: GatewayKey | None = None) -> Any:
@@ -166,36 +161,20 @@ class GatewayKeyAdmin(RevokedAdmin):
             request, template, title="New gateway key", shown=obj, secret=secret
         )
 
-    def revoke(self, rows: list[GatewayKey]) -> int:
-        return keys.revoke([key.pk for key in rows])
+    def revoke(self, obj: GatewayKey) -> None:
+        keys.revoke([obj.pk])
 
     @admin.display(description="key")
     def shown_key(self, obj: GatewayKey) -> SafeString:
         return format_html("<code>{}…</code>", obj.display_prefix)
 
-    @admin.display
-    def expires(self, obj: GatewayKey) -> str:
-        return display.time(obj.expires_at) or "never"
-
     @admin.display(description="scopes")
     def shown_scopes(self, obj: GatewayKey) -> str:
         return ", ".join(sorted(obj.rights.scopes))
 
-    @admin.display(description="models")
-    def shown_models(self, obj: GatewayKey) -> str:
-        return ", ".join(obj.allowed_models or ["all of its principal"])
-
     @admin.display(description="budget of its own")
     def shown_budget(self, obj: GatewayKey) -> str:
         return obj.budget_entry.allowance if obj.budget_entry else "none"
-
-    @admin.display(description="created by")
-    def creator(self, obj: GatewayKey) -> str:
-        return obj.created_by or "an operator"
-
-    @admin.display
-    def last_used(self, obj: GatewayKey) -> str:
-        return display.time(obj.last_used_at) or "never"
 
 
 @admin.register(PortalLink)
@@ -203,25 +182,17 @@ class PortalLinkAdmin(RevokedAdmin):
     list_select_related = ("key",)
     list_display = (
         *("public_id", "state", "tenant", "principal", "actor"),
-        *("may", "created", "opened"),
+        *("may", "created_at", "opened_at"),
     )
-    fields = (*list_display, "expires", "revoked")
+    fields = (*list_display, "expires_at", "session_expires_at", "revoked_at")
+    readonly_fields = fields
     search_fields = ("public_id", "tenant", "principal", "actor")
     indexed = ("public_id", "tenant")
     search_help_text = "Part of an id, a tenant, a principal or an actor"
 
-    def revoke(self, rows: list[PortalLink]) -> int:
-        chosen = PortalLink.objects.filter(pk__in=[link.pk for link in rows])
-        return links.revoke(chosen, timezone.now())
+    def revoke(self, obj: PortalLink) -> None:
+        links.revoke(PortalLink.objects.filter(pk=obj.pk), timezone.now())
 
     @admin.display
     def may(self, obj: PortalLink) -> str:
         return ", ".join(obj.capabilities)
-
-    @admin.display
-    def expires(self, obj: PortalLink) -> SafeString | None:
-        return display.time(obj.session_expires_at or obj.expires_at)
-
-    @admin.display
-    def opened(self, obj: PortalLink) -> str:
-        return display.time(obj.opened_at) or "no"

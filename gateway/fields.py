@@ -1,4 +1,4 @@
-"""What bodies have: rows, names, URLs, secrets, media types, filters."""
+"""What bodies have: rows, names, URLs, secrets, filters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from gateway.configuration.rules import MAX_SECRET
-from gateway.ingest import CONTENT_TYPES
 from gateway.webhooks import subscribable
 from webhooks_core import filters
 from webhooks_core.network.url_policy import UrlPolicy
@@ -65,21 +64,6 @@ class UrlField(StrictCharField):
 @extend_schema_field({"type": ["string", "null"], "maxLength": MAX_SECRET})
 class SecretField(StrictCharField):
     """A secret. Its length is checked elsewhere, since a setting has the minimum."""
-
-
-class ContentTypeField(StrictChoiceField):
-    """A media type; its parameters count for nothing, since the text is Unicode."""
-
-    default_error_messages = dict.fromkeys(
-        ("invalid", "invalid_choice"),
-        f"{{field}} must be one of {', '.join(CONTENT_TYPES)}.",
-    )
-
-    def to_internal_value(self, data: Any) -> str:
-        is_text = isinstance(data, str)
-        name = data.partition(";")[0].strip().lower() if is_text else data
-        choice: str = super().to_internal_value(name)
-        return choice
 
 
 @extend_schema_field(

@@ -105,7 +105,8 @@ def _described(file: Any) -> dict[str, Any]:
         text = file.read().decode()
     except UnicodeDecodeError as error:
         raise ParseError("The file is not UTF-8 text.") from error
-    name, content_type = file.name or "", file.content_type or UNKNOWN
+    name = file.name or ""
+    content_type = (file.content_type or UNKNOWN).partition(";")[0].strip().lower()
     if content_type == UNKNOWN:
         guess = guess_type(name)[0]
         content_type = guess if guess in CONTENT_TYPES else PLAIN

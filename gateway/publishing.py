@@ -1,4 +1,4 @@
-"""Events that callers publish: which types they may, who gets them, and repeated requests."""
+"""Events that callers publish: which types they may, and who gets them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from django.db import transaction
 
 from gateway import configuration, events
 from gateway.events import Origin
-from gateway.idempotency import RepeatableRequest
 from gateway.webhooks import PROFILE
 from webhooks_core import profiles
 from webhooks_core.models import Delivery
@@ -35,19 +34,3 @@ def publish(
         receivers = Delivery.objects.filter(event=event).order_by("endpoint")
         names = list(receivers.values_list("endpoint__public_id", flat=True))
     return {"id": event.public_id, "duplicate": False, "subscriptions": names}
-
-
-def publish_once(
-    request: RepeatableRequest,
-    *,
-    origin: Origin,
-    event_type: str,
-    data: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Publish an event as publish() does, or return what a request with this key got first.
-
-    Raises 422 if that was another request.
-    """
-    return request.once(
-        lambda: publish(origin=origin, event_type=event_type, data=data)
-    )

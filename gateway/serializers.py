@@ -13,7 +13,6 @@ from gateway import json
 from gateway.configuration.rules import check_secret
 from gateway.events import MAX_DATA_DEPTH, is_deeper
 from gateway.fields import (
-    ContentTypeField,
     EventTypesField,
     FilterField,
     SecretField,
@@ -31,6 +30,7 @@ from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.fields import (
     StrictBooleanField,
     StrictCharField,
+    StrictChoiceField,
     TimeField,
 )
 from webhooks_core.web.json_schema import STRING, object_of
@@ -226,8 +226,14 @@ class DocumentSerializer(serializers.Serializer[Any]):
         max_length=MAX_TITLE,
         error_messages={"max_length": TITLE_ERROR},
     )
-    content_type = ContentTypeField(
-        choices=CONTENT_TYPES, default=PLAIN, help_text="What the text is."
+    content_type = StrictChoiceField(
+        choices=CONTENT_TYPES,
+        default=PLAIN,
+        help_text="What the text is.",
+        error_messages=dict.fromkeys(
+            ("invalid", "invalid_choice"),
+            f"content_type must be one of {', '.join(CONTENT_TYPES)}.",
+        ),
     )
     metadata = serializers.DictField(
         help_text=f"Any JSON object, at most {MAX_METADATA_BYTES} bytes.",

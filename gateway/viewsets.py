@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, cast
 
 from drf_spectacular.utils import extend_schema
@@ -199,10 +200,14 @@ class PublishView(GatewayView):
     def post(self, request: Request) -> Response:
         read_query(NoQuery(), request)
         fields = self.read_body(NewEventSerializer).validated_data
-        new = {"event_type": fields["type"], "data": fields["data"]}
+        publish = partial(
+            publishing.publish,
+            origin=self.origin,
+            event_type=fields["type"],
+            data=fields["data"],
+        )
         key = request.headers.get(IDEMPOTENCY)
         if key is None:
-            return Response(publishing.publish(origin=self.origin, **new), 202)
+            return Response(publish(), 202)
         repeatable = RepeatableRequest.of(self.caller.tenant, key, request.data)
-        published = publishing.publish_once(repeatable, origin=self.origin, **new)
-        return Response(published, 202)
+        return Response(repeatable.once(publish), 202)
