@@ -8,7 +8,6 @@ from typing import Any
 from django.core import checks
 from django.db.models import Model
 
-from gateway import configuration, static_subscriptions
 from webhooks_core.models import Endpoint
 from webhooks_core.upkeep import bootstrap
 
@@ -18,9 +17,12 @@ def check_static_subscriptions(
     databases: Sequence[str] | None = None, **_: Any
 ) -> list[checks.CheckMessage]:
     """Return a warning if the tables differ from the configuration's static subscriptions."""
+    from gateway import configuration, static_subscriptions
+
+    configured = configuration.current()  # a bad file is a start-up error
     if not may_read(Endpoint, databases):
         return []
-    if static_subscriptions.is_synchronised(configuration.current()):
+    if static_subscriptions.is_synchronised(configured):
         return []
     return [
         checks.Warning(

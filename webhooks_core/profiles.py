@@ -213,7 +213,7 @@ class WebhookProfile:
 
 
 # By name; each product registers its own.
-PROFILES: dict[str, WebhookProfile] = {}
+PROFILES: dict[str, WebhookProfile | Callable[[], WebhookProfile]] = {}
 
 
 def register(profile: WebhookProfile) -> None:
@@ -221,15 +221,23 @@ def register(profile: WebhookProfile) -> None:
     PROFILES[profile.name] = profile
 
 
+def register_later(name: str, make: Callable[[], WebhookProfile]) -> None:
+    """Register a profile that is made when it is first asked for: many commands need none."""
+    PROFILES[name] = make
+
+
 def get(name: str) -> WebhookProfile:
     """Return a registered profile. Raises KeyError."""
-    return PROFILES[name]
+    profile = PROFILES[name]
+    if not isinstance(profile, WebhookProfile):
+        profile = PROFILES[name] = profile()
+    return profile
 
 
 def find(name: str) -> WebhookProfile | None:
     """Return a registered profile; None if its product is not installed."""
-    return PROFILES.get(name)
+    return get(name) if name in PROFILES else None
 
 
 def registered() -> Sequence[WebhookProfile]:
-    return tuple(PROFILES.values())
+    return tuple(map(get, [*PROFILES]))

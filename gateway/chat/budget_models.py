@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.db import models
 
-from gateway import configuration
 from gateway.chat.definitions import DefinedRow
-from gateway.configuration.shapes import BudgetEntry
+
+if TYPE_CHECKING:
+    from gateway.configuration.shapes import BudgetEntry
 
 
 class Budget(DefinedRow):
@@ -17,6 +20,8 @@ class Budget(DefinedRow):
 
     def entry(self) -> BudgetEntry:
         """Return the row as an entry of the configuration. Raises EntryError."""
+        from gateway import configuration  # with pydantic, which few commands need
+
         return configuration.budget(self.name, self.definition)
 
 

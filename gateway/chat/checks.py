@@ -9,10 +9,8 @@ from django.conf import settings
 from django.core import checks
 from django.utils.module_loading import import_string
 
-from gateway import configuration
 from gateway.chat.budget_models import Budget
 from gateway.checks import may_read
-from gateway.configuration import EntryError
 
 
 @checks.register("budgets")
@@ -22,6 +20,8 @@ def check_budgets(
     """Return a warning for each budget of the admin that has no effect."""
     if not may_read(Budget, databases):
         return []
+    from gateway import configuration
+
     names = {budget.name for budget in configuration.current().budgets}
     reasons = ((row, _why_without_effect(row, names)) for row in Budget.objects.all())
     return [
@@ -36,6 +36,8 @@ def check_budgets(
 
 
 def _why_without_effect(row: Budget, names: Collection[str]) -> str:
+    from gateway.configuration import EntryError
+
     if row.name in names:
         return "hidden by the file"
     try:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 
-from gateway import configuration
 from gateway.chat import (  # Django looks for tables here
     budget_models,  # noqa: F401
 )
 from gateway.chat.definitions import DefinedRow
 from gateway.chat.tokens import Usage
-from gateway.configuration.shapes import ModelEntry
 from webhooks_core.secrets import EncryptedTextField
+
+if TYPE_CHECKING:
+    from gateway.configuration.shapes import ModelEntry
 
 # What the API's vendor charges for tokens that its cache keeps for an hour.
 HOUR_WRITE_FACTOR = 2
@@ -38,6 +39,8 @@ class ModelEndpoint(DefinedRow):
 
     def entry(self) -> ModelEntry:
         """Return the row as an entry. Raises EntryError, SecretUnreadableError."""
+        from gateway import configuration  # with pydantic, which few commands need
+
         key = str(self.api_key.decrypt()).strip()
         return configuration.model(self.name, self.definition, key)
 

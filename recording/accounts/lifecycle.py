@@ -22,7 +22,6 @@ from recording import token_memory
 from recording.accounts.locks import locked_account
 from recording.accounts.owners import owner_id
 from recording.models import PersonalToken
-from recording.oauth import grants
 from recording.oauth.models import Application
 from recording.webhooks import EVENTS_PROFILE, PROFILE
 from webhooks_core import endpoints
@@ -77,6 +76,8 @@ def _on_save(
 
 def sync_activity(account: AbstractUser) -> None:
     """Set an account's endpoints active or inactive with it; end the tokens of an inactive one."""
+    from recording.oauth import grants  # with DRF, which few commands need
+
     own = Endpoint.objects.of(PROFILE, owner_id(account))
     # Read again: another change may have been committed since this one.
     with locked_account(account.pk) as current:
