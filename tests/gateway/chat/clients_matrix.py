@@ -107,14 +107,15 @@ ANSWERS: dict[str, dict[tuple[bool, bool], Any]] = {
         ),
     },
 }  # fmt: skip
+FAILURES = {"refusing": 400, "failing": 503}
 REFUSAL = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
 
 
 async def answer(request: Received) -> None:
     """Answer as the API of the path does: a call until its result is there, then text."""
     body = request.json
-    if body["model"] == "refusing":
-        await answers(REFUSAL, 400)(request)
+    if status := FAILURES.get(body["model"]):
+        await answers(REFUSAL, status)(request)
         return
     wants_call = bool(body.get("tools")) and RESULT.encode() not in request.body
     await ANSWERS[request.path][body.get("stream") is True, wants_call](request)
@@ -209,5 +210,6 @@ class AnthropicMessages:
 CLIENTS = (OpenAIChat, OpenAIResponses, AnthropicMessages)
 ERRORS = {
     "refusing": (openai.BadRequestError, anthropic.BadRequestError),
+    "failing": (openai.InternalServerError, anthropic.InternalServerError),
     "absent": (openai.NotFoundError, anthropic.NotFoundError),
 }

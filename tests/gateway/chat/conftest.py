@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 
 from gateway import keys
 from gateway.chat import loop_thread, model_registry, runtime, service
@@ -33,25 +34,47 @@ TIME_LIMITS: dict[ModuleType, tuple[str, ...]] = {
 }
 
 
-@pytest.fixture
+# The servers live as long as a module; what tests declare and count begins anew with each test.
+
+
+@pytest.fixture(scope="module")
 def loops() -> Iterator[tuple[Loop, Loop]]:
     """The gateway's and the upstream's loop; whatever they hold is closed at the end."""
     with closing(Loop()) as one, closing(Loop()) as other:
         yield one, other
 
 
-@pytest.fixture
-def upstream(loops) -> Iterator[MockUpstream]:
-    server = MockUpstream(loops[1], script=answers({}))
+@pytest.fixture(scope="module")
+def upstream_server(loops) -> Iterator[MockUpstream]:
+    server = MockUpstream(loops[1])
     server.start()
     yield server
     server.stop()
 
 
 @pytest.fixture
+def upstream(upstream_server: MockUpstream) -> MockUpstream:
+    upstream_server.reset(answers({}))
+    return upstream_server
+
+
+@pytest.fixture(scope="module")
 def way(request) -> str:
     """How requests reach the service; see test_carriers.py."""
     return getattr(request, "param", SHORT_CUT)
+
+
+@pytest.fixture(scope="module")
+def served(loops, upstream_server, way) -> Iterator[Gateway]:
+    with running(Gateway(loops[0], upstream_server), way) as gateway:
+        yield gateway
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    """No test sees what another left in this process; the loop behind the views is the module's."""
+    keys._cache.clear()
+    cache.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -63,11 +86,11 @@ def patience(monkeypatch) -> None:
 
 
 @pytest.fixture
-def gateway(loops, upstream, way) -> Iterator[Gateway]:
-    with running(Gateway(loops[0], upstream), way) as served:
-        served.declare()
-        yield served
-        assert served.is_idle()
+def gateway(served, upstream) -> Iterator[Gateway]:
+    served.reset()
+    served.declare()
+    yield served
+    assert served.is_idle()
 
 
 @pytest.fixture

@@ -34,7 +34,6 @@ from gateway.chat.upstreams import http, registry
 from gateway.configuration.shapes import (
     BudgetEntry,
     ModelEntry,
-    RequestLogSettings,
     Target,
     Timeouts,
 )
@@ -104,16 +103,34 @@ class Gateway:
 
     loop: Loop
     upstream: MockUpstream
-    known: Any = field(default_factory=Known)
-    kept: Any = field(default_factory=Kept)
-    limits: Limits = field(default_factory=Limits)
-    budgets: Budgets = field(default_factory=lambda: Budgets(defined(), add=Rows()))
-    router: Router = field(default_factory=Router)
-    request_log: RequestLogSettings = field(default_factory=RequestLogSettings)
     port: int = 0
-    service: Any = None
-    client: Any = None
     server: Any = None
+    service_loop: Any = None
+    client: Any = None
+    service: Any = None
+
+    def reset(self) -> None:
+        """Begin with a service that has seen nothing, and with no connection."""
+        self.known: Any = Known()
+        self.kept: Any = Kept()
+        self.limits, self.router = Limits(), Router()
+        self.budgets = Budgets(defined(), add=Rows())
+        run_in(self.service_loop, self._open())
+
+    async def _open(self) -> None:
+        if self.client is not None:
+            await self.client.close()
+        self.client = http.client()
+        self.service = Service(
+            targets=Targets(
+                registry.connect(self.client), self.router, self.budgets.reserve
+            ),
+            registry=self.known,
+            recorder=self.kept,
+            limits=self.limits,
+            budgets=self.budgets,
+            in_thread=asyncio.to_thread,
+        )
 
     def declare(self, name: str = "small", **fields: Any) -> ModelEntry:
         entry = ModelEntry(
@@ -280,39 +297,24 @@ SHORT_CUT, WSGI = ("short cut", "Django, WSGI")
 def running(gateway: Gateway, way: str = SHORT_CUT) -> Iterator[Gateway]:
     """Serve chat in one of the ways."""
     if way == SHORT_CUT:
-        service_loop: asyncio.AbstractEventLoop = gateway.loop.loop
+        gateway.service_loop = gateway.loop.loop
     else:
         LOOP_THREAD.stop()  # an earlier test may have left a runtime: this one takes its place
-        service_loop = LOOP_THREAD.loop
-        runtime._running[service_loop] = gateway  # type: ignore[assignment] # has a service
-    run_in(service_loop, _open(gateway))
+        gateway.service_loop = LOOP_THREAD.loop
+        runtime._running[LOOP_THREAD.loop] = gateway  # type: ignore[assignment] # has a service
+    gateway.reset()
     try:
         with _wsgi_server(gateway) if way == WSGI else _asgi_server(gateway):
             yield gateway
     finally:
-        run_in(service_loop, gateway.client.close())
+        run_in(gateway.service_loop, gateway.client.close())
         if way != SHORT_CUT:
-            runtime._running.pop(service_loop)
+            runtime._running.pop(gateway.service_loop)
             LOOP_THREAD.stop()
 
 
 def run_in(loop: asyncio.AbstractEventLoop, coroutine: Any) -> Any:
     return asyncio.run_coroutine_threadsafe(coroutine, loop).result(PATIENCE_S)
-
-
-async def _open(gateway: Gateway) -> None:
-    gateway.client = http.client()
-    gateway.service = Service(
-        targets=Targets(
-            registry.connect(gateway.client), gateway.router, gateway.budgets.reserve
-        ),
-        registry=gateway.known,
-        recorder=gateway.kept,
-        limits=gateway.limits,
-        budgets=gateway.budgets,
-        in_thread=asyncio.to_thread,
-        request_log=gateway.request_log,
-    )
 
 
 @contextmanager

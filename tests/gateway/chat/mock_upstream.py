@@ -47,6 +47,11 @@ class MockUpstream:
             asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=ssl, limit=2**26)
         )
 
+    def reset(self, script: Script) -> None:
+        """Forget what an earlier test did."""
+        self.script, self.connections = script, 0
+        self.requests, self.hung_up = [], []
+
     @property
     def port(self) -> int:
         assert self._server is not None

@@ -12,21 +12,10 @@ import pytest
 
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.agents import calls, names_of, plan
-from tests.gateway.chat.harness import MESSAGES, STREAM_OR_NOT
+from tests.gateway.chat.harness import MESSAGES
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
-    STREAM,
-    TOOL_STREAM,
-    WHOLE_STREAM,
     answers,
-    sends,
-)
-from tests.gateway.chat.upstreams.anthropic_events import (
-    BLOCK_STREAM,
-    MESSAGE,
-    TEXT_STREAM,
-    sends_events,
-    stopped,
 )
 from tests.tools import node_packages, output_of
 
@@ -54,33 +43,6 @@ def ask(call: Any, **fields: Any) -> Any:
     return call(**fields)
 
 
-def test_the_client_reads_a_message_and_a_stream(client, upstream, kind):
-    is_own = kind == "anthropic"
-    upstream.script = answers(MESSAGE if is_own else COMPLETION)
-    message = ask(client.messages.create)
-    assert message.content[0].text == ("Hello!" if is_own else "Hello")
-    assert (message.model, message.stop_reason) == ("small", "end_turn")
-    own = sends_events(*TEXT_STREAM, *stopped("end_turn"))
-    upstream.script = own if is_own else sends(*WHOLE_STREAM)
-    with ask(client.messages.stream) as stream:
-        texts = [*stream.text_stream]
-        final = stream.get_final_message()
-    assert texts == (["Hello", " harbour"] if is_own else ["Hel", "lo"])
-    assert (final.model, final.stop_reason) == ("small", "end_turn")
-    assert final.usage.output_tokens == (15 if is_own else 2)
-
-
-def test_the_client_reads_a_streamed_call(client, upstream, kind):
-    is_own = kind == "anthropic"
-    script = sends_events(*BLOCK_STREAM) if is_own else sends(*TOOL_STREAM)
-    upstream.script = script
-    with ask(client.messages.stream, tools=[TOOL]) as stream:
-        final = stream.get_final_message()
-    block = final.content[-1]
-    assert (block.name, block.input) == ("tide", {"at": "Brest"})
-    assert final.stop_reason == "tool_use"
-
-
 def test_the_client_counts_tokens(client, upstream, kind):
     upstream.script = answers({"input_tokens": 12})
     counted = client.messages.count_tokens(model="small", messages=MESSAGES)
@@ -100,26 +62,6 @@ def test_a_bearer_token_decides_beside_another_key(gateway, upstream, key, other
         assert ask(client.messages.create).content[0].text == "Hello"
         models = client.models.list(limit=1000)
         assert [model.id for model in models] == ["small"]
-
-
-@STREAM_OR_NOT
-def test_the_client_raises_its_own_errors(client, upstream, kind, stream):
-    upstream.script = answers(
-        {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}},
-        400,
-    )
-    with pytest.raises(anthropic.BadRequestError, match="no"):
-        ask(client.messages.create, stream=stream)
-    with pytest.raises(anthropic.NotFoundError):
-        ask(client.messages.create, model="absent", stream=stream)
-    upstream.script = answers({"error": {"type": "x", "message": "y"}}, 503)
-    with pytest.raises(anthropic.InternalServerError):
-        ask(client.messages.create, stream=stream)
-    is_own = kind == "anthropic"
-    cut = sends_events(*TEXT_STREAM) if is_own else sends(STREAM[0])
-    upstream.script = cut
-    with pytest.raises(anthropic.APIError), ask(client.messages.stream) as broken:
-        broken.get_final_message()
 
 
 # ── Anthropic's client for Node, the AI SDK, and Claude Code ────────────────────────

@@ -8,7 +8,6 @@ import pytest
 from gateway.configuration.shapes import Target
 from tests.gateway.chat import clients_matrix as matrix
 
-pytestmark = pytest.mark.slow
 # What the configuration says of the upstream of each kind.
 KINDS: dict[str, dict[str, Any]] = {
     "openai": {},
@@ -21,7 +20,7 @@ KINDS: dict[str, dict[str, Any]] = {
 def test_every_client_reads_all_of_it(gateway, upstream, key):
     upstream.script = matrix.answer
     for kind, fields in KINDS.items():
-        for name in ("there", "refusing"):
+        for name in ("there", "refusing", "failing"):
             target = Target(upstream.url, name, "sk-upstream")
             gateway.declare(f"{kind} {name}", targets=(target,), **fields)
     for make in matrix.CLIENTS:

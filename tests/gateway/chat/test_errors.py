@@ -263,14 +263,6 @@ def test_the_detail_is_made_of_the_exceptions_arguments(error, detail):
     assert look_up(SYNCHRONOUS, error, "req-7") == (400, detail)
 
 
-@pytest.mark.spec("gateway", "synchronous: Endpoint does not support request, 400")
-def test_sync_unsupported_request(gateway, upstream):
-    gateway.declare(supports=frozenset({"streaming"}))
-    response = gateway.post(headers=REQUEST_ID, tools=[{"type": "function"}])
-    assert status_and_detail(response) == (400, UNSUPPORTED + "tools")
-    assert upstream.requests == []
-
-
 @pytest.mark.spec("gateway", "synchronous: Unsupported inference type, 400")
 def test_sync_unsupported_inference_type(gateway, upstream):
     gateway.declare(inference_type="embedding", supports=frozenset())

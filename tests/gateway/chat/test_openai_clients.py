@@ -9,12 +9,11 @@ import pytest
 
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.agents import calls
-from tests.gateway.chat.harness import MESSAGES, STREAM_OR_NOT, V1
+from tests.gateway.chat.harness import MESSAGES, V1
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
     STREAM,
-    TOOL_STREAM,
     USAGE,
     USAGE_CHUNK,
     WHOLE_STREAM,
@@ -23,7 +22,6 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-from tests.gateway.chat.upstreams.anthropic_events import TOOL
 from tests.tools import node_packages, output_of
 
 
@@ -53,32 +51,6 @@ def test_the_client_reads_a_completion_and_a_stream(client, upstream):
     texts = [part.choices[0].delta.content or "" for part in parts if part.choices]
     assert "".join(texts) == "Hello"
     assert parts[-1].usage.completion_tokens == 2
-
-
-def test_the_client_reads_streamed_tool_calls(client, upstream):
-    upstream.script = sends(*TOOL_STREAM)
-    stream = create(client, stream=True, tools=[TOOL])
-    parts = [part.choices[0].delta.tool_calls or () for part in stream]
-    named, argued = [call for calls in parts for call in calls]
-    assert named.function.name == "tide"
-    assert json.loads(argued.function.arguments) == {"at": "Brest"}
-    assert upstream.requests[0].json["tools"] == [TOOL]
-
-
-@STREAM_OR_NOT
-def test_the_client_raises_its_own_errors(client, upstream, stream):
-    upstream.script = answers({"error": {"message": "no messages"}}, 400)
-    with pytest.raises(openai.BadRequestError) as refused:
-        create(client, stream=stream)
-    assert "no messages" in refused.value.response.text
-    with pytest.raises(openai.NotFoundError):
-        create(client, model="absent", stream=stream)
-    upstream.script = answers({}, 503)
-    with pytest.raises(openai.InternalServerError):
-        create(client, stream=stream)
-    upstream.script = sends(STREAM[0], 0.02, None)
-    with pytest.raises(openai.APIError):
-        list(create(client, stream=True))
 
 
 @pytest.mark.parametrize("base_url", ["/v1"], indirect=True)

@@ -7,15 +7,13 @@ gets. To record a new one, write the first three of its members and run
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.configuration.shapes import Target
-from tests.gateway.chat.mock_upstream import DONE, answers, event, sends
+from tests.gateway.chat.apis.recorded import FILES, entry_of, script_of
 
-PAIRS = sorted((Path(__file__).parent / "pairs").glob("*.json"))
 # Ids and times that are made anew for each answer.
 MADE = re.compile(
     r"(?<=chatcmpl-)[0-9a-f]{24}|(?<=msg_)[0-9a-f]{24,36}"
@@ -24,14 +22,14 @@ MADE = re.compile(
 TIMES = re.compile(r'"(created|created_at|completed_at)": ?[0-9]+')
 
 
-@pytest.mark.parametrize("file", PAIRS, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_conversation_is_translated_as_it_was_recorded(
     gateway, upstream, request, file
 ):
     pair = json.loads(file.read_text())
     target = Target(upstream.url, "there")
-    gateway.declare("model", targets=(target,), **pair.get("entry", {}))
-    upstream.script = script_of(pair["answer"], upstream_path(pair))
+    gateway.declare("model", targets=(target,), **entry_of(pair))
+    upstream.script = script_of(pair)
     response = gateway.post(json.dumps(pair["request"]), path=pair["path"])
     assert response.status_code == 200, response.text
     sent = upstream.requests[0]
@@ -44,19 +42,6 @@ def test_a_conversation_is_translated_as_it_was_recorded(
         return
     assert got["upstream"] == pair["upstream"]
     assert got["client"] == pair["client"]
-
-
-def upstream_path(pair: Any) -> str:
-    kind = pair.get("entry", {}).get("upstream", "openai")
-    return "/v1/messages" if kind == "anthropic" else "/v1/chat/completions"
-
-
-def script_of(answer: Any, path: str) -> Any:
-    if isinstance(answer, dict):
-        return answers(answer)
-    if path == "/v1/messages":
-        return sends(*(b"event: %s\n" % e["type"].encode() + event(e) for e in answer))
-    return sends(*map(event, answer), DONE)
 
 
 def client_side(response: Any) -> Any:

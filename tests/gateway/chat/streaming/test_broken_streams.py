@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import itertools
 import json
 import re
 import zlib
@@ -26,7 +25,6 @@ from tests.gateway.chat.mock_upstream import (
     USAGE_CHUNK,
     WHOLE_STREAM,
     answers,
-    chunk,
     event,
     head,
     in_chunks,
@@ -36,7 +34,6 @@ from tests.gateway.chat.mock_upstream import (
 from tests.gateway.chat.upstreams.anthropic_events import (
     MESSAGE,
     TEXT_STREAM,
-    delta,
     named,
 )
 
@@ -95,37 +92,6 @@ def test_text_before_a_broken_connection_in_one_read_arrives(
 # ── Pieces and variants of the format ───────────────────────────────────────────────
 
 
-def pieces(data: bytes, size: int) -> list[bytes]:
-    return [data[at : at + size] for at in range(0, len(data), size)]
-
-
-def test_utf8_that_is_split_across_reads_arrives_whole(gateway, upstream):
-    text = "Grüße 🌊 an den Häfen"
-    said = json.dumps(chunk(text), ensure_ascii=False).encode()
-    upstream.script = sends(*pieces(event(said), 1), event(chunk(text)), DONE)
-    assert text_of(gateway.stream()) == text * 2
-
-
-@pytest.mark.parametrize("line_end", [b"\r\n", b"\r", b"\n"])
-@pytest.mark.parametrize(
-    ("size", "begin"),
-    # Bytes alone take longest, and show the most with the longest mark.
-    [(1, MARK), *itertools.product([2, 7, 100_000], [b": hello\n\n", MARK])],
-)
-def test_every_line_end_of_the_standard_is_understood(
-    gateway, upstream, line_end, size, begin
-):
-    text = begin + b"".join(WHOLE_STREAM).replace(b"data: ", b"data:")
-    upstream.script = sends(*pieces(text.replace(b"\n", line_end), size))
-    assert text_of(gateway.stream()) == "Hello"
-
-
-def test_data_over_several_lines_is_one_event(gateway, upstream):
-    pretty = json.dumps(chunk("x"), indent=1).replace("\n", "\ndata: ").encode()
-    upstream.script = sends(event(pretty), STREAM[2], DONE)
-    assert text_of(gateway.stream()) == "x"
-
-
 def test_an_event_without_end_is_cut_off(gateway, upstream):
     upstream.script = sends(STREAM[0], 0.05, b"data: ", *[b"x" * 2**20] * 20)
     assert gateway.stream()[-1]["error"]["status_code"] == 500
@@ -134,11 +100,6 @@ def test_an_event_without_end_is_cut_off(gateway, upstream):
 def test_an_answer_without_end_is_cut_off(gateway, upstream):
     upstream.script = sends(*[b" " * 2**20] * 40)
     assert gateway.post().status_code == 500
-
-
-def test_what_comes_behind_done_in_one_read_is_nothing(gateway, upstream):
-    upstream.script = sends(b"".join((*STREAM, DONE, STREAM[0])))
-    assert text_of(gateway.stream()) == "Hello"
 
 
 def test_usage_without_a_finish_is_a_chunk_of_its_own(gateway, upstream):
@@ -154,30 +115,6 @@ def test_chunks_after_a_finish_are_not_lost(gateway, upstream):
     assert [item.get("usage") for item in events] == [None, None, USAGE_CHUNK["usage"]]
 
 
-@PATHS
-@pytest.mark.parametrize(
-    "done", [b"data: [DONE] \n\n", b"data:[DONE]\n\n", b"data: [DONE]\t\r\n\r\n"]
-)
-def test_the_end_is_understood_with_any_spaces(gateway, upstream, path, done):
-    upstream.script = sends(*STREAM[:2], done)
-    events = gateway.stream(path=path)
-    assert text_of(events) == "Hello"
-    assert all("error" not in item for item in events)
-
-
-@PATHS
-@pytest.mark.parametrize(
-    "empty", [b"data:\n\n", b"data: \n\n", b"data:  \n\n", b"event: error\ndata:\n\n"]
-)
-def test_an_event_without_data_is_none(gateway, claude, upstream, path, empty):
-    upstream.script = sends(empty, STREAM[0], empty, STREAM[1], STREAM[2], empty, DONE)
-    assert text_of(gateway.stream(path=path)) == "Hello"
-    stop = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
-    whole = (*TEXT_STREAM, stop, {"type": "message_stop"})
-    upstream.script = sends(*(part for item in whole for part in (empty, named(item))))
-    assert text_of(events_of(claude(stream=True, path=path).content)) == "Hello harbour"
-
-
 def test_a_byte_order_mark_before_an_answer_is_none_of_it(gateway, claude, upstream):
     for post, message in ((gateway.post, COMPLETION), (claude, MESSAGE)):
         upstream.script = answers(MARK + json.dumps(message).encode())
@@ -185,19 +122,6 @@ def test_a_byte_order_mark_before_an_answer_is_none_of_it(gateway, claude, upstr
     refusal = MARK + b'{"error": {"message": "no", "code": 400}}'
     upstream.script = answers(refusal, 400)
     assert gateway.post().json() == {"detail": "no"}
-
-
-def test_text_of_another_type_than_text_is_survived(claude, upstream):
-    odd = delta(0, type="text_delta", text=5)
-    upstream.script = sends(*map(named, (*TEXT_STREAM[:2], odd)), DONE)
-    assert claude(stream=True).status_code == 200
-
-
-@PATHS
-def test_a_chunk_of_many_numbers_and_lists_is_not_deep(gateway, upstream, path):
-    wide: dict[str, Any] = {"logprobs": [[] for _ in range(1000)]}
-    upstream.script = sends(event(chunk("x", **wide)), STREAM[2], DONE)
-    assert text_of(gateway.stream(path=path)) == "x"
 
 
 # ── Compressed answers ──────────────────────────────────────────────────────────────

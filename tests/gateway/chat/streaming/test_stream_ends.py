@@ -13,7 +13,6 @@ from tests.gateway.chat.mock_upstream import (
     STREAM,
     USAGE,
     USAGE_CHUNK,
-    chunk,
     event,
     sends,
 )
@@ -96,14 +95,6 @@ def test_usage_that_comes_soon_after_the_finish_reason_is_waited_for(gateway, up
     assert gateway.recorded().usage.completion_tokens == 2
 
 
-def test_a_finish_reason_that_is_empty_is_none(gateway, upstream, monkeypatch):
-    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.05)
-    upstream.script = sends(
-        event(chunk("Hel", "")), 0.2, event(chunk("lo", "")), 0.2, STREAM[2]
-    )
-    assert text_of(gateway.stream()) == "Hello"
-
-
 @PATHS
 @pytest.mark.parametrize(
     "parts",
@@ -138,23 +129,6 @@ def test_a_choice_that_goes_on_longer_than_another_is_not_cut_off(
     assert text_of(events) == "abcde"
     assert events[-1]["usage"] == USAGE
     assert sum("usage" in item for item in events) == 1
-
-
-def test_a_choice_that_has_finished_is_not_held_back_for_the_others(gateway, upstream):
-    upstream.script = sends(said(0, "a"), said(1, "b"), said(0, "c", "stop"), NEVER)
-    with gateway.events(n=2) as events:
-        third = [next(events) for _ in range(3)][-1]
-        assert third["choices"][0]["finish_reason"] == "stop"
-
-
-@pytest.mark.parametrize("odd", [None, "2", [1], {"a": 1}, 0, -1, 10**30, 1.5, True])
-def test_an_odd_number_of_a_choice_or_of_choices_breaks_nothing(gateway, upstream, odd):
-    choice = {"index": odd, "delta": {"content": "x"}, "finish_reason": "stop"}
-    upstream.script = sends(event({**HEAD, "choices": [choice, 5, None]}), DONE)
-    assert all("error" not in item for item in gateway.stream())
-    if odd != 10**30:
-        upstream.script = sends(*STREAM)  # the upstream judges it
-        assert text_of(gateway.stream(n=odd)) == "Hello"
 
 
 @PATHS

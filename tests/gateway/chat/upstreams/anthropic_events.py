@@ -1,5 +1,6 @@
 """Messages and events as Anthropic's API sends them."""
 
+import json
 from typing import Any
 
 from tests.gateway.chat.mock_upstream import event, sends
@@ -105,3 +106,16 @@ BLOCK_STREAM = (
 
 def sent_body(upstream) -> Any:
     return upstream.requests[-1].json
+
+
+OVERLOADED = {
+    "type": "error",
+    "error": {"type": "overloaded_error", "message": "Overloaded"},
+    "request_id": "req_011",
+}
+
+
+def with_model(name: str, *events: dict[str, Any]) -> bytes:
+    """Return a stream as a client gets it."""
+    stream = b"".join(map(named, events))
+    return stream.replace(b'"claude-there"', json.dumps(name).encode())

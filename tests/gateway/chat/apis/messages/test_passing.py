@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from tests.gateway.chat.apis.messages.conversations import with_model
 from tests.gateway.chat.harness import MESSAGES, REQUEST_ID
 from tests.gateway.chat.mock_upstream import answers, sends
 from tests.gateway.chat.upstreams.anthropic_events import (
@@ -17,6 +16,7 @@ from tests.gateway.chat.upstreams.anthropic_events import (
     named,
     started,
     stopped,
+    with_model,
 )
 
 # ── Requests ────────────────────────────────────────────────────────────────────────
@@ -34,28 +34,6 @@ def test_every_byte_of_a_request_passes_but_the_name_of_the_model(claude, upstre
     tail = b' , "max_tokens": 1e2, "messages": [] }'
     assert claude(head + b'"claude"' + tail).status_code == 200
     assert upstream.requests[0].body == head + b'"claude-there"' + tail
-
-
-def test_thinking_of_other_upstreams_does_not_reach_the_api(claude, upstream):
-    """The API refuses its signature, after a change of the model or as a fallback."""
-    upstream.script = answers(MESSAGE)
-    theirs = {"type": "thinking", "thinking": "a", "signature": "c2ln"}
-    text = {"type": "text", "text": "signpost:reasoning, sp1.x"}
-    others = [
-        {"type": "thinking", "thinking": "b", "signature": signature}
-        for signature in ("signpost:reasoning", "sp1.eyJ9")
-    ]
-    turns = [
-        {"role": "user", "content": "x"},
-        {"role": "assistant", "content": [theirs, *others, text]},
-        {"role": "assistant", "content": others},
-        {"role": "assistant", "content": []},
-    ]
-    assert claude(messages=turns).status_code == 200
-    first, _, _, last = turns
-    kept = {"role": "assistant", "content": [theirs, text]}
-    assert upstream.requests[0].json["messages"] == [first, kept, last]
-    assert claude(messages="signpost:").status_code == 200
 
 
 def test_headers_of_the_api_pass_and_no_others(claude, upstream):
@@ -77,12 +55,6 @@ def test_headers_of_the_api_pass_and_no_others(claude, upstream):
     assert {name: got[name.lower()] for name in passed} == passed
     assert got["x-api-key"] == "sk-ant-secret"
     assert not {*others, "authorization", "x-tenant-id"} & {*got}
-
-
-def test_without_a_version_the_usual_one_is_sent(claude, upstream):
-    upstream.script = answers(MESSAGE)
-    claude()
-    assert upstream.requests[0].headers["anthropic-version"] == "2023-06-01"
 
 
 @pytest.mark.parametrize(
@@ -164,24 +136,6 @@ def test_a_stream_passes_byte_for_byte(claude, upstream, gateway, events):
     context = gateway.recorded()
     assert (context.usage.prompt_tokens, context.usage.completion_tokens) == (25, 15)
     assert (context.status, context.error_status, context.ending) == (200, 0, "")
-
-
-def test_events_may_be_cut_anywhere(claude, upstream):
-    stream = b"".join(map(named, BLOCK_STREAM))
-    upstream.script = sends(*(stream[at : at + 7] for at in range(0, len(stream), 7)))
-    assert claude(stream=True).content == with_model("claude", *BLOCK_STREAM)
-
-
-def test_each_event_comes_when_it_arrives(claude, gateway, upstream):
-    goes_on = asyncio.Event()
-    first, *rest = map(named, (*TEXT_STREAM, *stopped("end_turn")))
-    upstream.script = sends(first, goes_on, *rest)
-    fields = {"model": "claude", "messages": MESSAGES}
-    with gateway.opened("/v1/messages", **fields) as response:
-        lines = response.iter_lines(1)
-        assert next(lines) == b"event: message_start"
-        upstream.loop.set(goes_on)
-        assert b"event: message_stop" in list(lines)
 
 
 # ── Usage, tokens ───────────────────────────────────────────────────────────────────

@@ -1,6 +1,5 @@
 """/v1/responses by the clients of OpenAI, and at upstreams of every kind."""
 
-import json
 from typing import Any
 
 import openai
@@ -11,16 +10,11 @@ from gateway.configuration.shapes import Allow
 from tests.gateway.chat.apis.responses.harness import (
     PATCH,
     PATH,
-    TIDE,
     answer,
-    call,
     create,
-    delta,
 )
-from tests.gateway.chat.harness import IDENTITY, NOT_FOUND, STREAM_OR_NOT
+from tests.gateway.chat.harness import IDENTITY, STREAM_OR_NOT
 from tests.gateway.chat.mock_upstream import (
-    COMPLETION,
-    DONE,
     STREAM,
     USAGE,
     WHOLE_STREAM,
@@ -31,7 +25,6 @@ from tests.gateway.chat.mock_upstream import (
     says,
     sends,
 )
-from tests.gateway.chat.upstreams.anthropic_events import MESSAGE
 
 CALLS = event(chunk(finish="tool_calls"))
 
@@ -42,25 +35,6 @@ def client(gateway, key):
         base_url=gateway.url + "/v1", api_key=key, max_retries=0
     ) as openai_client:
         yield openai_client
-
-
-def test_the_client_reads_a_response(client, upstream, gateway):
-    upstream.script = answers(COMPLETION)
-    response = client.responses.create(model="small", input="Hello")
-    assert (response.output_text, response.model) == ("Hello", "small")
-    assert response.usage.input_tokens == USAGE["prompt_tokens"]
-    context = gateway.recorded()
-    assert (context.usage.prompt_tokens, context.target.model) == (9, "upstream-model")
-
-
-def test_the_clients_helper_reads_a_stream(client, upstream):
-    upstream.script = sends(*WHOLE_STREAM)
-    with client.responses.stream(model="small", input="Hello") as opened:
-        seen = [item.type for item in opened]
-        final = opened.get_final_response()
-    assert final.output_text == "Hello"
-    assert seen[0] == "response.created"
-    assert seen[-1] == "response.completed"
 
 
 def test_the_client_parses_a_text_by_its_schema(client, upstream):
@@ -74,72 +48,7 @@ def test_the_client_parses_a_text_by_its_schema(client, upstream):
     assert (schema["name"], schema["strict"]) == ("Tide", True)
 
 
-def test_a_conversation_goes_on_with_what_the_client_got(client, upstream):
-    upstream.script = sends(
-        delta(reasoning_content="Hm"),
-        call(0, id="call_1", function={"name": "tide", "arguments": '{"at": "Brest"}'}),
-        *(CALLS, DONE),
-    )
-    tools: Any = [TIDE]
-    include: Any = ["reasoning.encrypted_content"]
-    with client.responses.stream(
-        model="small", input="When?", tools=tools, include=include
-    ) as opened:
-        opened.until_done()
-        first = opened.get_final_response()
-    reasoning, made = first.output
-    assert reasoning.encrypted_content.startswith("sp1.")
-    history: Any = [
-        {"role": "user", "content": "When?"},
-        *(item.model_dump(exclude_none=True) for item in first.output),
-        {"type": "function_call_output", "call_id": made.call_id, "output": ""},
-    ]
-    upstream.script = answers(COMPLETION)
-    client.responses.create(model="small", input=history, tools=tools)
-    _, assistant, tool = upstream.requests[1].json["messages"]
-    assert assistant["reasoning_content"] == "Hm"
-    [again] = assistant["tool_calls"]
-    assert (again["id"], again["function"]["name"]) == ("call_1", "tide")
-    assert tool == {"role": "tool", "tool_call_id": "call_1", "content": ""}
-
-
-def test_the_client_raises_its_own_errors(client, upstream):
-    upstream.script = answers({"error": {"message": "no input"}}, 400)
-    with pytest.raises(openai.BadRequestError, match="no input"):
-        client.responses.create(model="small", input="x")
-    with pytest.raises(openai.NotFoundError, match=NOT_FOUND):
-        client.responses.create(model="absent", input="x")
-    with pytest.raises(openai.BadRequestError, match="previous_response_id"):
-        client.responses.create(model="small", input="x", previous_response_id="r")
-    upstream.script = answers({}, 429)
-    with pytest.raises(openai.RateLimitError):
-        client.responses.create(model="small", input="x", stream=True)
-
-
 # ── Upstreams ───────────────────────────────────────────────────────────────────────
-
-
-def test_anthropics_thinking_goes_there_and_back(claude, gateway, upstream):
-    blocks = [
-        {"type": "thinking", "thinking": "Hm", "signature": "sig"},
-        {"type": "text", "text": "I look."},
-        {"type": "tool_use", "id": "toolu_1", "name": "tide", "input": {"at": "Brest"}},
-    ]
-    upstream.script = answers({**MESSAGE, "content": blocks, "stop_reason": "tool_use"})
-    response = answer(gateway, model="claude", tools=[TIDE])
-    reasoning, text, made = response["output"]
-    assert reasoning["summary"][0]["text"] == "Hm"
-    assert text["content"][0]["text"] == "I look."
-    assert (made["name"], json.loads(made["arguments"])) == ("tide", {"at": "Brest"})
-    result = {
-        "type": "function_call_output",
-        "call_id": made["call_id"],
-        "output": "",
-    }
-    answer(gateway, model="claude", tools=[TIDE], input=[*response["output"], result])
-    assistant, user = upstream.requests[1].json["messages"]
-    assert assistant == {"role": "assistant", "content": blocks}
-    assert user["content"][0]["tool_use_id"] == "toolu_1"
 
 
 @STREAM_OR_NOT

@@ -1,0 +1,161 @@
+"""The event loop of a process that calls chat's views in threads, through its runtime."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import connections
+from django.test import Client
+
+from gateway.chat import loop_thread, runtime
+from gateway.chat.loop_thread import LOOP_THREAD, LoopThread
+from gateway.chat.models import RequestRecord
+from gateway.chat.upstreams import echo
+from gateway.models import PolicyDecision
+from tests.gateway.chat.harness import IDENTITY, V2, WSGI, Gateway, run_in, running
+from tests.running import PATIENCE_S
+
+
+@pytest.fixture
+def process(transactional_db) -> Iterator[Client]:
+    """A client of this process, in which no runtime is left over."""
+    LOOP_THREAD.stop()
+    yield Client(headers=IDENTITY)
+    LOOP_THREAD.stop()
+
+
+def ask(client: Client, text: str = "one two", model: str = "echo") -> Any:
+    message = {"role": "user", "content": text}
+    body = {"model": model, "messages": [message], "stream": True}
+    return client.post(V2, body, content_type="application/json")
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_stream_that_is_closed_has_ended(process, is_read):
+    response = ask(process, "word " * 5000)
+    if is_read:
+        parts = iter(response)
+        next(parts), next(parts)
+    response.close()
+    LOOP_THREAD.stop()  # what is not written yet is
+    assert RequestRecord.objects.get().status == 499
+
+
+def test_a_request_that_runs_when_its_process_stops_is_recorded(process, monkeypatch):
+    called, statuses = threading.Event(), []
+
+    async def sleep(_: float) -> None:
+        called.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.2)  # the stop waits for its end, too
+
+    def wait() -> None:
+        statuses.append(ask(process).status_code)
+        connections.close_all()
+
+    monkeypatch.setattr(echo, "asyncio", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(loop_thread, "CANCELLED_S", PATIENCE_S)
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    assert called.wait(PATIENCE_S)
+    LOOP_THREAD.stop()
+    assert RequestRecord.objects.get().status == 499
+    waiting.join(PATIENCE_S)
+    assert statuses == [500]
+
+
+def test_one_loop_serves_all_requests_of_a_process(process):
+    before = set(threading.enumerate())
+    for _ in range(3):
+        assert b"two" in ask(process).getvalue()
+    names = [item.name for item in set(threading.enumerate()) - before]
+    assert names.count("chat-loop") == 1
+    LOOP_THREAD.stop()
+    left = set(threading.enumerate()) - before
+    assert not [thread for thread in left if thread.name.startswith("chat-")]
+    assert RequestRecord.objects.count() == 3
+    assert ask(process).status_code == 200  # a process may go on
+
+
+@pytest.mark.spec(
+    "gateway", "audit.policy_violation: a policy decision denies an action"
+)
+def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists(process):
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    headers = {
+        "X-Request-Id": "req-7",
+        "traceparent": f"00-{trace}-b7ad6b7169203331-01",
+    }
+    body = {"model": "x" * 1000}
+    response = process.post(V2, body, content_type="application/json", headers=headers)
+    assert response.status_code == 404
+    LOOP_THREAD.stop()
+    (decision,) = PolicyDecision.objects.all()
+    assert decision.resource.startswith("model:xxx")
+    assert (decision.tenant, decision.principal) == ("acme", "ada")
+    assert decision.action == "chat.completions"
+    assert decision.reason == "not_found_or_forbidden"
+    assert (decision.request_id, decision.trace_id) == ("req-7", trace)
+
+
+# Python 3.12 warns of every fork of a process that has threads.
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_has_a_loop_of_its_own():
+    thread = LoopThread()
+    loop = thread.loop
+
+    async def running_loop() -> int:
+        return id(asyncio.get_running_loop())
+
+    if (child := os.fork()) == 0:
+        is_new = thread.loop is not loop
+        response = thread.submit(running_loop()).result(PATIENCE_S)
+        os._exit(0 if is_new and response == id(thread.loop) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert thread.submit(running_loop()).result(PATIENCE_S) == id(loop)
+    thread.stop()
+
+
+def test_the_client_of_an_earlier_runtime_is_closed_first(loops, upstream):
+    async def started() -> runtime.Runtime:
+        first, second = runtime.current(), runtime.current()
+        assert first is second
+        return first
+
+    earlier = run_in(LOOP_THREAD.loop, started())
+    with running(Gateway(loops[0], upstream), WSGI):
+        assert earlier.client.closed
+
+
+ANTHROPIC, OPENAI, CONTRACT = ("type", "error"), ("error",), ("detail",)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "members"),
+    [
+        ("GET", "/v1/messages", 405, ANTHROPIC),
+        ("POST", "/v1/messages/batches", 404, ANTHROPIC),
+        ("POST", "/v1/messages/", 404, ANTHROPIC),
+        ("DELETE", "/v1/messages/count_tokens", 405, ANTHROPIC),
+        ("GET", "/v1/responses/resp_1", 404, OPENAI),
+        ("DELETE", "/v1/responses", 405, OPENAI),
+        ("GET", "/v1/models/absent", 404, OPENAI),
+        ("DELETE", "/v1/models/absent", 405, OPENAI),
+        ("GET", "/v1/embeddings", 405, OPENAI),
+        ("POST", "/v1/chat/nothing", 404, OPENAI),
+        ("POST", "/v2/nothing", 404, CONTRACT),
+        ("POST", "/chat/nothing", 404, CONTRACT),
+    ],
+)
+def test_an_unknown_address_or_method_answers_in_the_shape_of_its_api(
+    process, method, path, status, members
+):
+    answer = process.generic(method, path)
+    assert answer.status_code == status
+    assert tuple(answer.json()) == members
