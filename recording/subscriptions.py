@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import orjson
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from recording.accounts.locks import active_account
+from recording.accounts.locks import InactiveAccountError, active_account
 from recording.accounts.owners import owner_id
+from recording.authentication import refused
 from recording.webhooks import EVENT_TYPES, PROFILE, ping
 from webhooks_core import changes, profiles
 from webhooks_core.api.subscriptions import SubscriptionService
@@ -21,10 +23,7 @@ from webhooks_core.times import iso
 
 
 class Subscriptions(SubscriptionService):
-    """The subscriptions of an account.
-
-    `create` raises InactiveAccountError if the account was deleted or switched off meanwhile.
-    """
+    """The subscriptions of an account."""
 
     profile = PROFILE
     quota_error = (
@@ -36,8 +35,13 @@ class Subscriptions(SubscriptionService):
         super().__init__(owner_id(account), by=changes.owner(account.get_username()))
         self.account = account
 
-    def creating(self) -> AbstractContextManager[None]:
-        return active_account(self.account)
+    @contextmanager
+    def creating(self) -> Iterator[None]:
+        try:
+            with active_account(self.account):
+                yield
+        except InactiveAccountError as error:  # since the token was checked
+            raise refused("/v1/webhooks") from error
 
     def changes(self, current: Endpoint, fields: dict[str, Any]) -> dict[str, Any]:
         # An empty url keeps the current one. Every change counts as one, for `updated_at`.

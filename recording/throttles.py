@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from ipaddress import IPv6Address, ip_address
@@ -16,7 +15,6 @@ from django.http import HttpRequest
 from webhooks_core.web.errors import TooManyRequestsError
 from webhooks_core.web.throttles import RateThrottle
 
-CHALLENGED_HOST_RATE = "120/minute"
 PERIODS = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
 
 
@@ -27,7 +25,6 @@ DESCRIPTIONS = {
     "mcp": "Too many requests: an account may send",
     "resend": "Too many resends: an account may ask for",
     "challenge": "Too many new callbacks: of an account this server asks",
-    "challenged host": "Too many new callbacks: of one host this server asks",
 }
 
 
@@ -92,20 +89,6 @@ class AccountThrottle(RateThrottle):
             f"{self.limit}; try again in {seconds} s.",
             headers={"Retry-After": str(seconds)},
         )
-
-
-class ChallengedHostThrottle(AccountThrottle):
-    """Counts per host: many accounts must not make this server ask one receiver all the time."""
-
-    def __init__(self, host: str) -> None:
-        self.host = host
-        super().__init__("challenged host")
-
-    def get_rate(self) -> str | None:
-        return CHALLENGED_HOST_RATE
-
-    def get_cache_key(self, request: Any, view: Any) -> str:
-        return f"recording.challenge.{hashlib.sha256(self.host.encode()).hexdigest()}"
 
 
 class AddressThrottle(RateThrottle):

@@ -10,12 +10,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
 from rest_framework.throttling import BaseThrottle
 
 from recording import cors, errors
-from recording.accounts.locks import InactiveAccountError
-from recording.authentication import BearerAuthentication, refused
+from recording.authentication import BearerAuthentication
 from recording.serializers import (
     EVENTS,
     STATES,
@@ -32,7 +30,6 @@ from recording.serializers import (
 from recording.subscriptions import Subscriptions, recent_events
 from recording.throttles import AccountThrottle
 from webhooks_core.api import shapes, views
-from webhooks_core.endpoints import Created
 from webhooks_core.web.pages import read_query
 from webhooks_core.web.views import ProductAPIView, ProductViewSet, route
 
@@ -90,12 +87,6 @@ class SubscriptionViewSet(RecordingViewSet, views.SubscriptionViewSet):
     )
     def create(self, request: Request, **_: str) -> Response:
         return super().create(request)
-
-    def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
-        try:
-            return super().perform_create(serializer)
-        except InactiveAccountError as error:  # since the token was checked
-            raise refused(self.request.path) from error
 
     @route(
         summary="Replace the events, and the url unless it is omitted or empty",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import AbstractUser
@@ -12,22 +12,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from recording.accounts.adapters import is_recent_login
-from recording.accounts.locks import InactiveAccountError
 from recording.subscriptions import Subscriptions
 from recording.throttles import DESCRIPTIONS, AccountThrottle
-from webhooks_core.endpoints import Created
 from webhooks_core.pages.owners import Door, Owner
-from webhooks_core.web.errors import NotFoundError
-
-
-class PageSubscriptions(Subscriptions):
-    """As over the API; an account that was deleted meanwhile has nothing."""
-
-    def create(self, **fields: Any) -> Created:
-        try:
-            return super().create(**fields)
-        except InactiveAccountError as error:
-            raise NotFoundError from error
 
 
 class AccountDoor(Door):
@@ -40,7 +27,7 @@ class AccountDoor(Door):
             is_shown = request.method in {"GET", "HEAD"}
             start = reverse("account-webhooks:start")
             return redirect_to_login(request.get_full_path() if is_shown else start)
-        return Owner(PageSubscriptions(cast("AbstractUser", request.user)))
+        return Owner(Subscriptions(cast("AbstractUser", request.user)))
 
     def confirm(self, request: HttpRequest, address: str) -> HttpResponse | None:
         if is_recent_login(request):

@@ -84,10 +84,8 @@ def prefix(text: str, *, size: int) -> str:
 def readable(recording: Recording) -> dict[str, Any]:
     """Return a recording's content with its summaries as Markdown, converted by its import."""
     content = recording.content
-    if recording.summaries is None:
-        return with_markdown(
-            content
-        )  # none is HTML, unless an older release imported it
+    if recording.summaries is None:  # none is HTML
+        return content
     return content | {"summaries": orjson.loads(recording.summaries)}
 
 

@@ -8,8 +8,6 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from recording.accounts.locks import InactiveAccountError
-from recording.authentication import refused
 from recording.mcp import calls
 from recording.serializers import (
     DeliverySerializer,
@@ -102,10 +100,7 @@ def create_webhook(url: Url, events: Events) -> Created:
     calls.check_throttle("create")
     serializer = SubscriptionSerializer(data={"url": url, "events": events})
     serializer.is_valid(raise_exception=True)
-    try:
-        created = subscriptions().create(**serializer.validated_data)
-    except InactiveAccountError as error:  # since the token was checked
-        raise refused("/mcp") from error
+    created = subscriptions().create(**serializer.validated_data)
     return cast("Created", SubscriptionCreatedSerializer(created).data)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Annotated, Any, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,7 +14,6 @@ from recording.mcp.events import clients, profile, subscriptions
 from recording.mcp.events.challenges import Challenge
 from recording.mcp.events.errors import EventsError
 from recording.mcp.events.subscriptions import Key
-from recording.throttles import AccountThrottle, ChallengedHostThrottle
 from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED
 from webhooks_core.web.errors import TooManyRequestsError
 from webhooks_core.web.json_schema import array_of, described, object_of
@@ -97,16 +95,14 @@ class SubscribeParams(UnsubscribeParams):
         subscriptions.check_delivery(key.url, self.delivery.secret)
         challenge = key.challenge(self.delivery.secret)
         if challenge is not None:
-            _count(key)
+            _count()
         return key, challenge
 
 
-def _count(key: Key) -> None:
-    """Count a challenge of the account and of the host. Raises EventsError."""
-    host = ChallengedHostThrottle(urlsplit(key.url).hostname or "")
+def _count() -> None:
+    """Count a challenge of the account. Raises EventsError."""
     try:
-        for throttle in (AccountThrottle("challenge"), host):
-            throttle.count(key.account)
+        calls.check_throttle("challenge")
     except TooManyRequestsError as error:
         reason = str(error.detail)
         raise EventsError("ResourceExhausted", reason, limit="challenges") from error

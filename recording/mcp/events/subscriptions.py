@@ -68,11 +68,14 @@ class Key:
         parts = [self.account.pk, self.client.id, self.url, SUMMARY_COMPLETED]
         return f"sub_{hashlib.sha256(orjson.dumps(parts)).hexdigest()[:32]}"
 
-    def find(self, *, lapsed: bool = False) -> EventSubscription | None:
-        """Return the subscription, also one that has lapsed if asked for."""
+    def find(self) -> EventSubscription | None:
+        """Return the subscription; one whose time is over ends."""
         rows = EventSubscription.objects.select_related("endpoint")
-        rows = rows if lapsed else rows.live(timezone.now())
-        return rows.filter(subscription_id=self.subscription_id).first()
+        row = rows.filter(subscription_id=self.subscription_id).first()
+        if row and row.expires_at <= timezone.now():
+            end(row)
+            return None
+        return row
 
     def challenge(self, secret: str) -> Challenge | None:
         """Return what the receiver must be asked first; None if it has agreed before.
@@ -112,8 +115,6 @@ class Key:
         return row
 
     def _created(self, secret: str) -> EventSubscription:
-        if lapsed := self.find(lapsed=True):
-            end(lapsed)
         created = endpoints.create(
             profile=EVENTS_PROFILE,
             owner=owner_id(self.account),

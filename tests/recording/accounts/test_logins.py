@@ -95,7 +95,8 @@ def test_a_flood_of_logins_leaves_threads_to_others(
     for name in ("logins", "everything_else"):
         monkeypatch.setattr(asgi, name, bridge(name))
     scope = {"type": "http", "method": method, "path": path, "headers": []}
-    async_to_sync(asgi.application)(scope, None, None)
+    unused: Any = None
+    async_to_sync(asgi.application)(scope, unused, unused)
     assert served == ["logins" if is_apart else "everything_else"]
 
 
