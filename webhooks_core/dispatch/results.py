@@ -6,13 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import structlog
 from django.db import transaction
-from django.db.models import Case, F, Q, Value, When
-from django.db.models.functions import Coalesce
 
 from webhooks_core import changes, notices
 from webhooks_core.database.clock import clock
@@ -22,12 +19,17 @@ from webhooks_core.dispatch.decisions import Decision, decide, details, excerpt
 from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.sql import AttemptRow
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
-from webhooks_core.models.endpoints import HANGS_AFTER
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import AttemptResult
 
 SECOND = timedelta(seconds=1)
+# What a result may change of an endpoint.
+COUNTED = (
+    *("last_attempt_at", "last_success_at", "consecutive_failures", "timeouts"),
+    *("failing_since", "failed_attempts", "alike_failures", "last_outcome"),
+    *("last_error", "last_response", "status", "disabled_at", "enabled_at"),
+)
 UNWRITABLE = "the database refused the text of this error"
 
 log = structlog.stdlib.get_logger(__name__)
@@ -173,7 +175,7 @@ def record_batch(
         recorded = _decide_all(
             [attempt for attempt in claimed if attempt[1].queue in locked], now
         )
-        _count_failures(recorded, now)
+        _count(recorded, now)
         if untried:
             Delivery.objects.release(untried, lease=lease.pk)
         _update_deliveries(lease, recorded, now)
@@ -215,68 +217,61 @@ def _decide_all(ended: Iterable[EndedAttempt], now: datetime) -> list[RecordedRe
     return recorded
 
 
-def _count_failures(recorded: Iterable[RecordedResult], now: datetime) -> None:
-    """Count failures in a row per endpoint, and disable those that reach the limit."""
+def _count(recorded: Iterable[RecordedResult], now: datetime) -> None:
+    """Count successes and failures of the endpoints, which are locked."""
     by_endpoint: dict[int, list[RecordedResult]] = defaultdict(list)
     for entry in recorded:
         by_endpoint[entry.result.queue].append(entry)
-    clean = [
+    clean = {
         pk
         for pk, entries in by_endpoint.items()
         if all(entry.decision.is_delivered for entry in entries)
-    ]
+    }
     if clean:
         Endpoint.objects.succeed(clean, now)
-    for pk in sorted(by_endpoint.keys() - set(clean)):
-        for _, run in groupby(by_endpoint[pk], _kind):
-            _count_run(pk, list(run), now)
+    if failing := by_endpoint.keys() - clean:
+        for endpoint in Endpoint.objects.filter(pk__in=failing).order_by("pk"):
+            _count_one_by_one(endpoint, by_endpoint[endpoint.pk], now)
 
 
-def _kind(entry: RecordedResult) -> tuple[bool, bool]:
-    return entry.decision.is_delivered, entry.has_timed_out
-
-
-# What another failure makes of its time-outs in a row: a receiver that hangs must succeed first.
-KEPT_WHILE_HANGING = Case(
-    When(timeouts__gte=HANGS_AFTER, then=F("timeouts")), default=0
-)
-
-
-def _count_run(pk: int, run: Sequence[RecordedResult], now: datetime) -> None:
-    """Count successes, time-outs or other failures alone, as if one by one."""
-    first, last = run[0], run[-1]
-    if first.decision.is_delivered:
-        Endpoint.objects.succeed([pk], now)
-        return
-    timeouts = F("timeouts") + len(run) if first.has_timed_out else KEPT_WHILE_HANGING
-    Endpoint.objects.filter(pk=pk).update(
-        consecutive_failures=F("consecutive_failures") + len(run),
-        timeouts=timeouts,
-        last_attempt_at=now,
-        **_latest_failure(run, now),
-    )
-    limit = first.claim.profile.disable_after
-    if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk], now=now):
-        endpoint, error = last.claim.endpoint, last.decision.error
+def _count_one_by_one(
+    endpoint: Endpoint, entries: Iterable[RecordedResult], now: datetime
+) -> None:
+    """Count the results of an endpoint, and disable it when too many in a row are failures."""
+    endpoint.last_attempt_at = now
+    disabled_after = 0
+    for entry in entries:
+        if entry.decision.is_delivered:
+            endpoint.last_success_at, endpoint.failing_since = now, None
+            endpoint.consecutive_failures = endpoint.timeouts = 0
+            endpoint.failed_attempts = endpoint.alike_failures = 0
+            continue
+        _count_failure(endpoint, entry, now)
+        limit = entry.claim.profile.disable_after or 0
+        if not endpoint.is_disabled and 0 < limit <= endpoint.consecutive_failures:
+            endpoint.status, disabled_after = Endpoint.Status.DISABLED, limit
+            endpoint.disabled_at, endpoint.enabled_at = now, None
+    endpoint.save(update_fields=COUNTED)
+    if disabled_after:
+        error = endpoint.last_error
         changes.record(endpoint.public_id, "disabled", by=changes.ENGINE)
-        notices.disabled(endpoint, failures=limit, error=error, now=now)
+        notices.disabled(endpoint, failures=disabled_after, error=error, now=now)
 
 
-def _latest_failure(run: Sequence[RecordedResult], now: datetime) -> dict[str, Any]:
-    """Return what an endpoint keeps of failures in a row, for the same UPDATE."""
-    result, error = run[-1].result, run[-1].result.error[:512]
-    others = (entry.result.error[:512] != error for entry in reversed(run))
-    alike = next((n for n, is_other in enumerate(others) if is_other), len(run))
-    same_row = Q(last_error=error, failing_since__isnull=False)
-    before = Case(When(same_row, then="alike_failures"), default=0)
-    return {
-        "failing_since": Coalesce("failing_since", Value(now)),
-        "failed_attempts": F("failed_attempts") + len(run),
-        "alike_failures": alike if alike < len(run) else before + len(run),
-        "last_outcome": str(result.outcome),
-        "last_error": error,
-        "last_response": excerpt(result.body),
-    }
+def _count_failure(endpoint: Endpoint, entry: RecordedResult, now: datetime) -> None:
+    error = entry.result.error[:512]
+    is_alike = endpoint.failing_since is not None and endpoint.last_error == error
+    endpoint.alike_failures = endpoint.alike_failures + 1 if is_alike else 1
+    endpoint.failing_since = endpoint.failing_since or now
+    endpoint.failed_attempts += 1
+    endpoint.consecutive_failures += 1
+    if entry.has_timed_out:
+        endpoint.timeouts += 1
+    elif not endpoint.is_hanging:  # a receiver that hangs must succeed first
+        endpoint.timeouts = 0
+    endpoint.last_outcome = str(entry.result.outcome)
+    endpoint.last_error = error
+    endpoint.last_response = excerpt(entry.result.body)
 
 
 def _update_deliveries(

@@ -517,22 +517,6 @@ class Migration(migrations.Migration):
                 name="delivery_failed_of_endpoint",
             ),
         ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("trigger", "event"), _negated=True),
-                fields=["trigger", "-id"],
-                name="delivery_by_hand",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("trigger", "event"), _negated=True),
-                fields=["endpoint", "-id"],
-                name="delivery_by_hand_to_endpoint",
-            ),
-        ),
         migrations.AddConstraint(
             model_name="delivery",
             constraint=models.UniqueConstraint(

@@ -246,17 +246,6 @@ class Delivery(models.Model):
                 condition=Q(status=2),
                 name="delivery_failed_of_endpoint",
             ),
-            # Not written for the deliveries of an event's first publication.
-            models.Index(
-                fields=["trigger", "-id"],
-                condition=~Q(trigger="event"),
-                name="delivery_by_hand",
-            ),
-            models.Index(
-                fields=["endpoint", "-id"],
-                condition=~Q(trigger="event"),
-                name="delivery_by_hand_to_endpoint",
-            ),
         ]
 
     def __str__(self) -> str:

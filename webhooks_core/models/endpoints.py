@@ -78,21 +78,6 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
             alike_failures=0,
         )
 
-    def disable_failing(
-        self, *, threshold: int, pks: Sequence[int], now: datetime
-    ) -> list[int]:
-        """Disable those of `pks` with too many failures in a row; return their ids."""
-        failing = self.filter(
-            pk__in=pks,
-            status=Endpoint.Status.ACTIVE,
-            consecutive_failures__gte=threshold,
-        )
-        disabled = list(failing.values_list("pk", flat=True))
-        self.filter(pk__in=disabled).update(
-            status=Endpoint.Status.DISABLED, disabled_at=now, enabled_at=None
-        )
-        return disabled
-
 
 class Endpoint(models.Model):
     """A URL that an owner wants events sent to."""

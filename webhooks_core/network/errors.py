@@ -116,7 +116,7 @@ def forget_frames(error: BaseException) -> None:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """Return an error and its causes: aiohttp wraps errors, and a cause may be a group."""
+    """Return an error and its causes, of which one may be a group."""
     causes: list[BaseException] = []
     pending: list[BaseException | None] = [error]
     while pending and len(causes) < 32:
@@ -125,5 +125,5 @@ def _causes(error: BaseException) -> list[BaseException]:
             continue
         causes.append(cause)
         pending += [cause.__cause__, cause.__context__]
-        pending += [getattr(cause, "os_error", None), *getattr(cause, "exceptions", ())]
+        pending += getattr(cause, "exceptions", ())
     return causes
