@@ -6,7 +6,6 @@ its budget is each new key's.
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import structlog
@@ -222,7 +221,6 @@ def create(own: GatewayKey | None, fields: dict[str, Any]) -> keys.Created:
 
 def _check_rights(own: GatewayKey, wanted: dict[str, Any]) -> None:
     rights, end = own.rights, own.expires_at
-    expires_at: datetime | None = wanted["expires_at"]
     if KEYS in wanted["scopes"]:
         raise ForbiddenError(OPERATORS_ONLY)
     if missing := sorted({*wanted["scopes"]} - rights.scopes):
@@ -230,5 +228,5 @@ def _check_rights(own: GatewayKey, wanted: dict[str, Any]) -> None:
     models = {*(wanted["models"] or ())}
     if rights.models is not None and (missing := sorted(models - rights.models)):
         raise ForbiddenError(f"Your key may not call the model {missing[0]}.")
-    if end is not None and (expires_at is None or expires_at > end):
+    if end is not None and wanted["expires_at"] > end:
         raise ForbiddenError("The key must not expire after yours.")

@@ -25,9 +25,9 @@ class GatewayKeyQuerySet(BearerQuerySet["GatewayKey"]):
 class GatewayKey(BearerToken):
     """A bearer key of one principal of one tenant.
 
-    `scopes` null: all but `keys`. `allowed_models` null: every model of the principal. `created_by` is the
-    principal whose key created this one, or empty for an operator's. `budget` has what it counts, its
-    window and its limit; null: none of its own.
+    `scopes` null: all but `keys`. `allowed_models` null: every model of the principal. `created_by`
+    is the principal whose key created this one, or empty for an operator's. `budget` has what it
+    counts, its window and its limit; null: none of its own.
     """
 
     tenant = models.CharField(max_length=128)

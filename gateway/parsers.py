@@ -98,9 +98,6 @@ def _body(fields: dict[str, Any], files: list[tuple[str, Any]]) -> dict[str, Any
 
 def _described(file: Any) -> dict[str, Any]:
     """Return the fields that a file gives: its text, name and type."""
-    if file.size > settings.GATEWAY_INGEST_MAX_BYTES:
-        limit = settings.GATEWAY_INGEST_MAX_BYTES
-        raise PayloadTooLargeError(f"The file is over {limit} bytes.")
     try:
         text = file.read().decode()
     except UnicodeDecodeError as error:

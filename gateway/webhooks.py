@@ -23,7 +23,6 @@ from webhooks_core.profiles import (
 )
 
 PROFILE = "gateway"
-# The lists of the admin with what a tenant has beside its webhooks.
 
 
 def subscribable() -> list[str]:

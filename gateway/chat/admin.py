@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from gateway import json
@@ -16,6 +15,7 @@ from gateway.chat import definition_admin  # noqa: F401 - registers models and b
 from gateway.chat.metering.reports import HAS_FAILED, plain_cost
 from gateway.chat.models import ModelPrice, RequestRecord, UsageTotal
 from gateway.chat.request_log.entry import CONVERSATION
+from webhooks_core.admin import display
 from webhooks_core.admin.base import ReadOnlyAdmin
 
 
@@ -72,7 +72,10 @@ class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
     search_fields = ("request_id__exact", "tenant__exact")
     indexed = ("request_id", "tenant")
     search_help_text = "A whole request id, or a tenant"
-    fields: ClassVar = ("facts", "error", "answered", "asked", "offered", "details")
+    fields: ClassVar = (
+        *("created_at", "used_by", "operation", "shown_model", "streamed", "outcome"),
+        *("took", "tokens", "cost", "error", "answered", "asked", "offered", "details"),
+    )
     readonly_fields = fields
     ordering = ("-pk",)
     sortable_by = ()
@@ -120,24 +123,19 @@ class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
             return duration
         return f"{row.first_chunk_ms / 1000:.2f} of {duration}"
 
-    @admin.display(description="request")
-    def facts(self, row: RequestRecord) -> str:
-        kind = "stream" if row.streamed else "whole answer"
-        return (
-            f"{row.created_at:%Y-%m-%d %H:%M:%S} UTC, {self.used_by(row)}: {row.operation} "
-            f"of {self.shown_model(row)} ({kind}), {self.outcome(row)}, "
-            f"{self.took(row)} s, tokens {self.tokens(row)}, cost {self.cost(row)}"
-        )
-
     @admin.display(description="prompt")
     def asked(self, row: RequestRecord) -> str | SafeString:
-        return _text("\n\n".join(_messages(row.prompt))) if row.prompt else "not kept"
+        return (
+            display.pre("\n\n".join(_messages(row.prompt)))
+            if row.prompt
+            else "not kept"
+        )
 
     @admin.display(description="answer")
     def answered(self, row: RequestRecord) -> str | SafeString:
         if not row.answer:
             return "not kept"
-        return _text("\n\n".join(map(_said, json.loads(row.answer.encode()))))
+        return display.pre("\n\n".join(map(_said, json.loads(row.answer.encode()))))
 
     @admin.display(description="tools")
     def offered(self, row: RequestRecord) -> str:
@@ -151,10 +149,6 @@ class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
         )
         values = ((name, getattr(row, name)) for name in names)
         return ", ".join(f"{name} {value}" for name, value in values if value)
-
-
-def _text(text: str) -> SafeString:
-    return format_html("<pre>{}</pre>", text)
 
 
 def _messages(prompt: str) -> Iterator[str]:

@@ -197,10 +197,10 @@ class ModelEntry(FromFile):
     """An entry of `models`: a name that callers use, and its servers.
 
     `base_url`, `model` and `api_key` are those of the only target, in place of `targets`; an
-    empty `model` means the name. `supports` None means everything. `speaks` are the APIs that
-    the server has: a request in one of them passes through, others are translated. `drop_params` names fields that
-    the upstream does not get. `fallbacks` are other entries, called when this one fails. `server` names what differs from OpenAI, and `api_version` is
-    Azure's.
+    empty `model` means the name. `supports` None means everything. `speaks` are the APIs that the
+    server has: a request in one of them passes through, others are translated. `drop_params` names
+    fields that the upstream does not get. `fallbacks` are other entries, called when this one
+    fails. `server` names what differs from OpenAI, and `api_version` is Azure's.
     """
 
     name: Annotated[Text, Field(max_length=128)]

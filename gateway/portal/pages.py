@@ -23,21 +23,17 @@ class Notice(NamedTuple):
     text: str
 
 
+ASK_AGAIN = "Ask for a new link where you got this one."
 UNKNOWN_LINK = Notice(
     "This link is not valid",
     "Copy the whole link, or ask for a new one where you got it.",
 )
 OVER = {
     State.OPEN: Notice(
-        "This link was used",
-        "It opens the portal once, in one browser. Ask for a new link where you got it.",
+        "This link was used", f"It opens the portal once, in one browser. {ASK_AGAIN}"
     ),
-    State.EXPIRED: Notice(
-        "This link has expired", "Ask for a new link where you got this one."
-    ),
-    State.REVOKED: Notice(
-        "This link was revoked", "Ask for a new link where you got this one."
-    ),
+    State.EXPIRED: Notice("This link has expired", ASK_AGAIN),
+    State.REVOKED: Notice("This link was revoked", ASK_AGAIN),
 }
 NO_COOKIES = Notice(
     "Your browser blocks the cookie of this page",
@@ -49,9 +45,7 @@ NO_SESSION = Notice(
     "Open it by a link of your provider. If you have just done so, your browser blocks the "
     "cookie of this page: allow it, and ask for a new link.",
 )
-ENDED = Notice(
-    "Your session has ended", "To go on, ask for a new link where you got the last one."
-)
+ENDED = Notice("Your session has ended", f"To go on: {ASK_AGAIN}")
 FOREIGN_FORM = Notice(
     "This page was too old",
     "The form did not come from a page that was shown in this session. Nothing was changed. Go "
