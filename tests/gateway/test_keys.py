@@ -7,7 +7,7 @@ import pytest
 
 from gateway import keys
 
-WHO = {"tenant": "acme", "principal": "ada", "name": ""}
+WHO: Any = {"tenant": "acme", "principal": "ada", "name": ""}
 BUDGET = {"counts": "cost", "window": "month", "limit": 12.5}
 
 

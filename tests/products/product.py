@@ -7,6 +7,7 @@ from typing import Any
 
 from django.test import Client
 
+from tests.api import Api
 from tests.factories import UserFactory
 from tests.gateway.client import Api as GatewayApi
 from tests.receiver import Received
@@ -109,20 +110,12 @@ class Caller:
     def call(
         self, method: str, address: str = "", body: Any = None, **options: Any
     ) -> Any:
-        path = self.product.path + address
-        if isinstance(self.api, RecordingApi):
-            return self.api.send(method, path.removeprefix("/v1/"), body, **options)
-        return self.api.call(method, path, body, **options)
+        return self.api.call(method, self.product.path + address, body, **options)
 
     def without_identity(self) -> "Caller":
         """Return the same addresses for a caller whom nobody knows."""
-        other = copy(self)
-        if isinstance(self.api, RecordingApi):
-            other.api = copy(self.api)
-            other.api.token = "nonsense"
-        else:
-            other.api = GatewayApi(key="nonsense")
-        return other
+        nobody = Api({"Authorization": "Bearer nonsense"})
+        return Caller(self.product, self.owner, nobody)
 
     def in_thread(self) -> "Caller":
         """Return this caller with a client of its own."""

@@ -16,8 +16,8 @@ from gateway.chat.upstreams import http
 from gateway.configuration.shapes import Target
 from gateway.identity import Caller, Rights
 from tests.gateway.chat.harness import SHORT_CUT, Gateway, running
+from tests.gateway.chat.loops import Loop
 from tests.gateway.chat.mock_upstream import MockUpstream, answers
-from tests.loops import Loop
 from tests.running import PATIENCE_S
 from webhooks_core.models import bearer
 

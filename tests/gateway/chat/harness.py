@@ -38,8 +38,8 @@ from gateway.configuration.shapes import (
     Timeouts,
 )
 from tests.documented import assert_response_documented
+from tests.gateway.chat.loops import Loop
 from tests.gateway.chat.mock_upstream import MockUpstream
-from tests.loops import Loop
 from tests.running import PATIENCE_S
 
 IDENTITY = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}

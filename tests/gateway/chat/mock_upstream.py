@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.connections import has_read
-from tests.loops import Loop
+from tests.gateway.chat.loops import Loop
 
 
 @dataclass

@@ -94,7 +94,7 @@ def give(
             {
                 "id": uuid.uuid4().hex,
                 "name": task,
-                "func": f"tests.cluster_tasks.{task}",
+                "func": f"tests.webhooks_core.worker.cluster_tasks.{task}",
                 "args": (str(file),),
                 "kwargs": {},
                 "started": timezone.now(),
