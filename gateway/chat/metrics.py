@@ -24,11 +24,11 @@ from gateway.chat.models import UsageBucket, UsageTotal
 BOUNDS = (*(f"{bound:g}" for bound in BUCKETS), "+Inf")
 HISTOGRAMS = {
     FIRST_CHUNK: (
-        "signpost_chat_first_chunk_seconds",
+        "gateway_chat_first_chunk_seconds",
         "Time to the first chunk of a stream.",
     ),
     DURATION: (
-        "signpost_chat_duration_seconds",
+        "gateway_chat_duration_seconds",
         "Time from a request to the end of its response.",
     ),
 }
@@ -36,7 +36,7 @@ HISTOGRAMS = {
 
 # Not in prometheus_client's own registry: /metrics has one of its own.
 budget_store_up = Gauge(
-    "signpost_chat_budget_store_up",
+    "gateway_chat_budget_store_up",
     "Whether the rows of budgets' counters were read at the last attempt of this process.",
     registry=None,
 )
@@ -56,20 +56,20 @@ class ChatCollector(Collector):
 
 def _counters() -> Iterator[Metric]:
     requests = CounterMetricFamily(
-        "signpost_chat_requests",
+        "gateway_chat_requests",
         "Requests that an endpoint was found for, by the status that counts.",
         labels=("model", "status"),
     )
     tokens = CounterMetricFamily(
-        "signpost_chat_tokens",
+        "gateway_chat_tokens",
         "Tokens as upstreams count them, or as estimated from the text.",
         labels=("model", "kind"),
     )
     cost = CounterMetricFamily(
-        "signpost_chat_cost", "Cost in the currency of the prices.", labels=("model",)
+        "gateway_chat_cost", "Cost in the currency of the prices.", labels=("model",)
     )
     estimated = CounterMetricFamily(
-        "signpost_chat_estimated_requests",
+        "gateway_chat_estimated_requests",
         "Requests whose tokens are in part an estimate.",
         labels=("model",),
     )
@@ -89,7 +89,7 @@ def _counters() -> Iterator[Metric]:
 
 def _budgets() -> Metric:
     family = GaugeMetricFamily(
-        "signpost_chat_budget_counters",
+        "gateway_chat_budget_counters",
         "Counters of budgets that have reached a share of their limit in the current window.",
         labels=("budget", "percent"),
     )

@@ -32,7 +32,7 @@ from webhooks_core.web.errors import TooManyRequestsError
 
 T = TypeVar("T")
 # Makes a call to an upstream.
-Method = Callable[[Upstream, Call], Awaitable[T]]
+Method = Callable[[Operation, Upstream, Call], Awaitable[T]]
 
 ANSWERED_BY = "X-Signpost-Model"
 # What a fallback raises that cannot take the request: it is passed over.
@@ -111,6 +111,18 @@ def _key(endpoint: ModelEntry, target: Target) -> tuple[str, str, str]:
     return endpoint.name, target.base_url, target.model
 
 
+async def _opened(operation: Operation, upstream: Upstream, call: Call) -> OpenedStream:
+    opened = calls.open_stream(operation, upstream, call)
+    try:
+        with within(call.entry.timeouts.first_byte_s):
+            await opened.read_first_chunk()
+    except BaseException:
+        await opened.events.aclose()
+        raise
+    call.context.first_chunk_s = call.context.elapsed()
+    return opened
+
+
 async def _nothing(context: ChatContext) -> None:
     """Reserve nothing."""
 
@@ -129,29 +141,13 @@ class Targets:
 
     async def complete(self, context: ChatContext, operation: Operation) -> bytes:
         """Return the body for the client. Raises as Upstream's methods do."""
-
-        async def call(upstream: Upstream, call: Call) -> bytes:
-            return await calls.complete(operation, upstream, call)
-
-        return await self._first_success(context, operation, call)
+        return await self._first_success(context, operation, calls.complete)
 
     async def open_stream(
         self, context: ChatContext, operation: Operation
     ) -> OpenedStream:
         """Return a stream once its first chunk has come. Raises as Upstream's methods do."""
-
-        async def call(upstream: Upstream, call: Call) -> OpenedStream:
-            opened = calls.open_stream(operation, upstream, call)
-            try:
-                with within(call.entry.timeouts.first_byte_s):
-                    await opened.read_first_chunk()
-            except BaseException:
-                await opened.events.aclose()
-                raise
-            context.first_chunk_s = context.elapsed()
-            return opened
-
-        return await self._first_success(context, operation, call)
+        return await self._first_success(context, operation, _opened)
 
     async def _first_success(
         self, context: ChatContext, operation: Operation, call: Method[T]
@@ -213,7 +209,9 @@ class Targets:
                 for target in self.router.order(entry):
                     context.begin_call(target)
                     try:
-                        result = await call(upstream, Call(context, entry, target))
+                        result = await call(
+                            operation, upstream, Call(context, entry, target)
+                        )
                     except TimeoutError:
                         failure = UpstreamServiceError("no answer in time")
                     except UpstreamServiceError as error:

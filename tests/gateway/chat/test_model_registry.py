@@ -125,17 +125,17 @@ def test_metrics_tell_requests_tokens_costs_and_times(django_assert_num_queries)
         for sample in family.samples
     }
     small = ("model", "small")
-    tokens = "signpost_chat_tokens_total"
-    assert found["signpost_chat_requests_total", small, ("status", "200")] == 1
-    assert found["signpost_chat_requests_total", small, ("status", "500")] == 1
+    tokens = "gateway_chat_tokens_total"
+    assert found["gateway_chat_requests_total", small, ("status", "200")] == 1
+    assert found["gateway_chat_requests_total", small, ("status", "500")] == 1
     assert found[tokens, ("kind", "prompt"), small] == 18
     assert found[tokens, ("kind", "completion"), small] == 4
-    assert found["signpost_chat_cost_total", small] == pytest.approx(22e-6)
-    assert found["signpost_chat_estimated_requests_total", small] == 1
-    first = "signpost_chat_first_chunk_seconds"
+    assert found["gateway_chat_cost_total", small] == pytest.approx(22e-6)
+    assert found["gateway_chat_estimated_requests_total", small] == 1
+    first = "gateway_chat_first_chunk_seconds"
     assert found[f"{first}_bucket", ("le", "0.025"), small] == 1
     assert found[f"{first}_count", small] == 1
-    duration = "signpost_chat_duration_seconds"
+    duration = "gateway_chat_duration_seconds"
     assert found[f"{duration}_bucket", ("le", "120"), small] == 1
     assert found[f"{duration}_bucket", ("le", "+Inf"), small] == 2
     assert found[f"{duration}_sum", small] == pytest.approx(201.5)

@@ -6,27 +6,23 @@ Fields without a counterpart are left out; content without one is refused by nam
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import Any
 
 from gateway.chat.apis.base import leave_out
 from gateway.chat.apis.messages import turns
 from gateway.chat.errors import InvalidValueError
 from gateway.chat.request import object_in
-from gateway.json import text_of
 
-MAX_USER = 64  # OpenAI's limit
 SAME_NAME = ("max_tokens", "temperature", "top_p", "top_k")
 TRANSLATED = frozenset(
     {
         *("model", "messages", "system", "stream", *SAME_NAME, "stop_sequences"),
-        *("metadata", "service_tier", "tools", "tool_choice", "thinking"),
+        *("tools", "tool_choice", "thinking"),
         *("output_config", "output_format"),
         # Without an effect on other upstreams, which cache by themselves.
-        *("cache_control", "context_management", "diagnostics"),
+        *("cache_control", "context_management", "diagnostics", "metadata"),
     }
 )
-SERVICE_TIERS = {"auto": "auto", "standard_only": "default"}
 # Up to how many tokens of thinking an effort asks for, as the other direction has it.
 BUDGETS = ((2048, "low"), (8192, "medium"))
 CHOICES = {"auto": "auto", "any": "required", "none": "none"}
@@ -39,26 +35,15 @@ def translate(body: Mapping[str, Any], model: str) -> dict[str, Any]:
     is not of the API's shape. Values that an upstream can check are passed on.
     """
     leave_out(model, body.keys() - TRANSLATED)
-    tier = SERVICE_TIERS.get(text_of(body.get("service_tier")))
     translated = {
         "messages": turns.messages(body),
         **{name: body[name] for name in SAME_NAME if body.get(name) is not None},
         **({"stop": body["stop_sequences"]} if body.get("stop_sequences") else {}),
-        **_user(object_in(body, "metadata")),
-        **({"service_tier": tier} if tier else {}),
         **_tools(body, model),
         **_effort(body),
         **_format(body, model),
     }
     return {**translated, "stream": True} if body.get("stream") else translated
-
-
-def _user(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the user; a name that is too long for others becomes its digest."""
-    user = metadata.get("user_id")
-    if isinstance(user, str) and len(user) > MAX_USER:
-        user = sha256(user.encode("utf-8", "surrogatepass")).hexdigest()
-    return {} if user is None else {"user": user}
 
 
 def _effort(body: Mapping[str, Any]) -> dict[str, Any]:

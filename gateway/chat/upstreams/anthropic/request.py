@@ -13,7 +13,6 @@ from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.request import object_in
 from gateway.chat.upstreams.anthropic.turns import system, turns, with_cache_control
 from gateway.configuration.shapes import ADAPTIVE, BUDGET, UNASKED
-from gateway.json import text_of
 
 # The API requires a limit, which OpenAI's clients seldom set. A budget is added to it; a
 # model that thinks as much as it finds right needs room for both.
@@ -24,7 +23,6 @@ TRANSLATED = frozenset(
     {
         *("model", "messages", "stream", "stream_options"),
         *("max_tokens", "max_completion_tokens", "temperature", *SAME_NAME, "stop"),
-        *("user", "safety_identifier", "metadata", "service_tier"),
         *("tools", "tool_choice", "parallel_tool_calls", "response_format"),
         *("reasoning_effort", "thinking", "output_config"),
         # Without an effect on an answer.
@@ -32,11 +30,6 @@ TRANSLATED = frozenset(
     }
 )
 TOOL_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
-SERVICE_TIERS = {
-    "auto": "auto",
-    "default": "standard_only",
-    "standard_only": "standard_only",
-}
 # OpenAI's efforts: the API's names of them, and tokens for thinking where it takes a budget.
 # It requires at least 1,024; as many remain for the text.
 EFFORTS = {
@@ -62,7 +55,6 @@ def translate(
     messages = body.get("messages")
     if not isinstance(messages, list):
         raise InvalidValueError("messages: must be a list.")
-    tier = SERVICE_TIERS.get(text_of(body.get("service_tier")))
     call: dict[str, Any] = {
         "model": model,
         **_lengths(body, thinking),
@@ -70,8 +62,6 @@ def translate(
         **{name: body[name] for name in SAME_NAME if body.get(name) is not None},
         **system(messages),
         **_sampling(body),
-        **_user(body),
-        **({"service_tier": tier} if tier else {}),
         **_tools(body),
         **_output_config(body, thinking, entry),
     }
@@ -173,13 +163,6 @@ def _sampling(body: Mapping[str, Any]) -> dict[str, Any]:
     if stop:
         sampling["stop_sequences"] = [stop] if isinstance(stop, str) else stop
     return sampling
-
-
-def _user(body: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = object_in(body, "metadata")
-    users = (metadata.get("user_id"), body.get("user"), body.get("safety_identifier"))
-    user = next((user for user in users if user is not None), None)
-    return {} if user is None else {"metadata": {"user_id": user}}
 
 
 def _tools(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def test_the_metric_counts_the_counters_that_have_reached_a_share(monkeypatch):
     registry.register(ChatCollector())
     counts = [
         registry.get_sample_value(
-            "signpost_chat_budget_counters", {"budget": "calls", "percent": share}
+            "gateway_chat_budget_counters", {"budget": "calls", "percent": share}
         )
         for share in ("50", "80", "100")
     ]
