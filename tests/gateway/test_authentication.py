@@ -12,7 +12,6 @@ from gateway.identity import Caller
 from gateway.keys import MISS, cached_caller, look_up
 from gateway.models import GatewayKey
 from tests.clock import travel
-from tests.gateway.client import Api
 from tests.running import PATIENCE_S
 from webhooks_core.models import bearer
 
@@ -133,17 +132,14 @@ def test_a_name_may_have_128_of_its_characters():
     assert ask(tenant=name, principal=name).tenant == name
 
 
-def test_no_identity_is_401():
-    assert "gateway key" in refused()
-
-
 @pytest.mark.parametrize(
     "authorization",
     [
         "Bearer",
         "Bearer ",
         "Bearer nonsense",
-        "Bearer rec_pat_" + "0" * 36,
+        f"Bearer {bearer.make('rec_pat_')}",
+        f"Bearer {bearer.make(keys.PREFIX)}",
         "Bearer \x00",
         "Bearer é",
         "Basic eDp5,Bearer nonsense",
@@ -152,11 +148,6 @@ def test_no_identity_is_401():
 )
 def test_an_invalid_bearer_is_401_whatever_the_headers_say(authorization):
     assert "not valid" in refused(**HEADERS, authorization=authorization)
-
-
-@pytest.mark.parametrize("prefix", [keys.PREFIX, "rec_pat_"])
-def test_a_well_formed_token_that_is_no_key_of_ours_is_401(prefix):
-    assert "not valid" in refused(authorization=f"Bearer {bearer.make(prefix)}")
 
 
 def test_a_valid_bearer_decides_whatever_the_headers_say():
@@ -254,11 +245,3 @@ def test_strangers_cannot_make_the_cache_grow(monkeypatch):
     for token in unknown:
         assert look_up(token) is None
     assert [cached_caller(token) for token in unknown] == [MISS, MISS, None, None, None]
-
-
-def test_a_principal_or_a_key_sees_all_of_its_tenant_and_nothing_else(acme, globex):
-    mine, theirs = acme.create(), globex.create()
-    for api in (Api(tenant="acme", principal="ben"), Api(key=make().text)):
-        assert [item["id"] for item in api.get()["items"]] == [mine["id"]]
-        assert api.get(f"/{mine['id']}")["id"] == mine["id"]
-        api.get(f"/{theirs['id']}", 404)

@@ -221,10 +221,7 @@ def test_a_completion_that_anthropic_does_not_count_is_estimated(
 
 WRITES = {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20}
 # What a stream says of them at its end.
-LATER: list[Any] = [
-    *(None, 5, {}, dict.fromkeys(WRITES, 0), dict.fromkeys(WRITES)),
-    *(WRITES, {"ephemeral_5m_input_tokens": 10}),
-]
+LATER: list[Any] = [None, dict.fromkeys(WRITES, 0), WRITES]
 
 
 @pytest.mark.parametrize(
@@ -244,17 +241,3 @@ def test_writes_that_anthropics_cache_keeps_for_an_hour_are_known(
     upstream.script = sends_events(*events) if stream else whole
     claude(stream=stream)
     assert counted(gateway) == (Usage(35, 15, 0, 30, 0, 20), False)
-
-
-@pytest.mark.parametrize("value", [-1, 10**30, "9", 1.5, True, [1], {"a": 1}])
-@STREAM_OR_NOT
-def test_nonsense_of_anthropics_breaks_no_answer(
-    claude, upstream, gateway, stream, value
-):
-    usage = {"input_tokens": value, "output_tokens": value}
-    events = started(input_tokens=value), SPOKEN, *stops()
-    whole = answers({**MESSAGE, "usage": usage})
-    upstream.script = sends_events(*events) if stream else whole
-    response = claude(stream=stream)
-    assert response.status_code == gateway.recorded().status == 200
-    assert "error" not in response.text
