@@ -1,4 +1,4 @@
-"""Operations on endpoints: create, change, delete, rotate; where their deliveries may go.
+"""Operations on endpoints: create, change, delete, rotate. `targets` says where deliveries may go.
 
 Products validate the input first.
 """

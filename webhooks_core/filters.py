@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+LARGEST = 2.0**63  # PostgreSQL would return it as an integer that no JSON of ours holds
 MAX_DEPTH = 8
 MAX_NODES = 100
 MAX_BYTES = 16_384
@@ -119,6 +120,8 @@ def _check_size(source: Any) -> None:
         texts = value if isinstance(value, dict) else [value]
         if any(isinstance(text, str) and "\0" in text for text in texts):
             raise FilterError("filter must not hold NUL.")
+        if isinstance(value, int | float) and abs(value) >= LARGEST:
+            raise FilterError("filter holds a number of more than 64 bits.")
         if _is_scalar(value):
             continue
         if depth > MAX_DEPTH:

@@ -99,6 +99,7 @@ def test_what_matches(source, expected):
         ({"a": {"$contains": "x"}}, "filter.a.$contains is no operator; known are"),
         ({"a": {"$exist": "true"}}, "filter.a.$exist must be true or false."),
         ({"a": "\0"}, "filter must not hold NUL."),
+        ({"a": {"$gt": -1e20}}, "filter holds a number of more than 64 bits."),
         ({"\0": 1}, "filter must not hold NUL."),
         ({str(n): 1 for n in range(100)}, "filter has more than 100 parts."),
         ({"a": {"$in": ["x"] * 99}}, "filter has more than 100 parts."),

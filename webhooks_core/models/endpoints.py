@@ -11,7 +11,7 @@ from django.db import connection, models
 from django.db.models import Q
 from django.utils import timezone
 
-from webhooks_core.models.lookups import RoundedJSONField, among
+from webhooks_core.models.lookups import among
 from webhooks_core.network.errors import Outcome
 from webhooks_core.secrets import EncryptedTextField
 
@@ -92,7 +92,7 @@ class Endpoint(models.Model):
     url = models.CharField(max_length=2048)
     event_types = models.JSONField(default=list)
     # Null: every event of these types.
-    filter = RoundedJSONField(null=True, blank=True)
+    filter = models.JSONField(null=True, blank=True)
     description = models.CharField(max_length=1000, blank=True)
     status = models.PositiveSmallIntegerField(
         choices=Status.choices, default=Status.ACTIVE

@@ -38,10 +38,6 @@ def ref(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def one_of(*values: str) -> dict[str, Any]:
-    return {"type": "string", "enum": [*values]}
-
-
 def body(
     schema: Any,
     examples: Mapping[str, Any] | None = None,

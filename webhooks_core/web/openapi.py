@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import OpenApiResponse
 
 from webhooks_core.web.views import ProductAPIView
 
@@ -95,8 +95,3 @@ class ProductAutoSchema(AutoSchema):
             response = OpenApiResponse(self.view.error_serializer, error.detail)
             bodies[str(status)] = self._get_response_for_code(response, str(status))  # type: ignore[no-untyped-call] # of the library
         return bodies
-
-
-def header(name: str, text: str) -> OpenApiParameter:
-    """Return an optional header of a request."""
-    return OpenApiParameter(name, str, OpenApiParameter.HEADER, description=text)
