@@ -134,6 +134,10 @@ def _indented(body: str) -> list[str]:
     return [f"  | {line}" for line in body.splitlines()]
 
 
+# What an error or an object says of itself first.
+_SAID = re.compile(r'"(?:message|detail|error_description)":\s*"([^"]+)"')
+
+
 @dataclass
 class Record:
     """Responses, each written down once, and the cases that get them."""
@@ -153,12 +157,15 @@ class Record:
 
     def _name(self, response: str) -> str:
         # By content, so that a new response renames no other.
-        name = f"R{_digest(response)}"
-        self.responses[name] = response
+        status = response.partition("\n")[0]
+        said = _SAID.search(response)
+        words = re.sub(r"\W+", "-", said[1])[:40].strip("-").lower() if said else ""
+        name = "-".join(filter(None, (status, words, _digest(response)[:4])))
+        assert self.responses.setdefault(name, response) == response
         return name
 
     def text(self) -> str:
-        parts = [f"{name} {text}" for name, text in sorted(self.responses.items())]
+        parts = [f"{name}: {text}" for name, text in sorted(self.responses.items())]
         return "\n".join(self.lines).lstrip() + "\n\n" + "\n\n".join(parts) + "\n"
 
 
