@@ -52,96 +52,55 @@ def test_texts_are_kept_to_the_letter(text):
     assert read(orjson.dumps(content)).content == content
 
 
-ODD: list[Any] = [None, 1, True, [], {}]
-ODD_IN_SEGMENTS: list[tuple[str, Any]] = [
-    ("speaker", 1),
-    ("speaker", None),
-    ("start", "0"),
-    ("start", True),
-    ("end", None),
-    ("end", []),
-    ("text", 0),
-    ("text", {}),
-]
+# A wrong type for each kind of field, and each bound.
 WRONG: dict[str, list[Any]] = {
-    "audio_id": [None, 1, True, [], {}, "", "a\0", "a\n", "x" * 256],
-    "report_id": [None, 1, True, [], {}, "", "\0", "x" * 256],
-    "status": [None, "3", 1.5, True, [], {}],
-    "title": [None, 1, True, [], {}, "x" * 2001],
-    "duration_ms": [None, "1", 1.5, True, -1, [], {}],
+    "audio_id": [None, 1, "", "a\0", "a\n", "x" * 256],
+    "report_id": [None, [], "", "\0", "x" * 256],
+    "status": [None, "3", 1.5, True],
+    "title": [1, {}, "x" * 2001],
+    "duration_ms": ["1", 1.5, True, -1],
     "recorded_at": [
-        None,
-        1,
-        True,
-        [],
-        {},
-        "",
-        "yesterday",
-        "2026-13-01",
-        "2026-11-20 09:30",
-        "20:15",
-        "2026-W47-5",
-        "2026-11-20T25:00Z",
-        "2026-11-20T09:30Z\0",
-        "\uff12026-11-20",
-        "2026-11-20T09:30:00+99:00",
+        *(None, 1, "", "yesterday", "2026-13-01", "2026-11-20 09:30", "20:15"),
+        *("2026-W47-5", "2026-11-20T25:00Z", "2026-11-20T09:30Z\0"),
+        *("\uff12026-11-20", "2026-11-20T09:30:00+99:00"),
     ],
-    "transcript": [None, 1, True, [], "x"],
-    "summaries": [None, 1, True, {}, "x"],
+    "transcript": [None, [], "x"],
+    "summaries": [None, {}, "x"],
 }
 WRONG_INSIDE: list[tuple[str, Any]] = [
     ("transcript.language", {"transcript": {"text": "", "language": 1}}),
-    ("transcript.language", {"transcript": {"text": "", "language": None}}),
+    ("transcript.language", {"transcript": {"text": "", "language": "x" * 256}}),
     ("transcript.text", {"transcript": {"text": None}}),
-    ("transcript.text", {"transcript": {"text": ["x"]}}),
     ("transcript lacks the field text", {"transcript": {}}),
     ("transcript.truncated", {"transcript": {"text": "", "truncated": 1}}),
-    ("transcript.truncated", {"transcript": {"text": "", "truncated": None}}),
     ("transcript.segments", {"transcript": {"text": "", "segments": {}}}),
     ("transcript.segments[0]", {"transcript": {"text": "", "segments": [None]}}),
-    *(
-        (
-            f"transcript.segments[1] lacks the field {name}",
-            {"transcript": {"text": "", "segments": [SEGMENT, lacking]}},
-        )
-        for name in SEGMENT
-        for lacking in [{key: SEGMENT[key] for key in SEGMENT if key != name}]
-    ),
-    *(
-        (
-            f"transcript.segments[0].{name}",
-            {"transcript": {"text": "", "segments": [SEGMENT | {name: value}]}},
-        )
-        for name, value in ODD_IN_SEGMENTS
-    ),
     ("summaries[0]", {"summaries": ["x"]}),
-    *(
-        (
-            f"summaries[1] lacks the field {name}",
-            {"summaries": [SUMMARY, lacking]},
-        )
-        for name in SUMMARY
-        for lacking in [{key: SUMMARY[key] for key in SUMMARY if key != name}]
-    ),
-    *(
-        (f"summaries[0].{name}", {"summaries": [SUMMARY | {name: value}]})
-        for name in (*SUMMARY, "template_name")
-        for value in ODD
-    ),
+    ("summaries[0].template_name", {"summaries": [SUMMARY | {"template_name": None}]}),
 ]
+for name in SEGMENT:
+    segments = [SEGMENT, {key: SEGMENT[key] for key in SEGMENT if key != name}]
+    lacking = {"transcript": {"text": "", "segments": segments}}
+    WRONG_INSIDE.append((f"transcript.segments[1] lacks the field {name}", lacking))
+    for value in (None, True):
+        wrong = {"transcript": {"text": "", "segments": [SEGMENT | {name: value}]}}
+        WRONG_INSIDE.append((f"transcript.segments[0].{name}", wrong))
+for name in SUMMARY:
+    summary = {key: SUMMARY[key] for key in SUMMARY if key != name}
+    WRONG_INSIDE += [
+        (f"summaries[1] lacks the field {name}", {"summaries": [SUMMARY, summary]}),
+        (f"summaries[0].{name}", {"summaries": [SUMMARY | {name: 1}]}),
+    ]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [(name, value) for name, values in WRONG.items() for value in values],
-    ids=lambda value: repr(value)[:30],
-)
 @pytest.mark.spec(
     "recording", "import errors name the field; syntax errors name line and column"
 )
-def test_a_wrong_field_is_named(name, value):
-    message = refused({"audio_id": "a", name: value})
-    assert message.startswith(f"{name} must ")
+def test_a_wrong_field_is_named():
+    for name, values in WRONG.items():
+        for value in values:
+            message = refused({"audio_id": "a", name: value})
+            assert message.startswith(f"{name} must "), (name, value)
 
 
 def test_a_wrong_field_inside_is_named():
