@@ -127,27 +127,6 @@ def test_another_account_answers_the_same_request_by_keyboard(
     assert complaints == []
 
 
-def test_a_denial_reaches_the_client(live_server, page, complaints, callback, account):
-    app = App.registered(Client(), redirect=callback.address)
-    page.goto(live_server.url + app.address())
-    log_in(page)
-    page.get_by_role("button", name="Deny").click()
-    page.wait_for_url("**/callback?*")
-    assert query_of(callback.seen[0])["error"] == "access_denied"
-    assert complaints == []
-
-
-def test_an_error_after_the_login_reaches_the_client_under_the_csp(
-    live_server, page, complaints, callback, account
-):
-    app = App.registered(Client(), redirect=callback.address)
-    page.goto(live_server.url + app.address(scope="admin"))
-    log_in(page)
-    page.wait_for_url("**/callback?*")
-    assert query_of(callback.seen[0])["error"] == "invalid_scope"
-    assert complaints == []
-
-
 @pytest.mark.parametrize("decision", ["Allow", "Deny", "an error"])
 def test_the_callback_may_send_the_browser_on_to_another_origin(
     live_server, page, complaints, listen, account, decision
@@ -189,15 +168,6 @@ def test_the_policy_stops_a_form_of_another_page_that_leads_elsewhere(
         page.keyboard.press("Enter")
     assert callback.seen == []
     assert any("form-action" in complaint for complaint in complaints)
-
-
-def test_a_wrong_password_is_reported(live_server, page, complaints, account):
-    page.goto(live_server.url + "/accounts/login/")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill("wrong")
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("alert")).to_contain_text("not correct")
-    assert complaints == []
 
 
 @pytest.mark.parametrize("width", [320, 1280])
