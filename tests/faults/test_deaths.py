@@ -11,7 +11,7 @@ from webhooks_core.dispatch.decisions import (
     SUSPECT_AFTER,
 )
 
-EVENTS, FAILED = 25, 2
+EVENTS, FEW, FAILED = 25, 5, 2
 
 
 def test_a_delivery_that_kills_its_worker_fails_alone(timed_site, open_ledger):
@@ -34,9 +34,11 @@ def test_a_delivery_that_kills_its_worker_fails_alone(timed_site, open_ledger):
         ledger.wait_until_delivered()
         ledger.note_interrupted()
         interrupted = ledger.look()["outcomes"].count("interrupted")
-        ledger.publish(EVENTS)  # beside what kills only itself from now on
+        for receiver in ledger.receivers:
+            receiver.delay = 0
         for deaths in range(1, MAX_LONE_INTERRUPTIONS + 1):
             wait_for_deaths(SUSPECT_AFTER + deaths)
+            ledger.publish(FEW)  # the suspect waits for longer than these take
             ledger.wait_until_delivered()
             site.move_clock(deaths * LONGEST_PAUSE.total_seconds())
         assert deadly()["status"] == FAILED

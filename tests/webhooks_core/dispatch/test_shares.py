@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.receiver import receiver
-from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, ok
+from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.dispatch import claims, sender
@@ -64,23 +64,6 @@ def test_a_newcomer_finds_room_unless_nothing_is_free(most, turns):
         assert used <= total
         newcomer = shares.room(("plain", "newcomer"), is_contended=is_contended)
         assert used == total or newcomer > 0
-
-
-def test_an_owner_that_was_alone_has_left_claims_for_one_that_comes_later(monkeypatch):
-    monkeypatch.setattr(claims, "MAX_CLAIMED", 12)
-    add_endpoints("alice", 10)
-    add_endpoints("bob", 1)
-    for _ in range(4):
-        publish_event("alice")
-    dispatcher = SteppedDispatcher()
-    mine = [request for _ in range(5) for request in dispatcher.claim()]
-    assert len(mine) == 12
-    publish_event("bob")
-    [request] = dispatcher.claim()
-    assert request.owner == BOB
-    dispatcher.record([request], ok)
-    dispatcher.record(mine, ok)
-    assert len([*dispatcher.claim(), *dispatcher.claim()]) == 12  # alone again
 
 
 def test_large_bodies_of_one_owner_leave_bytes_for_another(monkeypatch):

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.receiver import receiver
-from tests.webhooks_core.network.hostile import post
 from webhooks_core.network.retry_after import retry_after
 from webhooks_core.profiles import RetryPolicy
 
@@ -73,13 +71,10 @@ def test_any_text_is_a_pause(value):
 @pytest.mark.parametrize(
     ("value", "pause_s"),
     [
-        *((value, 20) for value in ("9" * 6, "9" * 7, "9" * 400, DATE)),
+        *((value, 20) for value in ("9" * 6, "9" * 400, DATE)),
         *(("17", 17), ("0", 10), ("x", 10), ("", 10)),
     ],
 )
 def test_a_receiver_lengthens_a_pause_to_at_most_twice_its_length(value, pause_s):
     policy = RetryPolicy((10,), retry_after_cap=30)
-    with receiver(503) as server:
-        server.headers["Retry-After"] = value
-        result = post(server.url)
-    assert policy.delay_after(1, retry_after=result.retry_after) == pause_s
+    assert policy.delay_after(1, retry_after=retry_after(value)[0] or None) == pause_s

@@ -109,15 +109,11 @@ def test_the_request_line_carries_the_accepted_bytes(target):
 
 
 @pytest.mark.parametrize("break_", ["\r", "\n", "\r\n", "\0", "\r\nX: y", "\n\r"])
-@pytest.mark.parametrize("where", ["name", "value"])
-def test_a_header_that_would_leave_its_line_is_never_sent(break_, where):
-    headers = {"Content-Type": "application/json", "X-A": "b"}
-    text = f"a{break_}b"
-    headers |= {text: "c"} if where == "name" else {"X-C": text}
-    with receiver(204) as server, Sender() as sender:
-        result = send(sender, signed(server.url, headers))
-    assert (result.outcome, result.error) == (Outcome.CONNECT, "the connection failed")
-    assert server.requests == []
+def test_a_header_that_would_leave_its_line_is_never_sent(break_):
+    target, text = target_of("http://a/"), f"a{break_}b"
+    for headers in ({text: "c"}, {"X-A": "b", "X-C": text}):
+        with pytest.raises(ValueError, match="a header holds"):
+            head_of(target, headers, {}, 3)
 
 
 def test_a_header_replaces_the_default_of_its_name():
