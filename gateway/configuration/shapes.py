@@ -52,11 +52,10 @@ Counted = Literal["requests", "tokens", "cost"]
 Window = Literal["minute", "hour", "day", "week", "month"]
 Subject = Literal["key", "principal", "tenant", "model"]
 
-INFERENCE_TYPES = CHAT, EMBEDDING = get_args(InferenceType)
+CHAT, EMBEDDING = get_args(InferenceType)
 SUPPORTS = get_args(Capability)
 ADAPTIVE, UNASKED, BUDGET = get_args(Thinking)
-COUNTED = REQUESTS, TOKENS, COST = get_args(Counted)
-WINDOWS, SUBJECTS = get_args(Window), get_args(Subject)
+REQUESTS, TOKENS, COST = get_args(Counted)
 # The APIs that a server has unless its entry says otherwise.
 APIS: dict[str, frozenset[Api]] = {
     "openai": frozenset({"chat"}),

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,7 +15,7 @@ from gateway.models import PortalLink
 from gateway.portal import links
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
-from webhooks_core.web.errors import BadRequestError, NotFoundError
+from webhooks_core.web.errors import NotFoundError
 from webhooks_core.web.fields import (
     StrictCharField,
     StrictChoiceField,
@@ -31,6 +32,10 @@ CAPABILITIES = (
 )
 
 
+SHORTEST_S, LONGEST_S = 60, 604_800
+MAX_ACTOR = 128
+
+
 class NewLinkSerializer(serializers.Serializer[Any]):
     capabilities = StrictListField(
         child=StrictChoiceField(
@@ -43,16 +48,30 @@ class NewLinkSerializer(serializers.Serializer[Any]):
         help_text=CAPABILITIES,
     )
     expires_in = StrictIntegerField(
-        links.EXPIRES_IN,
+        f"expires_in must be an integer from {SHORTEST_S} to {LONGEST_S}.",
         default=links.DEFAULT_S,
-        min_value=links.SHORTEST_S,
-        max_value=links.LONGEST_S,
+        min_value=SHORTEST_S,
+        max_value=LONGEST_S,
         help_text="Seconds in which the link can be opened.",
     )
     actor = StrictCharField(
         required=False,
         help_text="Who is named in the lists of changes. Missing: your principal.",
     )
+
+    def validate_capabilities(self, names: list[str]) -> list[str]:
+        if "view" not in names:
+            raise ValidationError(
+                "capabilities must have view: no page is shown without."
+            )
+        return names
+
+    def validate_actor(self, actor: str) -> str:
+        if not (actor.isprintable() and actor.strip() and len(actor) <= MAX_ACTOR):
+            raise ValidationError(
+                f"actor must have 1 to {MAX_ACTOR} printable characters, and not only blanks."
+            )
+        return actor
 
 
 class NewLinkCreatedSerializer(serializers.Serializer[Any]):
@@ -82,15 +101,12 @@ class PortalView(GatewayView):
         self.read_query()
         fields = self.read_body().validated_data
         caller = self.caller
-        try:
-            created = links.create(
-                tenant=caller.tenant,
-                principal=caller.principal,
-                key_id=caller.key_id,
-                **fields,
-            )
-        except links.LinkInputError as error:
-            raise BadRequestError(str(error)) from error
+        created = links.create(
+            tenant=caller.tenant,
+            principal=caller.principal,
+            key_id=caller.key_id,
+            **fields,
+        )
         CreateThrottle().count(request, self)
         return self.respond(created)
 
