@@ -89,4 +89,4 @@ def _translated(
 
 
 def _asks_usage(call: Call) -> bool:
-    return call.entry.stream_usage and call.request.stream
+    return call.entry.stream_usage and call.context.request.stream

@@ -46,9 +46,8 @@ from gateway.chat.policy_hook import Policy, PolicyDenied
 from gateway.chat.request import ModelRequest
 from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.routes import MODEL_PREFIX, route_of
-from gateway.chat.streams import OpenedStream, Stream
+from gateway.chat.streams import OpenedStream, Stream, StreamTimeout
 from gateway.chat.targets import Targets
-from gateway.chat.timing import StreamTimeout
 from gateway.configuration.shapes import Allow, ModelEntry, RequestLogSettings
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
 from gateway.identity import CHAT as CHAT_SCOPE
@@ -198,7 +197,7 @@ class Service:
         context = ChatContext(caller, endpoint, wanted, request.request_id, api_format)
         context.traceparent, context.is_free = traceparent, not operation.is_budgeted
         session = request.headers.get(SESSION, "")
-        context.session = session if is_name(session) else ""
+        context.session = session if session and is_name(session) else ""
         context.operation = operation.action
         context.fallbacks = await self._fallbacks(endpoint, caller)
         if prefix := operation.passed_headers:

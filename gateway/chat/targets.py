@@ -168,7 +168,7 @@ class Targets:
         self, context: ChatContext, operation: Operation, call: Method[T]
     ) -> T:
         requested = context.endpoint
-        failure = UpstreamServiceError("there is no target")
+        failure: UpstreamServiceError | None = None
         for entry in (requested, *context.fallbacks):
             is_fallback = entry is not requested
             if is_fallback and not await self._is_able(context, operation, entry):
@@ -177,7 +177,7 @@ class Targets:
                 return await self._call_entry(context, operation, call)
             except UpstreamServiceError as error:
                 failure = error
-        raise failure
+        raise failure or UpstreamServiceError("there is no target")
 
     async def _is_able(
         self, context: ChatContext, operation: Operation, entry: ModelEntry
@@ -202,7 +202,7 @@ class Targets:
         """Return the result of the first target that succeeds, within the total time."""
         entry = context.endpoint
         upstream = self.upstreams[entry.upstream]
-        failure = UpstreamServiceError("there is no target")
+        failure: UpstreamServiceError | None = None
         context.called_at_s = context.elapsed() if context.fallbacks else 0.0
         try:
             with within(entry.timeouts.total_s):
@@ -228,7 +228,7 @@ class Targets:
         except TimeoutError:
             failure = UpstreamServiceError("no answer within the total time")
             self._note_failure(context, operation, failure)
-        raise failure
+        raise failure or UpstreamServiceError("there is no target")
 
     def _note_failure(
         self,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.chat.context import ChatContext
-from gateway.chat.request import ModelRequest
 from gateway.configuration.shapes import ModelEntry, Target
 
 
@@ -18,10 +17,6 @@ class Call:
     context: ChatContext
     entry: ModelEntry
     target: Target
-
-    @property
-    def request(self) -> ModelRequest:
-        return self.context.request
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.chat import model_name
+from gateway.chat.apis.openai import chunks
 from gateway.chat.errors import InvalidValueError
 from gateway.chat.request import dump
 from gateway.chat.upstreams.anthropic.turns import PLACE
@@ -25,7 +25,7 @@ def own_body(call: Call, changed: Body | None, *, asks_usage: bool) -> bytes:
     `changed` is what takes the place of the body that was sent, if anything does. Raises
     InvalidValueError for a body that is nested too deeply to be written again.
     """
-    request, model = call.request, call.target.model
+    request, model = call.context.request, call.target.model
     server = SERVERS[call.entry.server]
     asks_usage = asks_usage and server.takes_stream_options
     body = request.body if changed is None else changed
@@ -35,7 +35,7 @@ def own_body(call: Call, changed: Body | None, *, asks_usage: bool) -> bytes:
     if asks_usage and "stream_options" in body:
         return written(body, model, asks_usage=True)
     try:
-        raw = model_name.renamed(request.raw, body, model)
+        raw = chunks.with_model(request.raw, body, model)
     except ValueError as error:
         raise InvalidValueError("The body is nested too deeply.") from error
     return raw.rstrip()[:-1] + ASKED if asks_usage else raw

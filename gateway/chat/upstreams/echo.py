@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from gateway.chat.apis.openai.dialects import texts_of
+from gateway.chat.apis.openai.reader import texts_of
 from gateway.chat.errors import UnsupportedRequestError
 from gateway.chat.sse import DONE
 from gateway.chat.upstreams.base import Call, Sent

@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.chat import model_name
-from gateway.chat.model_name import renamed
+from gateway.chat.apis.openai import chunks
+from gateway.chat.apis.openai.chunks import with_model as renamed
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_work_on_a_body_is_bounded(monkeypatch):
     monkeypatch.setattr(orjson, "loads", read)
     raw = b'{"x":[' + b'{"model":"a"},' * 5000 + b'0],"model":"b"}'
     renamed(raw, json.loads(raw), "new")
-    assert len(reads) == model_name.MAX_MEMBERS
+    assert len(reads) == chunks.MAX_MEMBERS

@@ -29,7 +29,7 @@ class Messages(Operation):
     }
 
     def own_body(self, call: Call) -> dict[str, Any] | None:
-        return passing.own_body(call.request.raw, call.request.body)
+        return passing.own_body(call.context.request.raw, call.context.request.body)
 
     def passing(self, context: ChatContext) -> PassedMessages:
         return PassedMessages(context.request.model, context.log_delta)

@@ -19,7 +19,7 @@ from gateway.chat.apis.deltas import (
     length_of,
 )
 from gateway.chat.apis.messages.format import frame
-from gateway.chat.apis.openai.dialects import THOUGHTS
+from gateway.chat.apis.openai.reader import THOUGHTS
 from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.request import MAX_VALUES
 from gateway.chat.tokens import Usage, estimate

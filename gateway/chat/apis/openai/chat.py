@@ -40,7 +40,7 @@ class ChatCompletions(Operation):
     def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
         context = call.context
         writer = ChatWriter(context.request, is_contract=context.is_contract)
-        return {**call.request.body}, writer
+        return {**call.context.request.body}, writer
 
 
 class Embeddings(Operation):

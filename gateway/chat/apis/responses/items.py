@@ -8,7 +8,7 @@ from typing import Any
 from gateway import json
 from gateway.chat.apis import carried
 from gateway.chat.apis.base import leave_out
-from gateway.chat.apis.openai.dialects import THOUGHTS
+from gateway.chat.apis.openai.reader import THOUGHTS
 from gateway.chat.apis.responses.tools import arguments_of, flat_name
 from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 

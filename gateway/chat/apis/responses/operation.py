@@ -38,7 +38,7 @@ class Responses(Operation):
 
     def own_body(self, call: Call) -> dict[str, Any] | None:
         """Refuse a response that the client would ask for later: another key may not read it."""
-        body = call.request.body
+        body = call.context.request.body
         if body.get("background"):
             raise UnsupportedRequestError("background: true")
         given = body.get("input")
@@ -71,7 +71,7 @@ class Responses(Operation):
         return 200, writer.failed(error, context.request_id), EVENT_STREAM
 
     def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
-        context, body = call.context, call.request.body
+        context, body = call.context, call.context.request.body
         chat, tools = translate(body, call.entry.name)
         model, tokens = context.request.model, context.estimated_prompt
         return chat, ResponsesWriter(body, model, tools, tokens)
