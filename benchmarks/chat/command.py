@@ -15,7 +15,6 @@ from django.core.management.base import BaseCommand
 from benchmarks import results
 from benchmarks.chat import load, peers
 from benchmarks.chat.load import Server, Taken
-from webhooks_core.management.argument_types import integer_between, seconds
 
 REQUEST_CLIENTS = (16, 64)
 STREAM_CLIENTS = (64, 300)
@@ -31,39 +30,15 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--seconds", type=seconds(0.1, 3600), default=5.0, help="for each load"
-        )
-        parser.add_argument(
-            "--only",
-            action="append",
-            default=[],
-            choices=[start.__name__ for start in peers.ALL],
-            help="leave the others out; may be given several times",
-        )
-        parser.add_argument(
-            "--rounds",
-            type=integer_between(1, 99),
-            default=3,
-            help="each load so often, in turn; the median counts (default: %(default)s)",
-        )
-        parser.add_argument(
-            "--held",
-            type=integer_between(1, 100_000),
-            default=HELD,
-            help="slow streams at once",
-        )
+        names = [start.__name__ for start in peers.ALL]
+        add = parser.add_argument
+        add("--seconds", type=float, default=5.0, help="for each load")
+        add("--only", action="append", default=[], choices=names)
+        add("--rounds", type=int, default=3, help="of each load; the median counts")
+        add("--held", type=int, default=HELD, help="slow streams at once")
 
-    def handle(
-        self,
-        *args: Any,
-        seconds: float,
-        only: list[str],
-        held: int,
-        rounds: int,
-        **options: Any,
-    ) -> None:
-        self.seconds, self.rounds = seconds, rounds
+    def handle(self, *args: Any, only: list[str], held: int, **options: Any) -> None:
+        self.seconds, self.rounds = options["seconds"], options["rounds"]
         left_out: dict[str, str] = {}
         with (
             tempfile.TemporaryDirectory(prefix="bench-chat-") as folder,
@@ -77,7 +52,12 @@ class Command(BaseCommand):
         self.stdout.write(results.about())
         rows: Rows = {server.name: {} for server in servers}
         turns = await self._turns(servers, 1, stream=False)
-        _add(rows, ONE_CLIENT, turns, lambda taken: median(taken.latencies) * 1e3)
+        _add(
+            rows,
+            ONE_CLIENT,
+            turns,
+            lambda taken: median(taken.latencies or [0.0]) * 1e3,
+        )
         for clients in REQUEST_CLIENTS:
             turns = await self._turns(servers, clients, stream=False)
             _add(rows, f"requests/s, {clients} at once", turns)

@@ -14,10 +14,6 @@ from benchmarks.deliveries import environments
 from benchmarks.deliveries.environments import Receiver, ScratchEnvironment
 from benchmarks.machine import BenchError
 
-MAX_IN_FLIGHT = 512
-PER_ENDPOINT = 4
-ENDPOINTS = 64
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -54,14 +50,6 @@ class Bench:
     @property
     def postgres(self) -> ScratchEnvironment | None:
         return self.environments[1] if len(self.environments) > 1 else None
-
-    @property
-    def in_flight(self) -> int:
-        return min(MAX_IN_FLIGHT, PER_ENDPOINT * ENDPOINTS)
-
-    def waits(self, path: str, deliveries: int) -> tuple[str, int, int]:
-        """Return a group of deliveries to all endpoints, whose URLs have one path."""
-        return self.receiver.url(path), ENDPOINTS, deliveries
 
 
 @contextmanager
