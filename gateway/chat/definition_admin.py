@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
+from django.forms.models import construct_instance
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -105,7 +107,7 @@ class DefinedForm(forms.ModelForm[Any]):
         cleaned: dict[str, Any] = self.cleaned_data
         if self.errors:
             return cleaned
-        row = type(self.instance)(**{**vars_of(self.instance), **cleaned})
+        row = construct_instance(self, copy(self.instance))
         try:
             self.check(row.entry())
         except SecretUnreadableError as error:
@@ -115,10 +117,6 @@ class DefinedForm(forms.ModelForm[Any]):
             text = getattr(error, "message", str(error))
             raise ValidationError({"definition": text}) from error
         return cleaned
-
-
-def vars_of(row: Any) -> dict[str, Any]:
-    return {each.attname: getattr(row, each.attname) for each in row._meta.fields}
 
 
 class ModelForm(DefinedForm):
