@@ -103,7 +103,7 @@ class CompletedRequest(NamedTuple):
             base_url=target.base_url if target else "",
             session=context.session,
             error_status=context.error_status,
-            error=storable(context.failure[:MAX_ERROR]),
+            error=storable(context.failure[:MAX_ERROR]) if context.failure else "",
             ending=context.ending,
             usage=usage,
             estimated=is_estimated or assumed is not None,
