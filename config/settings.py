@@ -72,7 +72,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("SECURE_HSTS_INCLUDE_SUBDOMAINS", Fals
 SECURE_HSTS_PRELOAD = env.bool("SECURE_HSTS_PRELOAD", False)
 WEB_KEEP_ALIVE_S = env.integer("WEB_KEEP_ALIVE_S", 75, least=1, most=3600)
 WEB_THREADS = env.integer("WEB_THREADS", 8, least=1, most=1000)
-WEB_MCP_THREADS = env.integer("WEB_MCP_THREADS", 4, least=1, most=1000)
+WEB_MCP_THREADS = env.integer("WEB_MCP_THREADS", 2, least=1, most=1000)
 WEB_STATEMENT_TIMEOUT_S = env.integer("WEB_STATEMENT_TIMEOUT_S", 10, least=1, most=3600)
 WORKERS = env.integer("WORKERS", 2, least=2, most=1000)
 EXTRA_CA_FILE = env.ca_file("EXTRA_CA_FILE", "")

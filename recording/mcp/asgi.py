@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -39,6 +40,8 @@ from webhooks_core.web.thread_pool import InThread
 Header = tuple[bytes, bytes]
 
 RECEIVE_S = 60.0  # for a whole body
+# Of many messages at once, each would have a part in every round of the loop, for which chat waits.
+AT_ONCE = 4
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 HEADERS = {**CORS_HEADERS, "Cache-Control": "no-store"}
 # Not for the SDK: the token stays here, and of JSON this server has one kind.
@@ -60,6 +63,7 @@ class MCPApplication:
 
     def __init__(self, in_thread: InThread) -> None:
         self._in_thread = in_thread
+        self._turns = asyncio.Semaphore(AT_ONCE)
         self._manager: StreamableHTTPSessionManager
 
     @asynccontextmanager
@@ -95,12 +99,16 @@ class MCPApplication:
         account = token_memory.recall(token)
         if account is None or settings.RECORDING_RATES["mcp"]:
             account = await self._in_thread(partial(_admitted, token))
-        body = await exchange.body()
-        reset = calls.current.set(calls.Call(account, token, self._in_thread))
-        try:
-            await self._manager.handle_request(*exchange.passed_on(body))
-        finally:
-            calls.current.reset(reset)
+        method, body = await exchange.message()
+        # Not while a receiver is asked, for some seconds.
+        turn = nullcontext() if method == "events/subscribe" else self._turns
+        async with turn:
+            reset = calls.current.set(calls.Call(account, token, self._in_thread))
+            try:
+                await self._manager.handle_request(*exchange.passed_on(body))
+            finally:
+                calls.current.reset(reset)
+        await exchange.finish()
 
 
 def _admitted(token: str) -> AbstractUser:
@@ -124,6 +132,7 @@ class _Exchange:
         self.id = given if is_valid else f"{random.getrandbits(128):032x}"
         self._added = [*more, (b"x-request-id", self.id.encode())]
         self._added += [(k.lower().encode(), v.encode()) for k, v in HEADERS.items()]
+        self._kept: list[Message] = []
         self._started, self._status = time.perf_counter(), 0
 
     def _header(self, wanted: bytes) -> str:
@@ -139,8 +148,8 @@ class _Exchange:
             raise authentication.missing("/mcp")
         return match[1].decode()
 
-    async def body(self) -> bytes:
-        """Return the message as the SDK may read it; raises as the API does for its bodies."""
+    async def message(self) -> tuple[object, bytes]:
+        """Return method and body as the SDK may read it; raises as the API does for its bodies."""
         if is_encoded(self._header(b"content-encoding")):
             raise EncodedBodyError
         media_type = self._header(b"content-type").partition(";")[0].strip().lower()
@@ -172,7 +181,16 @@ class _Exchange:
         async def receive() -> Message:
             return messages.pop() if messages else await self._receive()
 
-        return {**self._scope, "headers": [*kept, *PASSED_ON]}, receive, self.send
+        return {**self._scope, "headers": [*kept, *PASSED_ON]}, receive, self._keep
+
+    async def _keep(self, message: Message) -> None:
+        """Keep a part of the response: who reads slowly does not hold up others."""
+        self._kept.append(message)
+
+    async def finish(self) -> None:
+        """Send what was kept."""
+        for message in self._kept:
+            await self.send(message)
 
     async def send(self, message: Message) -> None:
         """Send a part of the response with the headers that all have."""
@@ -206,8 +224,8 @@ class _Exchange:
         log.info("request", status=self._status or 499, **values)
 
 
-def _normalized(body: bytes) -> bytes:
-    """Return a message as it was parsed: the SDK reads no JSON that the API would refuse."""
+def _normalized(body: bytes) -> tuple[object, bytes]:
+    """Return method and text of a message: the SDK reads no JSON that the API would refuse."""
     try:
         message = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -223,6 +241,6 @@ def _normalized(body: bytes) -> bytes:
         # The SDK would take it for a notification, and nothing would answer.
         raise BadRequestError("id must be a string or an integer of at most 64 bits.")
     try:
-        return orjson.dumps(message)
+        return message.get("method"), orjson.dumps(message)
     except TypeError as error:
         raise BadRequestError("The body is nested too deeply.") from error

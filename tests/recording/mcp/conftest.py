@@ -44,6 +44,19 @@ class Response:
 
 def post(body: bytes, headers: Mapping[str, str]) -> Response:
     """Send one POST to a new application, whose database work runs in this thread."""
+
+    async def answer() -> Response:
+        application = MCPApplication(lambda function: sync_to_async(function)())
+        async with application.running():
+            return await respond(application, body, headers)
+
+    return async_to_sync(answer)()
+
+
+async def respond(
+    application: MCPApplication, body: bytes, headers: Mapping[str, str]
+) -> Response:
+    """Send one POST."""
     scope = {
         "type": "http",
         "method": "POST",
@@ -51,10 +64,8 @@ def post(body: bytes, headers: Mapping[str, str]) -> Response:
         "query_string": b"",
         "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items()],
     }
-    messages, sent = (
-        [{"type": "http.request", "body": body}],
-        list[MutableMapping[str, Any]](),
-    )
+    messages = [{"type": "http.request", "body": body}]
+    sent = list[MutableMapping[str, Any]]()
 
     async def receive() -> dict[str, Any]:
         return messages.pop() if messages else await asyncio.Future()
@@ -62,12 +73,7 @@ def post(body: bytes, headers: Mapping[str, str]) -> Response:
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
-    async def answer() -> None:
-        application = MCPApplication(lambda function: sync_to_async(function)())
-        async with application.running():
-            await application(scope, receive, send)
-
-    async_to_sync(answer)()
+    await application(scope, receive, send)
     start, *parts = sent
     return Response(
         start["status"],
@@ -82,16 +88,21 @@ class Client:
     def __init__(self, api: Api) -> None:
         self.api = api
 
-    def post(self, body: Any, **headers: str) -> Response:
-        if not isinstance(body, bytes):
-            body = orjson.dumps(body)
-        values = {
+    @property
+    def headers(self) -> dict[str, str]:
+        return {
             "Accept": ACCEPT,
             "Authorization": f"Bearer {self.api.token}",
             "Content-Type": "application/json",
             "MCP-Protocol-Version": HANDSHAKE,
         }
-        values |= {name.replace("_", "-"): value for name, value in headers.items()}
+
+    def post(self, body: Any, **headers: str) -> Response:
+        if not isinstance(body, bytes):
+            body = orjson.dumps(body)
+        values = self.headers | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
         return post(body, values)
 
     def request(self, method: str, params: dict[str, Any] | None = None) -> Any:

@@ -1,14 +1,21 @@
 """/mcp as HTTP: authentication, both protocol generations, and what is refused."""
 
+import asyncio
+from typing import Any
+
+import orjson
 import pytest
+from asgiref.sync import async_to_sync, sync_to_async
 from django.core.cache import cache
 from django.db import OperationalError
 from django.utils import timezone
 
+from recording import token_memory
 from recording.accounts import personal_tokens
+from recording.mcp.asgi import AT_ONCE, MCPApplication
 from tests.clock import travel
 from tests.recording.conftest import error_of
-from tests.recording.mcp.conftest import META, STATELESS, initialize
+from tests.recording.mcp.conftest import META, STATELESS, initialize, respond
 
 MODERN = {"MCP_Protocol_Version": STATELESS}
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -188,6 +195,30 @@ def test_a_known_token_takes_no_query(mcp, django_assert_num_queries):
         assert mcp.post(PING).status_code == 200
         with django_assert_num_queries(0):
             assert mcp.post(PING).status_code == 200
+
+
+def test_of_many_messages_at_once_a_few_run(mcp):
+    running = [0]
+
+    async def in_thread(function: Any) -> Any:
+        running.append(running[-1] + 1)
+        for _ in range(100):  # the others have their turns meanwhile
+            await asyncio.sleep(0)
+        result = await sync_to_async(function)()
+        running.append(running[-1] - 1)
+        return result
+
+    async def answers() -> list[Any]:
+        application = MCPApplication(in_thread)
+        async with application.running():
+            sent = [respond(application, body, mcp.headers) for _ in range(20)]
+            return await asyncio.gather(*sent)
+
+    token_memory.find(mcp.api.token, lambda _: mcp.api.user)
+    call = {"name": "list_recordings", "arguments": {}}
+    body = orjson.dumps(PING | {"method": "tools/call", "params": call})
+    assert {each.status_code for each in async_to_sync(answers)()} == {200}
+    assert 1 < max(running) <= AT_ONCE
 
 
 def test_an_outage_is_503(mcp, monkeypatch):
