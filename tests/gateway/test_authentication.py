@@ -47,6 +47,7 @@ def make(**fields) -> keys.Created:
 
 
 HEADERS = {"tenant": "acme", "principal": "ada"}
+TOKENS = (keys.PREFIX, "rec_pat_")  # well-formed, and no key of ours
 
 
 @pytest.mark.spec("gateway", "Authentication 1: bearer authorization")
