@@ -39,7 +39,6 @@ class ChatView(GatewayView):
     schema = None  # gateway.chat.openapi describes it
     required_scope = CHAT
     chat_route: Route = MODELS
-    response: Any = None
 
     @property
     def default_response_headers(self) -> dict[str, str]:
@@ -51,14 +50,6 @@ class ChatView(GatewayView):
 
     def get_exception_handler(self) -> Callable[..., Any]:
         return self._failure
-
-    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().dispatch(request, *args, **kwargs)
-        finally:
-            # The view and its request refer to each other. Without this, a stream that Django
-            # drops, because the client has left, would be open until a garbage collection.
-            self.response = None
 
     def _failure(self, error: Exception, _: Any) -> HttpResponseBase:
         request_id = getattr(self.request, "request_id", "")
@@ -121,10 +112,7 @@ def _http_response(response: ChatResponse) -> HttpResponse:
 
 
 class _Stream(StreamingHttpResponse):
-    """A stream that comes from the loop thread; closing it cancels the upstream's call.
-
-    Its parts do not refer to it, so that one that is dropped ends without a garbage collection.
-    """
+    """A stream that comes from the loop thread; closing it cancels the upstream's call."""
 
     def __init__(self, response: ChatResponse, rest: AsyncGenerator[bytes]) -> None:
         self._rest = rest
