@@ -16,8 +16,9 @@ ENV ENVIRONMENT=production \
     PYTHONUNBUFFERED=1
 COPY --from=build /opt/venv /opt/venv
 COPY . .
-# Settings need their variables even here; none of these values is kept or used to serve.
-RUN mkdir var && chown signpost var && \
+# A process that may not write bytecode would compile the project at each start. Settings need their variables
+# even here; none of these values is kept or used to serve.
+RUN mkdir var && chown signpost var && python -m compileall -q . && \
     SECRET_KEY=none ALLOWED_HOSTS=none BASE_URL=https://none DATABASE_URL=sqlite:////tmp/none \
     REDIS_URL="" OAUTH_ALLOWED_REDIRECTS="" GATEWAY_CONFIG=gateway/sample.yaml \
     WEBHOOK_SECRET_KEYS="$(python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())')" \

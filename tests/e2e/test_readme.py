@@ -12,10 +12,8 @@ import requests
 
 from tests.docs.samples import filled, sample, shell
 from tests.e2e.starting import Instance
-from tests.running import ROOT, free_port
+from tests.running import free_port
 from tests.tools import needs
-
-README = (ROOT / "README.md").read_text()
 
 pytestmark = needs("bash", "curl")
 
@@ -77,12 +75,6 @@ def test_the_first_sample_of_the_catalogue_finds_the_book(newcomer):
     assert '"lastName":"Austen"' in printed.replace(": ", ":")
 
 
-def test_every_request_of_the_first_page_fails_when_it_is_refused():
-    lines = [line for line in README.splitlines() if "curl -" in line]
-    assert len(lines) >= 2
-    assert [line for line in lines if "fail-with-body" not in line] == []
-
-
 def test_a_document_is_uploaded(newcomer, tmp_path):
     notes = tmp_path / "notes.md"
     notes.write_text("# Notes\n\nAhoy.")
@@ -119,10 +111,6 @@ def test_the_first_webhook_of_the_gateway_is_retried_until_it_arrives(newcomer):
         timeout=60,
     )
     assert removed.status_code == 204
-
-
-def test_the_page_is_short():
-    assert len(README.splitlines()) <= 90
 
 
 def test_the_query_is_answered(newcomer):

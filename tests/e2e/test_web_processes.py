@@ -1,7 +1,5 @@
 """What several web processes tell each other of callers: budgets used up, and keys revoked."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter
