@@ -14,7 +14,7 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
     ok,
 )
 from tests.webhooks_core.engine import only_delivery
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.decisions import pause_after_interruption
 from webhooks_core.models import Delivery
@@ -64,6 +64,24 @@ def test_a_delivery_that_kills_its_worker_fails_and_takes_no_other_with_it(clock
 def test_the_pauses_of_a_suspect_grow():
     pauses = [pause_after_interruption(count).total_seconds() for count in range(1, 9)]
     assert pauses == [0, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_suspects_are_sent_one_by_one_beside_others(clock):
+    EndpointFactory.create(url=URL, max_in_flight=2)
+    publish_events(6)
+    pks = list(Delivery.objects.order_by("pk").values_list("pk", flat=True))
+    Delivery.objects.filter(pk__in=pks[:3]).update(attempts=2, interruptions=2)
+    batches: list[list[int]] = []
+    dispatcher = SteppedDispatcher(
+        lambda _, requests: batches.append([request.key for request in requests])
+    )
+    dispatcher.sender.answer_all_with = ok
+    for _ in range(12):
+        dispatcher.work()
+        clock.shift(0.1)
+    assert sorted(pk for batch in batches for pk in batch) == pks
+    assert all(len({*batch} & {*pks[:3]}) <= 1 for batch in batches)
+    assert not Delivery.objects.pending().exists()
 
 
 def test_interruptions_do_not_shorten_the_retries():
