@@ -19,6 +19,7 @@ def said(*parts: Any) -> list[dict[str, Any]]:
     return [{"role": "user", "content": [*parts]}]
 
 
+@pytest.mark.spec("gateway", "synchronous: Endpoint does not support request, 400")
 @pytest.mark.parametrize(
     ("path", "capability", "fields"),
     [
@@ -58,7 +59,10 @@ def test_what_is_asked_for_must_be_supported(
     gateway.declare(supports=frozenset({*CAPABILITIES} - {capability}))
     response = gateway.post(path=path, **fields)
     assert response.status_code == 400
-    assert f'"Endpoint does not support request: {capability}"' in response.text
+    text = f"Endpoint does not support request: {capability}"
+    if path == V2:
+        assert response.json() == {"detail": text}
+    assert f'"{text}"' in response.text
     assert upstream.requests == []
     gateway.declare(supports=frozenset({capability}))
     if capability != "streaming":
