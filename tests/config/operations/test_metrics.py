@@ -136,12 +136,16 @@ def test_the_number_of_queries_does_not_grow(
 def names(client) -> set[str]:
     tasks.sweep()
     answer = client.get("/metrics").content.decode()
-    types = re.findall(r"^# TYPE (signpost_\w+) ", answer, re.MULTILINE)
+    types = re.findall(
+        r"^# TYPE ((?:signpost|gateway_chat)_\w+) ", answer, re.MULTILINE
+    )
     return {name for name in types if not name.endswith("_created")}
 
 
 PAGE = (DOCS / "monitoring.md").read_text()
-ROW = re.compile(r"^\| `(signpost_\w+)` \| \w+ \| (.*?) \|", re.MULTILINE)
+ROW = re.compile(
+    r"^\| `((?:signpost|gateway_chat)_\w+)` \| \w+ \| (.*?) \|", re.MULTILINE
+)
 # Prometheus' own, and those of its client for the process.
 ELSEWHERE_NAMED = {"up", "process_resident_memory_bytes", "process_cpu_seconds_total"}
 ELSEWHERE_LABELS = {"le", "job", "instance"}
