@@ -136,7 +136,7 @@ def record_results(
     except Exception as error:
         if leases.is_general(error):
             raise
-        log.error("batch result write failed", error=type(error).__name__)  # one line
+        log.error("batch result write failed", error=type(error).__name__)
     parts = [_record_alone(lease, *attempt, now) for attempt in ended]
     return Recorded(
         [entry for part in parts for entry in part.results],

@@ -143,9 +143,7 @@ def run_cluster(reader: int, writer: int) -> None:
         cluster = Cluster(broker)
         cluster.start()
     except Exception as error:  # any error ends this process
-        log.error(
-            "cluster failed", error=f"{type(error).__name__}: {error}"
-        )  # one line
+        log.error("cluster failed", error=f"{type(error).__name__}: {error}")
         sys.exit(1)
     # Not earlier, so that no thread runs while the sentinel is forked.
     threading.Thread(target=_end_with, args=(reader,), daemon=True).start()
