@@ -1,5 +1,7 @@
 """Outages of Redis, PostgreSQL and the disk."""
 
+import os
+import signal
 import time
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from tests.faults.rigged import ANSWERED, BEFORE_CLAIM, WRITING
 from tests.faults.site import DatabaseAwayError
 from tests.running import until
+from webhooks_core.worker.cluster import PATIENCE_S
 
 EVENTS, REDIS_AWAY_S = 30, 2
 
@@ -77,6 +80,30 @@ def test_events_are_published_and_delivered_again_after_redis_was_gone(
         )
         redis_server.start()
         site.watcher.call("sweep_soon")
+        ledger.wait_until_delivered()
+        assert site.cluster() is cluster
+        assert once_each(ledger)
+
+
+def test_a_cluster_that_has_worked_waits_for_redis_as_long_as_it_takes(
+    postgres_site, redis_server, open_ledger
+):
+    site = postgres_site
+    with open_ledger(site, "Redis gone longer than the cluster's patience") as ledger:
+        cluster = site.cluster()
+        ledger.publish(5)
+        ledger.wait_until_delivered()
+        redis_server.kill()
+        ledger.publish(EVENTS)
+        killed_at = time.monotonic()
+        # Its pushers would take a minute to give up.
+        os.kill(cluster.children()[0], signal.SIGKILL)
+        until(
+            lambda: time.monotonic() > killed_at + PATIENCE_S,
+            "the end of the patience",
+        )
+        cluster.wait_for("the cluster ended with 1")
+        redis_server.start()
         ledger.wait_until_delivered()
         assert site.cluster() is cluster
         assert once_each(ledger)

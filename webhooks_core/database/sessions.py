@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db import connection, connections
+from django.db import connections
 
 # Below the time of a lease. A live process does nothing in a transaction for milliseconds.
 IDLE_MS, LOCK_WAIT_MS = 5_000, 10_000
@@ -23,10 +23,3 @@ def limit() -> None:
         f" -c lock_timeout={LOCK_WAIT_MS}"
     )
     options["options"] = f"{options.get('options', '')} {limits}".strip()
-
-
-def commit_without_waiting() -> None:
-    """Let the commit of this transaction return before PostgreSQL has it on disk."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL synchronous_commit = off")

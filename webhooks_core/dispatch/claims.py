@@ -13,7 +13,6 @@ import structlog
 from django.db import transaction
 
 from webhooks_core import profiles
-from webhooks_core.database import sessions
 from webhooks_core.dispatch import leases, sql
 from webhooks_core.dispatch.queues import LeasedQueues, QueueState
 from webhooks_core.dispatch.shares import Owner, Shares
@@ -132,8 +131,6 @@ class OpenClaims:
         self, queues: Sequence[QueueState], now: datetime
     ) -> list[OutgoingRequest]:
         with transaction.atomic():
-            # If the server crashes now, its attempts are made again, as if it had been a worker.
-            sessions.commit_without_waiting()
             leases.lock(self.lease)
             # Read for every claim: a changed URL, a new secret or a deletion applies at once.
             endpoints = Endpoint.objects.to_send([queue.pk for queue in queues])

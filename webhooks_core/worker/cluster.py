@@ -26,6 +26,8 @@ from webhooks_core.worker import shutdown
 LOOK_EVERY_S, ASK_EVERY_S, RESTART_AFTER_S = 0.1, 5.0, 2.0
 # A dispatcher runs until it is stopped. Without any for so long, no task gets through.
 SILENT_S = 45.0
+# How long a cluster that never worked is started again.
+PATIENCE_S = 10.0
 GRACE_S = 30
 
 log = structlog.stdlib.get_logger(__name__)
@@ -45,6 +47,7 @@ class Parent:
 
     def __init__(self) -> None:
         self._must_hurry = self._has_worked = False
+        self._began_at = time.monotonic()
         self._pipe = os.pipe()
         self._processes: Any = get_context("fork")
 
@@ -63,10 +66,11 @@ class Parent:
                 self._prepare_restart(fault)
 
     def _prepare_restart(self, fault: str) -> None:
-        # If it has worked before, what is unavailable now will come back.
-        if not self._has_worked:
-            raise ClusterFailedError(fault)
         log.error("task processes restarted", reason=fault)
+        self._ask()
+        # If it has worked before, what is unavailable now will come back.
+        if not self._has_worked and time.monotonic() - self._began_at > PATIENCE_S:
+            raise ClusterFailedError(f"gave up after {PATIENCE_S:.0f} s: {fault}")
         end = time.monotonic() + RESTART_AFTER_S
         while time.monotonic() < end and not shutdown.is_set():
             time.sleep(LOOK_EVERY_S)

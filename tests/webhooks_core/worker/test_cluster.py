@@ -234,7 +234,10 @@ def test_a_cluster_that_cannot_start_gives_up_with_a_clear_line(database):
     )
     with running("manage.py", "qcluster", environment=variables) as cluster:
         assert cluster.status() == 1
-        assert "CommandError: the cluster ended with 1" in cluster.output
+        assert (
+            "CommandError: gave up after 10 s: the cluster ended with 1"
+            in cluster.output
+        )
         assert "Traceback" not in cluster.output
 
 
