@@ -118,11 +118,11 @@ TEXTS = st.text(
     st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=12
 )
 ARGUMENTS = st.dictionaries(TEXTS, TEXTS, max_size=2).map(json.dumps)
-TOLD = ("reasoning_content", "content", "refusal")
+TEXT_KINDS = ("reasoning_content", "content", "refusal")
 # A step of a model: what it thinks, says, refuses, or calls. A completion has them in this order.
 STEPS = st.lists(
     st.one_of(
-        st.tuples(st.sampled_from(TOLD), TEXTS),
+        st.tuples(st.sampled_from(TEXT_KINDS), TEXTS),
         st.tuples(st.just("tide"), ARGUMENTS | st.just("")),
         st.tuples(
             st.just("apply_patch"), TEXTS.map(lambda t: json.dumps({"input": t}))
@@ -130,14 +130,14 @@ STEPS = st.lists(
         st.tuples(st.just("absent"), ARGUMENTS),
     ),
     max_size=6,
-).map(lambda steps: sorted(steps, key=lambda s: [*TOLD, s[0]].index(s[0])))
+).map(lambda steps: sorted(steps, key=lambda s: [*TEXT_KINDS, s[0]].index(s[0])))
 REASONS = st.sampled_from(["stop", "length", "content_filter", "tool_calls"])
 
 
 def completion(steps: list[tuple[str, str]], reason: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": None}
     for name, text in steps:
-        if name in TOLD:
+        if name in TEXT_KINDS:
             message[name] = (message.get(name) or "") + text
         else:
             calls = message.setdefault("tool_calls", [])
@@ -156,7 +156,7 @@ def chunks(
     calls = 0
     for name, text in steps:
         halves = [half for half in (text[:cut], text[cut:]) if half]
-        if name in TOLD:
+        if name in TEXT_KINDS:
             deltas += [{name: half} for half in halves]
             continue
         function = {"name": name, "arguments": ""}
@@ -220,7 +220,7 @@ def test_an_answer_becomes_a_response_at_once_and_as_a_stream(steps, cut, reason
             adapter(ResponseInputItemParam).validate_python(item)
     assert without_ids(whole["output"]) == without_ids(last["output"])
     calls = [item for item in last["output"] if "call_id" in item]
-    expected = [step for step in steps if step[0] not in TOLD]
+    expected = [step for step in steps if step[0] not in TEXT_KINDS]
     assert [call["name"] for call in calls] == [name for name, _ in expected]
     for call, (name, arguments) in zip(calls, expected, strict=True):
         if name == "apply_patch":
@@ -253,7 +253,7 @@ def test_an_answer_becomes_a_message_at_once_and_as_a_stream(steps, cut, reason)
     message = state.current_completion_snapshot.choices[0].message
     said = "".join(text for name, text in steps if name in ("content", "refusal"))
     assert (message.content or "") == said
-    calls = [step for step in steps if step[0] not in TOLD]
+    calls = [step for step in steps if step[0] not in TEXT_KINDS]
     assert [
         (call.function.name, json.loads(call.function.arguments))
         for call in message.tool_calls or ()
