@@ -8,7 +8,6 @@ from typing import Any
 
 import structlog
 from django.db import DatabaseError, transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from gateway import configuration
@@ -34,29 +33,11 @@ class SyncReport:
 
 
 def sync_at_start() -> None:
-    """Write the configuration into the tables; a database that is away does not stop the start.
-
-    The system check then says that they differ.
-    """
+    """Write the configuration into the tables; a database that is away does not stop the start."""
     try:
         sync(configuration.current())
     except DatabaseError as error:
         log.warning("static subscriptions not written", error=reason(error))
-
-
-def is_synchronised(current: Configuration) -> bool:
-    """Return True if the tables match the configuration. Raises DatabaseError."""
-    wanted = {_key(entry): entry for entry in current.webhooks.subscriptions}
-    known = {(row.owner, row.static_key): row for row in _static()}
-    return wanted.keys() == known.keys() and not any(
-        known[key].differing(_fields(entry))
-        or not _signs_with(known[key], entry.secret)
-        for key, entry in wanted.items()
-    )
-
-
-def _static() -> QuerySet[Endpoint]:
-    return Endpoint.objects.static(PROFILE)
 
 
 def sync(current: Configuration) -> SyncReport:
@@ -66,8 +47,8 @@ def sync(current: Configuration) -> SyncReport:
     """
     wanted = {_key(entry): entry for entry in current.webhooks.subscriptions}
     with transaction.atomic():
-        rows = _static().select_for_update()
-        known = {(row.owner, row.static_key): row for row in rows.order_by("pk")}
+        rows = Endpoint.objects.static(PROFILE).select_for_update().order_by("pk")
+        known = {(row.owner, row.static_key): row for row in rows}
         removed = [
             endpoints.delete(known[key], by=CONFIGURATION)
             for key in known

@@ -5,7 +5,6 @@ from io import StringIO
 
 import pytest
 from cryptography.fernet import Fernet
-from django.core import checks
 from django.core.management import call_command
 from django.db import OperationalError
 from django.utils import timezone
@@ -178,32 +177,9 @@ def test_nothing_but_a_start_or_the_command_writes_the_list(acme, declare):
     assert acme.get() == {"items": []}
     acme.ingest("one")
     assert not Endpoint.objects.exists()
-    assert [warning.id for warning in differences()] == ["gateway.W001"]
     call_command("sync_gateway_config", verbosity=0)
-    assert differences() == []
     [shown] = acme.get()["items"]
     assert shown["url"] == URL
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        declared(secret="another"),
-        declared(event_types=("drift.detected",)),
-        declared(tenant_id="globex"),
-        declared(f"{URL}/2"),
-        None,
-    ],
-)
-def test_a_list_that_differs_from_the_table_is_a_warning(use, declare, other):
-    use(declared())
-    assert differences() == []
-    declare(*filter(None, [other]))
-    assert [warning.id for warning in differences()] == ["gateway.W001"]
-
-
-def differences() -> list[checks.CheckMessage]:
-    return checks.run_checks(tags=["static_subscriptions"], databases=["default"])
 
 
 def test_a_start_without_a_database_goes_on(declare, monkeypatch):
