@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from gateway.chat.metering.reports import DETAILS, GROUPS
+from gateway.chat.metering.reports import GROUPS
 from webhooks_core.web.fields import StrictCharField
 
 DEFAULT_DAYS = 30
@@ -17,8 +17,6 @@ LONGEST_DAYS = 366
 ONLY = {
     "principal": "Only what it sent.",
     "model": "Only this model endpoint.",
-    "key": "Only this number of a gateway key; empty: identity headers.",
-    "session": "Only this session of Claude Code.",
 }
 
 
@@ -44,7 +42,7 @@ class UsageQuery(serializers.Serializer[Any]):
     group_by = StrictCharField(
         required=False,
         allow_blank=True,
-        help_text="Of day, principal, model, key, session.",
+        help_text="Of day, principal, model.",
     )
 
     def get_fields(self) -> dict[str, Any]:
@@ -74,9 +72,8 @@ class UsageQuery(serializers.Serializer[Any]):
 
 def _groups(text: str) -> tuple[str, ...]:
     names = text.split(",") if text else []
-    known = (*GROUPS, *DETAILS)
-    if unknown := [name for name in names if name not in known]:
+    if unknown := [name for name in names if name not in GROUPS]:
         raise ValidationError(
-            f"group_by: {unknown[0][:50]!r} is none of {', '.join(known)}."
+            f"group_by: {unknown[0][:50]!r} is none of {', '.join(GROUPS)}."
         )
-    return tuple(name for name in known if name in names)
+    return tuple(name for name in GROUPS if name in names)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime
 from functools import reduce
 from operator import or_
 from typing import Any
 
-from django.db.models import CharField, Count, Q, QuerySet, Sum, Value
-from django.db.models.functions import Cast, Coalesce, TruncDate
+from django.db.models import Count, Q, QuerySet, Sum
 
 from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.metering import definitions
 from gateway.chat.metering.windows import next_start, start_of
-from gateway.chat.models import RequestRecord, UsageDay
+from gateway.chat.models import UsageDay
 from gateway.configuration.shapes import COST, BudgetEntry
 from gateway.event_types import BUDGET_SHARES
 from gateway.models import GatewayKey
@@ -23,12 +22,11 @@ from webhooks_core.times import iso
 from webhooks_core.web.errors import BadRequestError
 
 GROUPS = ("day", "principal", "model")
-# Of the records alone, which are kept for a time.
-DETAILS = ("key", "session")
 COUNTS = (
     *("requests", "failures", "prompt_tokens", "completion_tokens"),
     "estimated_requests",
 )
+SUMS = {name: Sum(name) for name in (*COUNTS, "cost_nano")}
 MAX_ROWS = 10_000
 
 
@@ -44,9 +42,9 @@ def usage(
 
     Raises BadRequestError: too many rows.
     """
-    days, sums = _counted(tenant, first, last, {*group_by, *only})
-    days = days.filter(**only)
-    rows = list(_grouped(days, sums, group_by)[: MAX_ROWS + 1]) if group_by else []
+    days = UsageDay.objects.filter(tenant=tenant, day__range=(first, last), **only)
+    grouped = days.order_by(*group_by).values(*group_by).annotate(**SUMS)
+    rows: list[Any] = list(grouped[: MAX_ROWS + 1]) if group_by else []
     if len(rows) > MAX_ROWS:
         raise BadRequestError(
             f"More than {MAX_ROWS} rows: ask for fewer days or groups."
@@ -55,28 +53,9 @@ def usage(
         "from": first.isoformat(),
         "to": last.isoformat(),
         "items": [_item(row, group_by) for row in rows],
-        "total": _item(days.aggregate(**sums), ()),
+        "total": _item(days.aggregate(**SUMS), ()),
         "budgets": budgets(tenant, datetime.now(UTC)),
     }
-
-
-def _counted(
-    tenant: str, first: date, last: date, names: Iterable[str]
-) -> tuple[QuerySet[Any], dict[str, Any]]:
-    """Return the rows of a tenant's days that know some names, and their sums."""
-    if not {*names}.isdisjoint(DETAILS):
-        return _records(tenant, first, last), RECORD_SUMS
-    days = UsageDay.objects.filter(tenant=tenant, day__range=(first, last))
-    sums = (*COUNTS, "cost_nano")
-    return days, {name: Sum(name) for name in sums}
-
-
-def _grouped(
-    rows: QuerySet[Any], sums: Mapping[str, Any], group_by: Sequence[str]
-) -> QuerySet[Any, dict[str, Any]]:
-    grouped: QuerySet[Any, dict[str, Any]]
-    grouped = rows.order_by(*group_by).values(*group_by).annotate(**sums)
-    return grouped
 
 
 def budgets(tenant: str, now: datetime) -> list[dict[str, Any]]:
@@ -143,23 +122,8 @@ def shown(budget: BudgetEntry, amount: int) -> int | str:
     return cost(amount) if budget.counts == COST else amount
 
 
+# Of a record.
 HAS_FAILED = Q(error_status__gte=400) | Q(error_status=0, status__gte=400)
-RECORD_SUMS: dict[str, Any] = {
-    "requests": Count("pk"),
-    "failures": Count("pk", filter=HAS_FAILED),
-    **{name: Sum(name) for name in ("prompt_tokens", "completion_tokens", "cost_nano")},
-    "estimated_requests": Count("pk", filter=Q(estimated=True)),
-}
-
-
-def _records(tenant: str, first: date, last: date) -> QuerySet[RequestRecord]:
-    """Return the records of some days, each with its day and the number of its key as text."""
-    begin, end = (datetime.combine(day, time(), UTC) for day in (first, last))
-    records = RequestRecord.objects.exclude(model="").filter(
-        tenant=tenant, created_at__gte=begin, created_at__lt=end + timedelta(days=1)
-    )
-    key = Coalesce(Cast("key_id", CharField()), Value(""))
-    return records.annotate(day=TruncDate("created_at", tzinfo=UTC), key=key)
 
 
 def _item(row: Mapping[str, Any], group_by: Sequence[str]) -> dict[str, Any]:

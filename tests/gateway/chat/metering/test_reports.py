@@ -44,41 +44,6 @@ def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
     assert shown["total"]["cost"] == "0.000013000"
 
 
-def test_usage_is_also_summed_by_sessions(acme: Api):
-    """They are of the records, and all other numbers are as in the sums by day."""
-    ModelPriceFactory.create(model="small")
-    usage.write(
-        [
-            ended(session="s1"),
-            ended(session="s1", error_status=500, estimated=True),
-            ended(session="s1", tenant="globex"),
-            ended(session="s2", status=499, usage=None),
-            ended(session="s3", at=NOON - timedelta(days=1)),
-            ended(session="s1", model=""),
-        ]
-    )
-    shown = acme.call(
-        "GET", "/v1/usage?from=2026-11-20&to=2026-11-20&group_by=day,session"
-    ).json()
-    day = acme.call("GET", "/v1/usage?from=2026-11-20&to=2026-11-20").json()
-    assert shown["total"] == day["total"]
-    first, second = shown["items"]
-    assert first == {
-        "day": "2026-11-20",
-        "session": "s1",
-        "requests": 2,
-        "failures": 1,
-        "prompt_tokens": 18,
-        "completion_tokens": 4,
-        "estimated_requests": 1,
-        "cost": "0.000026000",
-    }
-    assert (second["session"], second["requests"]) == ("s2", 1)
-    query = "from=2026-11-01&session=s1&group_by=key"
-    (item,) = acme.call("GET", f"/v1/usage?{query}").json()["items"]
-    assert (item["key"], item["requests"]) == ("", 2)
-
-
 @pytest.mark.parametrize(
     ("query", "rows"),
     [
@@ -183,12 +148,3 @@ def test_the_budget_of_a_key_is_shown_to_its_tenant(acme: Api, globex: Api):
         assert globex.call("GET", "/v1/usage").json()["budgets"] == []
     assert (shown["name"], shown["subject"]) == (f"key {number}", subject)
     assert (shown["limit"], shown["used"], shown["left"]) == (100, 40, 60)
-
-
-@pytest.mark.parametrize("query", ["group_by=key", "group_by=key&key=7"])
-def test_usage_is_also_summed_by_keys(acme: Api, query: str):
-    usage.write([ended(key_id=7), ended(key_id=7), ended(), ended(tenant="globex")])
-    with travel(NOON, tick=False):
-        items = acme.call("GET", f"/v1/usage?{query}").json()["items"]
-    sums = {item["key"]: item["requests"] for item in items}
-    assert sums == ({"7": 2} if "key=7" in query else {"": 1, "7": 2})
