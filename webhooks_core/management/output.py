@@ -7,7 +7,7 @@ that no command shows again is printed in the transaction that makes it: unprint
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -42,29 +42,3 @@ def format_output(data: Mapping[str, Any], text: str, *, as_json: bool) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: `1 model`, `1,200 models`."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
-
-
-def write_list(
-    command: BaseCommand, rows: Sequence[Mapping[str, Any]], *, as_json: bool, noun: str
-) -> None:
-    """Write rows as one JSON array, or as lines with tabs under a line of headings.
-
-    In the lines a time that is None is `never`. Without rows, a note on standard error says so.
-    """
-    if as_json:
-        document = orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode()
-        command.stdout.write(printable_json(document))
-        return
-    if not rows:
-        command.stderr.write(f"There are no {noun}.", str)
-        return
-    headings = (name.removesuffix("_at").replace("_", " ") for name in rows[0])
-    command.stdout.write("\t".join(headings))
-    for row in rows:
-        command.stdout.write("\t".join(map(_cell, row.values())))
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, list):
-        return printable(", ".join(map(str, value))) or "all"
-    return "never" if value is None else printable(str(value))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
 from gateway.models import GatewayKey
-from webhooks_core.management.bearer_tokens import with_ids
 from webhooks_core.management.output import add_json_argument, format_output
 
 
@@ -22,12 +21,17 @@ class Command(BaseCommand):
             nargs="+",
             type=int,
             metavar="ID",
-            help="an id from list_gateway_keys",
+            help="the number of a key, as the admin shows it",
         )
         add_json_argument(parser)
 
     def handle(self, *args: Any, ids: list[int], json: bool, **options: Any) -> None:
-        rows = with_ids(GatewayKey.objects.all(), ids, noun="key")
-        revoked = keys.revoke(rows.values_list("pk", flat=True))
+        # A number that does not fit the column is no key's.
+        rows = GatewayKey.objects.filter(pk__in=[pk for pk in ids if 0 < pk < 2**63])
+        pks = set(rows.values_list("pk", flat=True))
+        if absent := sorted({*ids} - pks):
+            names = ", ".join(map(str, absent))
+            raise CommandError(f"there is no key with id {names}; nothing was revoked")
+        revoked = keys.revoke([*pks])
         values = {"revoked": revoked}
         self.stdout.write(format_output(values, f"revoked {revoked}", as_json=json))
