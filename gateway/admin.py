@@ -1,4 +1,4 @@
-"""Gateway keys and portal links for operators: keys are created, both are revoked."""
+"""Gateway keys for operators: created and revoked."""
 
 from __future__ import annotations
 
@@ -13,21 +13,14 @@ from django.utils.safestring import SafeString
 
 from gateway import keys
 from gateway.identity import KEYS, SCOPES
-from gateway.models import GatewayKey, PortalLink
-from gateway.portal import links
+from gateway.models import GatewayKey
 from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin, row_action
 from webhooks_core.admin.form_fields import LinesField
 from webhooks_core.changes import Actor
 from webhooks_core.owners.repairs import RefusedError
 
-TONES = {
-    "live": "success",
-    "unused": "pending",
-    "open": "success",
-    "expired": "neutral",
-    "revoked": "error",
-}
+TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
 
 
 class KeyForm(forms.ModelForm[GatewayKey]):
@@ -84,32 +77,12 @@ class RevokedError(RefusedError):
     """It was revoked before."""
 
 
-class RevokedAdmin(HistoryAdmin[Any]):
-    """Rows of tenants that have a state, and are revoked by the action of their list."""
-
-    actions = ("revoke_selected",)
-
-    @row_action("Revoke selected")
-    def revoke_selected(self, obj: Any, by: Actor) -> str:
-        if obj.revoked_at is not None:
-            raise RevokedError
-        self.revoke(obj)
-        return f"Revoked. Within {keys.CACHE_S:g} seconds nobody accepts it."
-
-    def revoke(self, obj: Any) -> None:
-        raise NotImplementedError
-
-    @admin.display
-    def state(self, obj: Any) -> SafeString:
-        state = obj.state(timezone.now())
-        return display.badge(TONES[state], state.capitalize())
-
-
 @admin.register(GatewayKey)
-class GatewayKeyAdmin(RevokedAdmin):
+class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     form = KeyForm
+    actions = ("revoke_selected",)
     list_display = (
-        *("shown_key", "tenant", "principal", "name", "state"),
+        *("id", "shown_key", "tenant", "principal", "name", "state"),
         *("created_at", "expires_at", "last_used_at"),
     )
     search_fields = ("display_prefix", "tenant", "principal", "name")
@@ -161,8 +134,16 @@ class GatewayKeyAdmin(RevokedAdmin):
             request, template, title="New gateway key", shown=obj, secret=secret
         )
 
-    def revoke(self, obj: GatewayKey) -> None:
-        keys.revoke([obj.pk])
+    @row_action("Revoke selected")
+    def revoke_selected(self, obj: GatewayKey, by: Actor) -> str:
+        if not keys.revoke([obj.pk]):
+            raise RevokedError
+        return f"Revoked. Within {keys.CACHE_S:g} seconds nobody accepts it."
+
+    @admin.display
+    def state(self, obj: GatewayKey) -> SafeString:
+        state = obj.state(timezone.now())
+        return display.badge(TONES[state], state.capitalize())
 
     @admin.display(description="key")
     def shown_key(self, obj: GatewayKey) -> SafeString:
@@ -175,24 +156,3 @@ class GatewayKeyAdmin(RevokedAdmin):
     @admin.display(description="budget of its own")
     def shown_budget(self, obj: GatewayKey) -> str:
         return obj.budget_entry.allowance if obj.budget_entry else "none"
-
-
-@admin.register(PortalLink)
-class PortalLinkAdmin(RevokedAdmin):
-    list_select_related = ("key",)
-    list_display = (
-        *("public_id", "state", "tenant", "principal", "actor"),
-        *("may", "created_at", "opened_at"),
-    )
-    fields = (*list_display, "expires_at", "session_expires_at", "revoked_at")
-    readonly_fields = fields
-    search_fields = ("public_id", "tenant", "principal", "actor")
-    indexed = ("public_id", "tenant")
-    search_help_text = "Part of an id, a tenant, a principal or an actor"
-
-    def revoke(self, obj: PortalLink) -> None:
-        links.revoke(PortalLink.objects.filter(pk=obj.pk), timezone.now())
-
-    @admin.display
-    def may(self, obj: PortalLink) -> str:
-        return ", ".join(obj.capabilities)

@@ -7,7 +7,6 @@ from html import unescape
 import orjson
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.utils import timezone
 
 from gateway import keys, static_subscriptions
 from gateway.configuration.shapes import (
@@ -16,51 +15,19 @@ from gateway.configuration.shapes import (
     WebhookSettings,
 )
 from gateway.models import GatewayKey
-from gateway.portal import links
-from tests.factories import UserFactory
 from tests.gateway.client import PATH, Api
-from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page
+from tests.webhooks_core.admin.looking import NOWHERE, looker, page
 from webhooks_core.models import Delivery, Endpoint, bearer
 
 pytestmark = pytest.mark.django_db
 
 KEYS = "/admin/gateway/gatewaykey/"
-LINKS = "/admin/gateway/portallink/"
-LISTS = (KEYS, LINKS)
 ENDPOINTS = "/admin/webhooks_core/endpoint/"
 FORM = {"tenant": "acme", "principal": "robot", "name": "build", "days": "30"}
 
 
 def make(**fields) -> keys.Created:
     return keys.create(**({"tenant": "acme", "principal": "ada"} | fields))
-
-
-# ── Portal links ────────────────────────────────────────────────────────────────────
-
-
-def test_portal_links_are_listed_and_revoked_by_who_may(client):
-    looker(client, ["view_portallink"])
-    made = links.create(
-        tenant="acme", principal="ada", capabilities=["view", "manage"], actor=SCRIPT
-    )
-    for shown in (LINKS, f"{LINKS}{made.link.pk}/change/"):
-        text = page(client, shown)
-        assert made.link.public_id in text
-        assert "view, manage" in text
-        assert SCRIPT not in text
-        assert made.token not in text
-    form = {"action": "revoke_selected", "_selected_action": made.link.pk}
-    client.post(LINKS, form)
-    assert state_of(made) == "unused"
-    client.force_login(UserFactory.create(superuser=True))
-    client.post(LINKS, form)
-    assert state_of(made) == "revoked"
-    assert LogEntry.objects.get().object_repr == made.link.public_id
-
-
-def state_of(made: links.Created) -> str:
-    made.link.refresh_from_db()
-    return made.link.state(timezone.now())
 
 
 # ── Keys ────────────────────────────────────────────────────────────────────────────
@@ -176,8 +143,7 @@ def test_whoever_may_only_look_makes_and_revokes_nothing(client, codename):
 
 def test_staff_without_permission_see_nothing(client):
     looker(client)
-    for address in LISTS:
-        assert client.get(address).status_code == 403
+    assert client.get(KEYS).status_code == 403
 
 
 # ── Endpoints ───────────────────────────────────────────────────────────────────────
