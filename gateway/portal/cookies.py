@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 PATH = "/portal"
-SESSION, VISITOR, MESSAGES = "portal", "portal_visitor", "portal_messages"
+SESSION, MESSAGES = "portal", "portal_messages"
 
 
 class PartitionedMorsel(Morsel[str]):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
-
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.crypto import constant_time_compare
 from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.cache import never_cache
@@ -17,7 +14,6 @@ from django.views.decorators.csrf import csrf_exempt
 from gateway.models import PortalLink
 from gateway.portal import cookies, links, pages
 
-VISITOR_LENGTH = 32
 State = PortalLink.State
 
 
@@ -25,9 +21,8 @@ State = PortalLink.State
 class OpenLink(View):
     """GET asks and changes nothing: programs that check links follow them. POST opens.
 
-    The form repeats a cookie of the page. So no other site opens a link of its own in somebody's
-    browser, and a browser without cookies does not use the link up. `Origin` would not do: it is
-    `null` behind `no-referrer`.
+    The browser says that the form is of this site: no other one opens a link of its own in
+    somebody's browser. `Origin` would not do: it is `null` behind `no-referrer`.
     """
 
     http_method_names = ["get", "head", "post"]
@@ -48,16 +43,11 @@ class OpenLink(View):
             return redirect("portal:start")
         if state != State.UNUSED:
             return pages.say(request, pages.OVER[state], 410)
-        visitor = _visitor(request) or secrets.token_hex(VISITOR_LENGTH // 2)
-        context = {"link": link, "visitor": visitor}
-        response = render(request, "gateway/portal/open.html", context)
-        cookies.write(response, cookies.VISITOR, visitor)
-        return response
+        return render(request, "gateway/portal/open.html", {"link": link})
 
     def post(self, request: HttpRequest, link: PortalLink) -> HttpResponse:
-        visitor, given = _visitor(request), request.POST.get("visitor", "")
-        if not visitor or not constant_time_compare(visitor, given):
-            return pages.say(request, pages.NO_COOKIES, 403)
+        if request.headers.get("Sec-Fetch-Site") != "same-origin":
+            return pages.say(request, pages.FOREIGN_FORM, 403)
         session = links.open_once(link)
         if session is None:
             link.refresh_from_db()
@@ -66,12 +56,6 @@ class OpenLink(View):
         seconds = int(links.SESSION_FOR.total_seconds())
         cookies.write(response, cookies.SESSION, session, max_age=seconds)
         return response
-
-
-def _visitor(request: HttpRequest) -> str:
-    """Return the value of the page's cookie; "" without one."""
-    value = cookies.read(request, cookies.VISITOR)
-    return value if len(value) == VISITOR_LENGTH and value.isalnum() else ""
 
 
 def _is_in_this_browser(request: HttpRequest, link: PortalLink) -> bool:

@@ -35,11 +35,6 @@ OVER = {
     State.EXPIRED: Notice("This link has expired", ASK_AGAIN),
     State.REVOKED: Notice("This link was revoked", ASK_AGAIN),
 }
-NO_COOKIES = Notice(
-    "Your browser blocks the cookie of this page",
-    "The portal is shown to the browser that has this cookie. Allow cookies for this site, or "
-    "open the link in a window of its own. The link was not used up: load it again.",
-)
 NO_SESSION = Notice(
     "The portal is not open in this browser",
     "Open it by a link of your provider. If you have just done so, your browser blocks the "
