@@ -15,9 +15,10 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DATA = re.compile(rb"^data(?:: ?(.*))?$", re.MULTILINE)
 
 
-def frame(payload: bytes) -> bytes:
-    """Return one event; the payload must hold no line break."""
-    return b"data: " + payload + b"\n\n"
+def frame(payload: bytes, name: bytes = b"") -> bytes:
+    """Return one event, with its name if it has one; the payload must hold no line break."""
+    head = b"event: " + name + b"\n" if name else b""
+    return head + b"data: " + payload + b"\n\n"
 
 
 class EventReader:

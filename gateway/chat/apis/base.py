@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import structlog
 
 from gateway.chat import errors
+from gateway.chat.apis import carried
+from gateway.chat.apis.openai import chunks
 from gateway.chat.capabilities import CAPABILITIES, Need
 from gateway.chat.errors import ChatError, UpstreamError
 from gateway.chat.sse import COMMENT
 from webhooks_core.web.errors import ApiError
 
 if TYPE_CHECKING:
-    from gateway.chat.apis.deltas import Writer
+    from gateway.chat.apis.deltas import Reader, Writer
     from gateway.chat.context import ChatContext
     from gateway.chat.streams import Stream
     from gateway.chat.upstreams.base import Call
@@ -59,13 +61,15 @@ class ErrorFormat:
 class Operation:
     """What a request does at an upstream, in the shape of one API. Without state.
 
-    `api` is the API's name in `speaks`, `path` its address below a server's base URL.
+    `api` is the API's name in `speaks`, `path` its address below a server's base URL. `reader` reads
+    its answers, `turns` names the conversation in a request.
     """
 
     api: ClassVar[str]
     path: ClassVar[str]
+    reader: ClassVar[type[Reader]]
+    turns: ClassVar[str] = "messages"
     action: ClassVar[str]  # in policy decisions
-    list_key: ClassVar[str] = "choices"  # of a whole answer
     inference_type: ClassVar[str] = "chat"
     can_stream: ClassVar[bool] = True
     is_budgeted: ClassVar[bool] = True  # False: it costs nothing
@@ -82,14 +86,22 @@ class Operation:
 
         Raises InvalidValueError, UpstreamServiceError.
         """
-        raise NotImplementedError
+        value = chunks.parse(body)
+        for delta in self.reader().whole(value):
+            context.note(delta)
+        return chunks.renamed(body, value, context.request.model)
 
     def own_body(self, call: Call) -> dict[str, Any] | None:
         """Return the body for a server that speaks this API, None for the one that was sent.
 
-        Raises UnsupportedRequestError.
+        It is without what this gateway has put in for other upstreams: a client that changes the
+        model sends it, and so does a fallback. Raises UnsupportedRequestError.
         """
-        return None
+        request = call.context.request
+        given = request.body.get(self.turns)
+        if not isinstance(given, list) or not carried.is_in(request.raw):
+            return None
+        return {**request.body, self.turns: [*carried.without(given)]}
 
     def failure(
         self, context: ChatContext, table: errors.Table, error: BaseException

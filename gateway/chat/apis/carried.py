@@ -1,14 +1,15 @@
 """What an upstream wants back in the next turn, carried by the client: this gateway keeps nothing.
 
 The signatures of a model's thinking stand in `encrypted_content` of the Responses API, Gemini's
-signature of a call in its id. Base64 and not encrypted: it is the upstream's own answer. Pure.
+signature of a call in its id. Base64 and not encrypted: it is the upstream's own answer. What a
+server of another kind thought is signed by the name of the field in which it wants that back. Pure.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway import json
@@ -16,6 +17,10 @@ from gateway import json
 PREFIX = "sp1."
 # Between the id of a call and what it carries.
 MARK = ".sp1."
+OWN_SIGNATURE = "signpost:"
+# The members of a request that hold any of these.
+PROOFS = ("signature", "data", "encrypted_content")
+KEYS = ("id", "tool_use_id", "call_id")
 
 
 def pack(fields: Mapping[str, Any]) -> str:
@@ -45,3 +50,31 @@ def split(key: str) -> tuple[str, dict[str, Any]]:
     own, mark, rest = key.partition(MARK)
     extra = unpack(PREFIX + rest).get("extra") if mark else None
     return own, {"extra_content": extra} if extra else {}
+
+
+def is_in(raw: bytes) -> bool:
+    """Return True if a request may hold something that this gateway put in."""
+    return PREFIX.encode() in raw or OWN_SIGNATURE.encode() in raw
+
+
+def without(items: list[Any]) -> Iterator[Any]:
+    """Yield turns, blocks or items without what this gateway put in, which other servers refuse."""
+    for item in items:
+        if not isinstance(item, dict):
+            yield item
+            continue
+        if any(_is_own(item.get(name)) for name in PROOFS):
+            continue
+        kept = {
+            n: v.partition(MARK)[0] for n in KEYS if isinstance(v := item.get(n), str)
+        }
+        content = item.get("content")
+        if isinstance(content, list) and content:
+            kept["content"] = [*without(content)]
+            if not kept["content"]:
+                continue
+        yield item | kept
+
+
+def _is_own(proof: Any) -> bool:
+    return isinstance(proof, str) and proof.startswith((PREFIX, OWN_SIGNATURE))

@@ -31,8 +31,8 @@ class Server:
         return await http.read_body(await self._post(call, sent))
 
     def stream(self, call: Call, sent: Sent) -> AsyncGenerator[list[bytes]]:
-        # A client of Anthropic's API gets whole events as they are, with their names.
-        kind = BlockReader if _is_passed_message(sent) else EventReader
+        # Clients of the other APIs get whole events as they are, with their names.
+        kind = BlockReader if sent.is_native and sent.api != "chat" else EventReader
         return http.events(self._post(call, sent), kind)
 
     def _post(self, call: Call, sent: Sent) -> Awaitable[Answer]:

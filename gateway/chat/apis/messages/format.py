@@ -1,4 +1,4 @@
-"""Failures as Anthropic writes them, and the frame of its events."""
+"""Failures as Anthropic writes them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from gateway import json
 from gateway.chat import errors
 from gateway.chat.apis.base import TOO_MANY_REQUESTS, ErrorFormat, upstream_error
 from gateway.chat.failures import NO_CREDIT, is_too_long
+from gateway.chat.sse import frame
 from webhooks_core.web.errors import ApiError
 
 BILLING = "billing_error"
@@ -39,23 +40,13 @@ LASTING = frozenset({401, NO_CREDIT_STATUS, 403, 404})
 TOO_LONG = "prompt is too long"
 
 
-def frame(event: Mapping[str, Any]) -> bytes:
-    """Return one event: its type is its name, too."""
-    return frame_raw(event["type"].encode(), json.dumps(event))
-
-
-def frame_raw(kind: bytes, data: bytes) -> bytes:
-    """Return one event; the data must hold no line break."""
-    return b"event: " + kind + b"\ndata: " + data + b"\n\n"
-
-
 class MessagesFormat(ErrorFormat):
     """Errors as `{"type": "error", "error": {type, message}}`, and `ping` in silent streams.
 
     What an upstream of the same API says about an error passes with its status.
     """
 
-    keep_alive = frame_raw(b"ping", b'{"type": "ping"}')
+    keep_alive = frame(b'{"type": "ping"}', b"ping")
 
     def error(self, status: int, detail: Any) -> dict[str, Any]:
         other = ERROR_TYPES[400 if status < 500 else 500]
@@ -97,9 +88,8 @@ class MessagesFormat(ErrorFormat):
     def error_event(self, error: BaseException, request_id: str) -> bytes:
         status, text = errors.look_up(errors.AFTER_FIRST_CHUNK, error, request_id)
         response = upstream_error(error).response
-        if response is not None:
-            return frame_raw(b"error", response[1])
-        return frame(self.error(status, text))
+        body = json.dumps(self.error(status, text)) if response is None else response[1]
+        return frame(body, b"error")
 
 
 def _error(kind: str, message: str) -> dict[str, Any]:

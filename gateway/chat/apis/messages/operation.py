@@ -7,35 +7,33 @@ from typing import Any
 from gateway import json
 from gateway.chat.apis.base import Operation
 from gateway.chat.apis.deltas import Writer
-from gateway.chat.apis.messages import passing
-from gateway.chat.apis.messages.passing import PassedMessages
+from gateway.chat.apis.messages.reader import MessagesReader
 from gateway.chat.apis.messages.request import translate
 from gateway.chat.apis.messages.writer import MessagesWriter
+from gateway.chat.apis.passing import PassedEvents
 from gateway.chat.capabilities import CAPABILITIES
 from gateway.chat.context import ChatContext
+from gateway.chat.sse import frame
 from gateway.chat.upstreams.base import Call
 from gateway.json import member
+
+# The last event of a stream, which some servers leave out.
+STOP = frame(b'{"type":"message_stop"}', b"message_stop")
 
 
 class Messages(Operation):
     """A message, at once or as a stream."""
 
     api, path, action = "messages", "messages", "messages"
-    list_key = "content"
+    reader = MessagesReader
     passed_headers = "anthropic-"
     # Adaptive thinking and an effort leave to the model whether it thinks.
     capabilities = CAPABILITIES | {
         "reasoning": lambda body: member(body, "thinking", "type") == "enabled"
     }
 
-    def own_body(self, call: Call) -> dict[str, Any] | None:
-        return passing.own_body(call.context.request.raw, call.context.request.body)
-
-    def passing(self, context: ChatContext) -> PassedMessages:
-        return PassedMessages(context.request.model, context.log_delta)
-
-    def passed(self, context: ChatContext, body: bytes) -> bytes:
-        return passing.passed(context, body)
+    def passing(self, context: ChatContext) -> PassedEvents:
+        return PassedEvents(MessagesReader(), "message", context, STOP)
 
     def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
         context = call.context

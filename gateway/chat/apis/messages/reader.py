@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gateway import json
@@ -16,7 +16,13 @@ from gateway.chat.apis.deltas import (
     Thinking,
     Tokens,
 )
-from gateway.chat.errors import InvalidRequestError, UpstreamServiceError
+from gateway.chat.apis.messages.format import STATUSES
+from gateway.chat.errors import (
+    ChatError,
+    InvalidRequestError,
+    InvalidValueError,
+    UpstreamServiceError,
+)
 from gateway.chat.failures import failure_in, is_failure
 from gateway.chat.sse import MAX_EVENT_BYTES
 from gateway.chat.tokens import Usage, count
@@ -113,7 +119,7 @@ class MessagesReader:
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
         if is_failure(event):
-            raise failure_in(event, refusal=InvalidRequestError)
+            raise _failure(event, InvalidRequestError)
         match event:
             case {"type": "message_start", "message": dict(message)}:
                 self.has_begun = True
@@ -182,7 +188,7 @@ class MessagesReader:
 
     def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
         if is_failure(answer):
-            raise failure_in(answer)
+            raise _failure(answer, InvalidValueError)
         content = answer.get("content")
         if answer.get("type") != "message" or not isinstance(content, list):
             raise UpstreamServiceError("the response is not a message")
@@ -191,6 +197,15 @@ class MessagesReader:
             yield from self._stop(str(place))
         yield Tokens(self._usage.add(answer.get("usage")))
         yield from _finish({"stop_reason": "end_turn", **answer})
+
+
+def _failure(event: Mapping[str, Any], refusal: type[ChatError]) -> ChatError:
+    """Return a failure that came with a success; clients of the API get it as it is."""
+    error = failure_in(event, refusal=refusal)
+    status = STATUSES.get(str(member(event, "error", "type")), 500)
+    response = status, json.dumps(event), dict[str, str]()
+    error.upstream = replace(error.upstream, response=response)
+    return error
 
 
 def _finish(delta: Mapping[str, Any]) -> Iterator[Delta]:

@@ -12,7 +12,6 @@ from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 from gateway.json import text_of
 
 Part = dict[str, Any]
-OWN_PREFIX = "signpost:"
 # Blocks of an assistant's turn that are another server's own tools, and what these returned.
 HOSTED = ("_tool_use", "_tool_result", "container_upload", "compaction")
 

@@ -18,10 +18,10 @@ from gateway.chat.apis.deltas import (
     Tokens,
     length_of,
 )
-from gateway.chat.apis.messages.format import frame
 from gateway.chat.apis.openai.reader import THOUGHTS
 from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.request import MAX_VALUES
+from gateway.chat.sse import frame
 from gateway.chat.tokens import Usage, estimate
 from gateway.json import text_of
 
@@ -34,7 +34,7 @@ STOP_REASONS = {
 CALL_OR_NOT = ("end_turn", "tool_use")
 # What stands in a signature of thinking that a server of OpenAI's shape sent: the name of the
 # field in which it gets the text back.
-OWN_SIGNATURES = {f"signpost:{name}": name for name in THOUGHTS}
+OWN_SIGNATURES = {f"{carried.OWN_SIGNATURE}{name}": name for name in THOUGHTS}
 SIGNATURES = {name: signature for signature, name in OWN_SIGNATURES.items()}
 # A delta of each kind of block: its type, and the member with its text.
 DELTAS = {
@@ -114,7 +114,7 @@ class MessagesWriter:
         usage = self._usage or Usage(self._prompt_tokens(), 0)
         nothing: Block = {"content": [], "stop_reason": None, "stop_sequence": None}
         message = {**self._head, **nothing, "usage": usage_of(usage)}
-        return frame({"type": "message_start", "message": message})
+        return _event({"type": "message_start", "message": message})
 
     # ── Blocks ──────────────────────────────────────────────────────────────────────
 
@@ -181,15 +181,15 @@ class MessagesWriter:
         return block
 
     def _event(self, kind: str, **fields: Any) -> bytes:
-        return frame({"type": kind, "index": self._open["index"], **fields})
+        return _event({"type": kind, "index": self._open["index"], **fields})
 
     # ── The end ─────────────────────────────────────────────────────────────────────
 
     def end(self) -> Iterator[bytes]:
         yield from self._end_block()
         delta, usage = self._stop(), usage_of(self._counted())
-        yield frame({"type": "message_delta", "delta": delta, "usage": usage})
-        yield frame({"type": "message_stop"})
+        yield _event({"type": "message_delta", "delta": delta, "usage": usage})
+        yield _event({"type": "message_stop"})
 
     def _counted(self) -> Usage:
         usage = self._usage or Usage(self._prompt_tokens(), None)
@@ -220,6 +220,11 @@ class MessagesWriter:
             pass
         usage = usage_of(self._counted())
         return {**self._head, "content": self._content, **self._stop(), "usage": usage}
+
+
+def _event(event: Mapping[str, Any]) -> bytes:
+    """Return an event: its type is its name, too."""
+    return frame(json.dumps(event), event["type"].encode())
 
 
 def usage_of(usage: Usage) -> dict[str, Any]:

@@ -38,7 +38,6 @@ class PassedChunks(Stream):
         self._requested_choices = request.choices
         self._is_contract = is_contract
         self._held: dict[str, Any] | None = None
-        self._unfinished: set[int] = set()
         self._finished: set[int] = set()
 
     def _take(self, payload: bytes) -> None:
@@ -47,7 +46,7 @@ class PassedChunks(Stream):
         for delta in self.reader.read(value):
             self.note(delta)
         choices = value.get("choices")
-        is_finish = self._note_choices(choices)
+        is_finish = any(choice.get("finish_reason") for choice in objects(choices))
         is_usage_only = isinstance(value.get("usage"), dict) and all(
             map(_is_empty, objects(choices))
         )
@@ -55,7 +54,7 @@ class PassedChunks(Stream):
             self._add_usage(value, payload)
             return
         self._release()
-        if is_finish and not self._unfinished and self._is_contract:
+        if is_finish and self.has_finished and self._is_contract:
             self._held = value
             return
         rewritten = self._rewritten(value, payload)
@@ -67,22 +66,7 @@ class PassedChunks(Stream):
         super().note(delta)
         if isinstance(delta, Finish):
             self._finished.add(delta.choice)
-            self._unfinished.discard(delta.choice)
-        finished, wanted = len(self._finished), self._requested_choices
-        self.has_finished = finished >= wanted and not self._unfinished
-
-    def _note_choices(self, choices: Any) -> bool:
-        """Note which choices have begun; return True if one has ended."""
-        is_finish = False
-        for choice in objects(choices):
-            index = choice.get("index")
-            number = index if isinstance(index, int) else 0
-            if choice.get("finish_reason"):
-                is_finish = True
-            elif number not in self._finished:
-                self._unfinished.add(number)
-                self.has_finished = False
-        return is_finish
+        self.has_finished = len(self._finished) >= self._requested_choices
 
     def _add_usage(self, value: Mapping[str, Any], payload: bytes) -> None:
         if self._held is not None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway import json
 from gateway.chat import errors
-from gateway.chat.apis.base import Operation
+from gateway.chat.apis.base import ErrorFormat, Operation
 from gateway.chat.apis.deltas import Writer
-from gateway.chat.apis.openai import chunks
-from gateway.chat.apis.responses.passing import (
-    PassedResponses,
-    ResponsesReader,
-    own_items,
-)
+from gateway.chat.apis.passing import PassedEvents
+from gateway.chat.apis.responses.format import error_of
+from gateway.chat.apis.responses.reader import ResponsesReader
 from gateway.chat.apis.responses.request import translate
 from gateway.chat.apis.responses.tools import Tools
 from gateway.chat.apis.responses.writer import ResponsesWriter
@@ -21,15 +19,31 @@ from gateway.chat.context import ChatContext
 from gateway.chat.errors import UnsupportedRequestError
 from gateway.chat.failures import is_too_long
 from gateway.chat.http_messages import EVENT_STREAM
+from gateway.chat.sse import frame
 from gateway.chat.upstreams.base import Call
 from gateway.json import member
+
+
+class PassedResponses(PassedEvents):
+    """The events of a response, which has a failure of its own."""
+
+    def failed(
+        self, error: BaseException, request_id: str, api_format: ErrorFormat
+    ) -> bytes:
+        kind, fault = "response.failed", error_of(error, request_id)
+        event = {
+            "type": kind,
+            "response": {**self.last, "status": "failed", "error": fault},
+            "sequence_number": self.number + 1,
+        }
+        return self.flush() + frame(json.dumps(event), kind.encode())
 
 
 class Responses(Operation):
     """Responses, at once or as a stream."""
 
     api, path, action = "responses", "responses", "responses"
-    list_key = "output"
+    reader, turns = ResponsesReader, "input"
     capabilities = CAPABILITIES | {
         "reasoning": lambda body: (
             member(body, "reasoning", "effort") not in (None, "none")
@@ -38,23 +52,12 @@ class Responses(Operation):
 
     def own_body(self, call: Call) -> dict[str, Any] | None:
         """Refuse a response that the client would ask for later: another key may not read it."""
-        body = call.context.request.body
-        if body.get("background"):
+        if call.context.request.body.get("background"):
             raise UnsupportedRequestError("background: true")
-        given = body.get("input")
-        if not isinstance(given, list):
-            return None
-        items = [*own_items(given)]
-        return None if items == given else {**body, "input": items}
+        return super().own_body(call)
 
     def passing(self, context: ChatContext) -> PassedResponses:
-        return PassedResponses(context.request.model, context.log_delta)
-
-    def passed(self, context: ChatContext, body: bytes) -> bytes:
-        answer = chunks.parse(body)
-        for delta in ResponsesReader().whole(answer):
-            context.note(delta)
-        return chunks.renamed(body, answer, context.request.model)
+        return PassedResponses(ResponsesReader(), "response", context)
 
     def failure(
         self, context: ChatContext, table: errors.Table, error: BaseException

@@ -24,11 +24,10 @@ from gateway.chat.apis.deltas import (
     Tokens,
     length_of,
 )
-from gateway.chat.apis.messages.format import frame_raw
 from gateway.chat.apis.responses.format import error_of
 from gateway.chat.apis.responses.tools import Tools, input_of
 from gateway.chat.errors import UpstreamServiceError
-from gateway.chat.sse import MAX_EVENT_BYTES
+from gateway.chat.sse import MAX_EVENT_BYTES, frame
 from gateway.chat.tokens import Usage, estimate
 
 Item = dict[str, Any]
@@ -180,7 +179,7 @@ class ResponsesWriter:
     def _event(self, kind: str, **fields: Any) -> bytes:
         value = {"type": kind, **fields, "sequence_number": self._number}
         self._number += 1
-        return frame_raw(kind.encode(), json.dumps(value))
+        return frame(json.dumps(value), kind.encode())
 
     # ── Items ───────────────────────────────────────────────────────────────────────
 

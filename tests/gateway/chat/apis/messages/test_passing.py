@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from gateway.chat.apis import carried
 from tests.gateway.chat.harness import MESSAGES, REQUEST_ID
 from tests.gateway.chat.mock_upstream import answers, sends
 from tests.gateway.chat.upstreams.anthropic_events import (
@@ -65,6 +66,26 @@ def test_the_query_of_beta_requests_passes(claude, upstream, query, passed):
     upstream.script = answers(MESSAGE)
     assert claude(path=f"/v1/messages{query}").status_code == 200
     assert upstream.requests[0].path == f"/v1/messages{passed}"
+
+
+def test_what_the_gateway_put_in_for_other_servers_does_not_pass(claude, upstream):
+    upstream.script = answers(MESSAGE)
+    packed = carried.pack({"signature": "theirs"})
+    other = [{"type": "thinking", "thinking": "a", "signature": packed}]
+    key = carried.call_id("call_1", {"google": {"thought_signature": "x"}})
+    call = {"type": "tool_use", "id": key, "name": "tide", "input": {}}
+    own = {"type": "thinking", "thinking": "b", "signature": "its own"}
+    turns = [
+        {"role": "assistant", "content": other},
+        {"role": "assistant", "content": [own, *other, call]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": key}]},
+    ]
+    assert claude(messages=turns).status_code == 200
+    result = {"type": "tool_result", "tool_use_id": "call_1"}
+    assert upstream.requests[0].json["messages"] == [
+        {"role": "assistant", "content": [own, {**call, "id": "call_1"}]},
+        {"role": "user", "content": [result]},
+    ]
 
 
 def test_a_body_that_is_too_deep_to_be_written_again_is_refused(claude, upstream):

@@ -51,8 +51,10 @@ def test_an_error_in_place_of_a_stream_is_an_ordinary_one(claude, upstream):
 
 def test_an_error_in_a_stream_passes_as_its_last_event(claude, upstream, gateway):
     upstream.script = sends_events(*TEXT_STREAM[:4], OVERLOADED, *stopped("end_turn"))
-    content = claude(stream=True).content
-    assert content == with_model("claude", *TEXT_STREAM[:4], OVERLOADED)
+    *passed, last = claude(stream=True).content.split(b"\n\n")[:-1]
+    assert b"\n\n".join(passed) + b"\n\n" == with_model("claude", *TEXT_STREAM[:4])
+    name, _, data = last.partition(b"\ndata: ")
+    assert (name, json.loads(data)) == (b"event: error", OVERLOADED)
     assert gateway.recorded().error_status == 500
 
 

@@ -144,7 +144,10 @@ RESPONSE: dict[str, Any] = {
 
 
 def part(kind: str, number: int, **fields: Any) -> bytes:
-    return event({"type": f"response.{kind}", "sequence_number": number, **fields})
+    name = f"response.{kind}"
+    return b"event: %s\n" % name.encode() + event(
+        {"type": name, "sequence_number": number, **fields}
+    )
 
 
 def in_progress(**fields: Any) -> dict[str, Any]:

@@ -38,9 +38,8 @@ def events_in(response: Any) -> list[Any]:
 
 def test_a_stream_can_end_incomplete_or_with_done(passing, upstream):
     response = {**RESPONSE, "status": "incomplete"}
-    upstream.script = sends(
-        CREATED, DELTA, part("incomplete", 2, response=response), DONE
-    )
+    end = part("incomplete", 2, response=response)
+    upstream.script = sends(CREATED, DELTA, end, DONE)
     assert kinds(events_in(create(passing, stream=True)))[-1] == "incomplete"
 
 

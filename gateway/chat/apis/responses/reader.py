@@ -1,12 +1,10 @@
-"""Responses of a server that speaks this API: as they come, but for the name of the model. Pure."""
+"""Responses and their events as deltas, for what is counted and logged. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gateway.chat.apis.base import ErrorFormat
-from gateway.chat.apis.carried import MARK, PREFIX
 from gateway.chat.apis.deltas import (
     CallArguments,
     CallStart,
@@ -16,9 +14,6 @@ from gateway.chat.apis.deltas import (
     Thinking,
     Tokens,
 )
-from gateway.chat.apis.messages.format import frame_raw
-from gateway.chat.apis.openai import chunks
-from gateway.chat.apis.responses.format import error_of
 from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
@@ -27,7 +22,6 @@ from gateway.chat.errors import (
     UpstreamServiceError,
 )
 from gateway.chat.failures import CONTEXT_CODES, failure_in, is_failure
-from gateway.chat.streams import EVENT_END, Stream
 from gateway.chat.tokens import Usage
 from gateway.json import member, objects, text_of
 
@@ -41,26 +35,8 @@ LIMIT = "rate_limit_exceeded"
 TOO_MANY_REQUESTS = 429
 
 
-def own_items(items: Iterable[Any]) -> Iterator[Any]:
-    """Yield the input without what this gateway put into it for upstreams of another kind.
-
-    The API refuses their reasoning, and ids of calls with more than 64 characters. A client
-    that changes the model sends them, and so does a fallback.
-    """
-    for item in items:
-        match item:
-            case {"type": "reasoning", "encrypted_content": str(text)} if (
-                text.startswith(PREFIX)
-            ):
-                continue
-            case {"call_id": str(key)} if MARK in key:
-                yield {**item, "call_id": key.partition(MARK)[0]}
-            case _:
-                yield item
-
-
 class ResponsesReader:
-    """A Reader, for what is counted and logged."""
+    """A Reader."""
 
     text_mark = b""
 
@@ -123,58 +99,6 @@ def _call(number: int, item: Any) -> Iterator[Delta]:
     if isinstance(item, dict) and "call_id" in item:
         key, name = text_of(item.get("call_id")), text_of(item.get("name"))
         yield CallStart(number, key, name)
-
-
-class PassedResponses(Stream):
-    """A stream of the events of a response."""
-
-    DONE_COMPLETES = False
-
-    def __init__(self, model: str, log: Callable[[Delta], None] | None = None) -> None:
-        super().__init__(ResponsesReader(), log)
-        self._model = model
-        self._number = -1
-        self._response: Mapping[str, Any] = {}
-
-    def _take(self, payload: bytes) -> None:
-        event = chunks.parse(payload)
-        for delta in self.reader.read(event):
-            self.note(delta)
-        kind, response = text_of(event.get("type")), event.get("response")
-        if not kind or not kind.isprintable():
-            return  # no event of this API
-        number = event.get("sequence_number")
-        self._number = number if isinstance(number, int) else self._number + 1
-        if isinstance(response, dict):
-            self._response = response
-            payload = self._renamed(payload, event, response)
-        self._add(kind, payload)
-
-    def _renamed(
-        self, payload: bytes, event: Mapping[str, Any], response: dict[str, Any]
-    ) -> bytes:
-        if response.get("model", self._model) == self._model:
-            return payload
-        response["model"] = self._model
-        return chunks.dump(event)
-
-    def _add(self, kind: str, payload: bytes) -> None:
-        # An event is one line; JSON has line breaks only between its parts.
-        data = payload.replace(b"\n", b" ")
-        self._ready.append(frame_raw(kind.encode(), data).removesuffix(EVENT_END))
-
-    def failed(
-        self, error: BaseException, request_id: str, api_format: ErrorFormat
-    ) -> bytes:
-        fault = error_of(error, request_id)
-        response = {**self._response, "status": "failed", "error": fault}
-        if "model" in response:
-            response["model"] = self._model
-        kind = "response.failed"
-        number = self._number + 1
-        event = {"type": kind, "response": response, "sequence_number": number}
-        self._add(kind, chunks.dump(event))
-        return self.flush()
 
 
 def failure_of(event: Mapping[str, Any], refusal: type[ChatError]) -> ChatError:
