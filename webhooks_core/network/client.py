@@ -7,25 +7,20 @@ may go to private addresses.
 from __future__ import annotations
 
 import asyncio
-import socket
+import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
-
-from aiohappyeyeballs import start_connection
 
 from webhooks_core.network import proxy
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.answers import AnswerConnection
-from webhooks_core.network.certificates import client_context
-from webhooks_core.network.deadlines import within
-from webhooks_core.network.kept import KeptConnections
+from webhooks_core.network.connection import Connection
+from webhooks_core.network.errors import NotHttpError
+from webhooks_core.network.pool import Connections, Progress, Route
 from webhooks_core.network.request_head import Origin, Target, head_of, target_of
-from webhooks_core.network.resolver import GuardedResolver
 
-KEEP_ALIVE_S = 30.0
-NEXT_ADDRESS_S = 0.25
+NOBODY = ("", "")  # all callers share the connections
+STEP_BYTES = 64 * 1024
+GZIP = 0x1F
+ANY_ZLIB = 32 + zlib.MAX_WBITS  # of gzip or zlib, as the data says
 
 
 class EveryNetwork(AllowedNetworks):
@@ -33,36 +28,80 @@ class EveryNetwork(AllowedNetworks):
         return True
 
 
-class Route(NamedTuple):
-    """Where a connection leads, and the proxy that it goes through."""
+class ProxyConnections(Connections):
+    """Connections through a proxy, which looks up the names itself."""
 
-    origin: Origin
-    proxy: str
+    def __init__(self, loop: asyncio.AbstractEventLoop, url: str) -> None:
+        super().__init__(EveryNetwork(), loop)
+        self._url = url
+
+    async def _open(self, origin: Origin, progress: Progress) -> Connection:
+        self._start_timer()
+        opened = await proxy.connect(self._loop, self._url)
+        if origin.is_tls:
+            await proxy.open_tunnel(
+                self._loop, opened, origin.host, origin.port, self._url
+            )
+        return await self._secured(origin, opened, "", progress)
 
 
-@dataclass(slots=True)
 class Answer:
-    """An answer whose head is there. Whoever gets it closes it."""
+    """An answer whose head is there. Whoever gets it closes it.
 
-    connection: AnswerConnection
-    route: Route
-    client: HttpClient
+    Names of `headers` are lower case, and of a repeated one the last counts. A packed body is
+    unpacked in steps of STEP_BYTES.
+    """
 
-    @property
-    def status(self) -> int:
-        return self.connection.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self.connection.headers
+    def __init__(
+        self, connection: Connection, route: Route, connections: Connections
+    ) -> None:
+        self._connection, self._route = connection, route
+        self._connections = connections
+        self.status = connection.status_code or 0
+        self.headers: Mapping[str, str] = {
+            name.decode("latin-1").lower(): value.decode("latin-1").strip()
+            for name, value in connection.headers
+        }
+        self._packed = b""
+        self._decoder: zlib._Decompress | None = None
+        coding = self.headers.get("content-encoding", "").lower()
+        self._is_packed = coding in {"gzip", "x-gzip", "deflate"}
+        if not self._is_packed and coding not in {"", "identity"}:
+            self.close()
+            raise NotHttpError(f"content-encoding: {coding[:50]}")
 
     async def read(self) -> bytes:
         """Return the next part of the body, b"" at its end. Raises OSError, NotHttpError."""
-        return await self.connection.read()
+        if not self._is_packed:
+            return await self._connection.read()
+        while True:
+            if self._packed and (part := self._unpack()):
+                return part
+            if not self._packed:
+                self._packed = await self._connection.read()
+                if not self._packed:
+                    break
+        if self._decoder is not None and not self._decoder.eof:
+            raise NotHttpError("content-encoding: the body is cut")
+        return b""
+
+    def _unpack(self) -> bytes:
+        if self._decoder is None:
+            # Some servers mean deflate without zlib's frame (RFC 9110 section 8.4.1.2).
+            is_framed = self._packed[0] == GZIP or self._packed[0] & 15 == zlib.DEFLATED
+            self._decoder = zlib.decompressobj(
+                ANY_ZLIB if is_framed else -zlib.MAX_WBITS
+            )
+        try:
+            part = self._decoder.decompress(self._packed, STEP_BYTES)
+        except zlib.error as error:
+            raise NotHttpError(f"content-encoding: {error}") from error
+        self._packed = self._decoder.unconsumed_tail
+        return part
 
     def close(self) -> None:
         """Keep the connection if the answer was read to its end, else close it."""
-        self.client.keep(self.route, self.connection)
+        self._connections.keep(self._route, self._connection)
 
 
 class HttpClient:
@@ -71,12 +110,8 @@ class HttpClient:
     def __init__(self, defaults: Mapping[str, str]) -> None:
         self._loop = asyncio.get_running_loop()
         self._defaults = defaults
-        self._resolver = GuardedResolver(EveryNetwork())
-        self._tls = client_context()
-        self._kept = KeptConnections[Route, AnswerConnection](
-            self._loop, KEEP_ALIVE_S, self._resolver.forget
-        )
-        self.closed = False
+        # By the URL of the proxy that they go through, "" for none.
+        self._connections = {"": Connections(EveryNetwork(), self._loop)}
 
     async def post(
         self,
@@ -89,79 +124,23 @@ class HttpClient:
     ) -> Answer:
         """POST, and return the answer when its head is there; `through` is the URL of a proxy.
 
-        Repeated once, on another connection, if a kept connection ends before any byte of an
-        answer. Raises OSError, NotHttpError; ValueError for a URL or header that cannot be sent.
+        Raises OSError, NotHttpError; ValueError for a URL or header that cannot be sent.
         """
         target = target_of(url)
-        route = Route(target.origin, through)
         if through and not target.origin.is_tls:
             target, headers = _by_proxy(target, headers, through)
         head = head_of(target, headers, self._defaults, len(body))
-        if (connection := self._kept.take(route)) is not None:
-            try:
-                return await self._exchange(connection, route, head, body)
-            except OSError:
-                if connection.has_answered:
-                    raise
-        with within(connect_s):
-            connection = await self._open(route)
-        return await self._exchange(connection, route, head, body)
-
-    async def _exchange(
-        self, connection: AnswerConnection, route: Route, head: bytes, body: bytes
-    ) -> Answer:
-        try:
-            await connection.exchange(head, body)
-        except BaseException:
-            connection.abort()
-            raise
-        return Answer(connection, route, self)
-
-    def keep(self, route: Route, connection: AnswerConnection) -> None:
-        """Keep a connection for the next request, or close it if it cannot serve one."""
-        if self.closed:
-            connection.abort()
-        else:
-            self._kept.keep(route, connection)
-
-    async def _open(self, route: Route) -> AnswerConnection:
-        origin = route.origin
-        if route.proxy:
-            at = proxy.parse(route.proxy)
-            opened = await self._connected(at.host, at.port)
-            if origin.is_tls:
-                await self._tunnel(opened, origin, at)
-        else:
-            opened = await self._connected(origin.host, origin.port)
-        _, connection = await self._loop.create_connection(
-            partial(AnswerConnection, self._loop),
-            sock=opened,
-            ssl=self._tls if origin.is_tls else None,
-            server_hostname=origin.host.rstrip(".") if origin.is_tls else None,
+        if through not in self._connections:
+            self._connections[through] = ProxyConnections(self._loop, through)
+        connections, route = self._connections[through], (target.origin, NOBODY)
+        connection = await connections.post(
+            route, head, body, Progress(), connect_s=connect_s
         )
-        return connection
-
-    async def _connected(self, host: str, port: int) -> socket.socket:
-        infos = await self._resolver.resolve(host, port)
-        return await start_connection(
-            list(infos), happy_eyeballs_delay=NEXT_ADDRESS_S, loop=self._loop
-        )
-
-    async def _tunnel(
-        self, opened: socket.socket, origin: Origin, at: proxy.Proxy
-    ) -> None:
-        try:
-            await proxy.open_tunnel(
-                self._loop, opened, origin.host, origin.port, at.authorization
-            )
-        except BaseException:
-            opened.close()
-            raise
+        return Answer(connection, route, connections)
 
     async def close(self) -> None:
-        self.closed = True
-        self._resolver.close()
-        self._kept.close()
+        for connections in self._connections.values():
+            connections.close()
 
 
 def _by_proxy(

@@ -24,8 +24,8 @@ from webhooks_core.network.addresses import (
 )
 from webhooks_core.network.certificates import client_context
 from webhooks_core.network.connection import Connection
+from webhooks_core.network.deadlines import within
 from webhooks_core.network.errors import ProxyRefusedError
-from webhooks_core.network.kept import KeptConnections
 from webhooks_core.network.request_head import Origin
 from webhooks_core.network.resolver import (
     AddressInfo,
@@ -34,7 +34,8 @@ from webhooks_core.network.resolver import (
     guarded_socket,
 )
 
-KEEP_ALIVE_S = 15.0
+KEEP_ALIVE_S = 30.0
+KEEP_MOST = 512
 # How long an address may take to connect until the next one of its name is tried too.
 NEXT_ADDRESS_S = 0.25
 # Where requests go, and the owner (profile, name) that they are made for.
@@ -42,45 +43,33 @@ Route = tuple[Origin, tuple[str, str]]
 
 
 class Progress:
-    """How far an attempt got; times are those of `time.perf_counter`, 0 if it did not get there.
+    """How far a request got; times are those of `time.perf_counter`, 0 if it did not get there.
 
-    `is_connected` is true as soon as there is TCP, before TLS. `awaits_proxy` is true until the
-    egress proxy has accepted a connection. `opened` has the sockets of new connections, with their
-    addresses; a kept connection has none. `request_head` is what was sent on `connection`, the
-    last one.
+    `connection` is the one that it was sent on; `connected_at` is the time of TCP, before TLS, on a
+    new one. `awaits_proxy` is true until the egress proxy has accepted a connection. `is_repeated`
+    is true if a kept connection turned out to be closed.
     """
 
     __slots__ = (
         "awaits_proxy",
         "connected_at",
         "connection",
-        "first_byte_at",
-        "is_connected",
         "is_repeated",
-        "opened",
-        "request_head",
         "secured_at",
     )
 
     def __init__(self) -> None:
-        self.is_connected = self.is_repeated = self.awaits_proxy = False
-        self.connected_at = self.secured_at = self.first_byte_at = 0.0
-        self.opened: dict[socket.socket, AddressInfo] = {}
-        self.request_head = b""
+        self.is_repeated = self.awaits_proxy = False
+        self.connected_at = self.secured_at = 0.0
         self.connection: Connection | None = None
-
-    def detach_sockets(self) -> None:
-        """Detach sockets whose connection has failed: libuv has closed their descriptors.
-
-        When a receiver resets a connection at once, uvloop does not mark the socket object as
-        closed. It would close the same descriptor again, which may belong to another by then.
-        """
-        for opened in self.opened:
-            opened.detach()
 
 
 class Connections:
-    """The connections of one event loop within some networks."""
+    """The connections of one event loop within some networks.
+
+    The last one kept on a route is used first. Each is kept for KEEP_ALIVE_S, and KEEP_MOST of
+    them: one more closes the oldest one of the route that was not used for longest.
+    """
 
     def __init__(
         self, networks: AllowedNetworks, loop: asyncio.AbstractEventLoop
@@ -89,112 +78,190 @@ class Connections:
         self._loop = loop
         self._resolver = GuardedResolver(networks)
         self._tls = client_context()
-        self._kept = KeptConnections[Route, Connection](
-            loop, KEEP_ALIVE_S, self._resolver.forget
-        )
+        self._kept: dict[Route, list[tuple[float, Connection]]] = {}
+        self._count = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
 
-    def kept(self, route: Route) -> Connection | None:
-        """Return a kept connection, which is then no longer kept; None if there is none."""
-        if connection := self._kept.take(route):
-            connection.begin()
+    async def post(
+        self,
+        route: Route,
+        head: bytes,
+        body: bytes,
+        progress: Progress,
+        *,
+        connect_s: float | None = None,
+    ) -> Connection:
+        """Send a request, and return its connection when the head of a response is there.
+
+        Repeated once, on a new connection, if a kept one ends before any byte of a response.
+        Raises OSError, NotHttpError.
+        """
+        if connection := self._take(route):
+            progress.connection = connection
+            try:
+                await connection.exchange(head, body)
+            except OSError:
+                if connection.first_byte_at:
+                    raise
+            else:
+                return connection
+            progress.connection, progress.is_repeated = None, True
+        with within(connect_s):
+            connection = await self._open(route[0], progress)
+        progress.connection = connection
+        await connection.exchange(head, body)
         return connection
+
+    def _take(self, route: Route) -> Connection | None:
+        """Return a connection, which is then no longer kept; None if there is none."""
+        kept = self._kept.pop(route, None)
+        while kept:
+            _, connection = kept.pop()
+            self._count -= 1
+            if connection.is_reusable:
+                if kept:
+                    self._kept[route] = kept
+                connection.begin()
+                return connection
+            connection.abort()
+        return None
 
     def keep(self, route: Route, connection: Connection) -> None:
         """Keep a connection for the next request, or close it if it cannot serve one."""
-        self._kept.keep(route, connection)
+        if self._is_closed or not connection.is_reusable:
+            connection.abort()
+            return
+        until = self._loop.time() + KEEP_ALIVE_S
+        self._kept.setdefault(route, []).append((until, connection))
+        self._count += 1
+        if self._count > KEEP_MOST:
+            self._drop_oldest(next(iter(self._kept)))
+        self._start_timer()
 
-    async def open(self, origin: Origin, progress: Progress) -> Connection:
+    def _drop_oldest(self, route: Route) -> None:
+        kept = self._kept[route]
+        kept.pop(0)[1].abort()
+        self._count -= 1
+        if not kept:
+            del self._kept[route]
+
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            self._timer = self._loop.call_later(KEEP_ALIVE_S / 2, self._expire)
+
+    def _expire(self) -> None:
+        """Close and forget what is out of date; without anything kept there is no timer."""
+        now, self._timer = self._loop.time(), None
+        for route, kept in list(self._kept.items()):
+            for _ in [until for until, _ in kept if until <= now]:
+                self._drop_oldest(route)
+        if self._resolver.forget(now) or self._kept:
+            self._start_timer()
+
+    async def _open(self, origin: Origin, progress: Progress) -> Connection:
         """Connect to one of the addresses of an origin. Raises OSError."""
-        self._kept.start_timer()  # for the names that are looked up now
+        self._start_timer()  # for the names that are looked up now
         infos = list(await self._resolver.resolve(origin.host, origin.port))
-        try:
-            while True:
-                opened = await self._connected(infos, progress)
-                try:
-                    return await self._secured(origin, opened, progress)
-                except OSError:
-                    progress.detach_sockets()
-                    infos.remove(progress.opened[opened])
-                    if not infos:
-                        raise
-        except BaseException:
-            progress.detach_sockets()
-            raise
+        while True:
+            opened, info = await self._connected(infos, progress)
+            try:
+                return await self._secured(origin, opened, str(info[4][0]), progress)
+            except OSError:
+                infos.remove(info)
+                if not infos:
+                    raise
 
     async def can_connect(self, origin: Origin) -> bool:
         """Return True if an address of an origin accepts a connection. Raises OSError."""
         infos = await self._resolver.resolve(origin.host, origin.port)
-        (await self._connected(infos, Progress())).close()
+        (await self._connected(infos, Progress()))[0].close()
         return True
 
     async def _connected(
         self, infos: Sequence[AddressInfo], progress: Progress
-    ) -> socket.socket:
-        """Return a socket that is connected to the first address that accepts.
+    ) -> tuple[socket.socket, AddressInfo]:
+        """Return a socket that is connected to the first address that accepts, and the address.
 
         With an egress proxy none of them is public, or all are reached through it.
         """
         direct = [info for info in infos if not _is_proxied(info)]
         if not direct:
-            opened = await self._tunnelled(infos, progress)
+            opened, info = await self._tunnelled(infos, progress)
         else:
+            sockets: dict[socket.socket, AddressInfo] = {}
             opened = await start_connection(
                 direct,
                 happy_eyeballs_delay=NEXT_ADDRESS_S,
                 loop=self._loop,
-                socket_factory=partial(self._socket, progress),
+                socket_factory=partial(self._socket, sockets),
             )
-        progress.is_connected, progress.connected_at = True, time.perf_counter()
-        return opened
+            info = sockets[opened]
+        progress.connected_at = time.perf_counter()
+        return opened, info
 
     async def _tunnelled(
         self, infos: Sequence[AddressInfo], progress: Progress
-    ) -> socket.socket:
+    ) -> tuple[socket.socket, AddressInfo]:
         """Return a tunnel to the first address that the egress proxy connects to."""
         refusal: Exception = BlockedAddressError()
         # IPv4 first: fewer proxies have IPv6, and one that drops it would use up the deadline.
         for info in sorted(infos, key=lambda info: info[0] != socket.AF_INET):
             check_address(self._networks, info)
             progress.awaits_proxy = True
-            opened = await proxy.connect(self._loop)
+            opened = await proxy.connect(self._loop, webhook_settings.PROXY_URL)
             progress.awaits_proxy = False
-            progress.opened[opened] = info
             try:
-                login = proxy.parse(webhook_settings.PROXY_URL).authorization
-                await proxy.open_tunnel(self._loop, opened, *info[4], login)
+                await proxy.open_tunnel(
+                    self._loop, opened, *info[4], webhook_settings.PROXY_URL
+                )
             except ProxyRefusedError as error:
-                opened.close()
                 refusal = error
-            except BaseException:
-                opened.close()
-                raise
             else:
-                return opened
+                return opened, info
         raise refusal
 
-    def _socket(self, progress: Progress, info: AddressInfo) -> socket.socket:
+    def _socket(
+        self, sockets: dict[socket.socket, AddressInfo], info: AddressInfo
+    ) -> socket.socket:
         opened = guarded_socket(self._networks, info)
-        progress.opened[opened] = info
+        sockets[opened] = info
         return opened
 
     async def _secured(
-        self, origin: Origin, opened: socket.socket, progress: Progress
+        self, origin: Origin, opened: socket.socket, address: str, progress: Progress
     ) -> Connection:
-        transport, connection = await self._loop.create_connection(
-            partial(Connection, self._loop, str(progress.opened[opened][4][0])),
-            sock=opened,
-            ssl=self._tls if origin.is_tls else None,
-            server_hostname=origin.host.rstrip(".") if origin.is_tls else None,
-        )
+        """Return the connection of a socket, which belongs to it from here on.
+
+        When a receiver resets a connection at once, uvloop closes its descriptor and does not mark
+        the socket object as closed. That would close the same descriptor again, which may belong
+        to another by then.
+        """
+        try:
+            transport, connection = await self._loop.create_connection(
+                partial(Connection, self._loop, address),
+                sock=opened,
+                ssl=self._tls if origin.is_tls else None,
+                server_hostname=origin.host.rstrip(".") if origin.is_tls else None,
+            )
+        except BaseException:
+            opened.detach()
+            raise
         if origin.is_tls:
             progress.secured_at = time.perf_counter()
         if transport.is_closing():
-            progress.detach_sockets()
+            opened.detach()
         return connection
 
     def close(self) -> None:
+        self._is_closed = True
         self._resolver.close()
-        self._kept.close()
+        if self._timer is not None:
+            self._timer.cancel()
+        for kept in self._kept.values():
+            for _, connection in kept:
+                connection.abort()
+        self._kept.clear()
 
 
 def _is_proxied(info: AddressInfo) -> bool:

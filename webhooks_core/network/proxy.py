@@ -12,7 +12,6 @@ from urllib.parse import unquote, urlsplit
 
 from aiohappyeyeballs import start_connection
 
-from webhooks_core.conf import webhook_settings
 from webhooks_core.network.errors import (
     NotHttpError,
     ProxyRefusedError,
@@ -54,10 +53,10 @@ def parse(url: str) -> Proxy:
     return Proxy(host, port, header)
 
 
-async def connect(loop: asyncio.AbstractEventLoop) -> socket.socket:
+async def connect(loop: asyncio.AbstractEventLoop, url: str) -> socket.socket:
     """Return a socket that is connected to the proxy. Raises ProxyUnavailableError."""
     try:
-        proxy = parse(webhook_settings.PROXY_URL)
+        proxy = parse(url)
         ask = partial(socket.getaddrinfo, *proxy[:2], type=socket.SOCK_STREAM)
         infos = await loop.run_in_executor(THREADS, ask)
         return await start_connection(infos, happy_eyeballs_delay=0.25, loop=loop)
@@ -70,23 +69,38 @@ async def open_tunnel(
     opened: socket.socket,
     address: str,
     port: int,
-    login: str,
+    url: str,
 ) -> None:
     """Have the proxy connect a socket to an address; the next byte on it is the receiver's.
 
-    `login` is the header that logs in there. Raises ProxyUnavailableError, ProxyRefusedError, or
-    NotHttpError for a receiver that sends bytes before it is asked.
+    Raises, and closes the socket: ProxyUnavailableError, ProxyRefusedError, or NotHttpError for a
+    receiver that sends bytes before it is asked.
     """
     authority = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+    login = parse(url).authorization
     request = f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{login}\r\n"
     try:
-        await loop.sock_sendall(opened, request.encode())
+        _check(*await _answer(loop, opened, request.encode()))
+    except BaseException:
+        opened.close()
+        raise
+
+
+async def _answer(
+    loop: asyncio.AbstractEventLoop, opened: socket.socket, request: bytes
+) -> tuple[bytes, bytes]:
+    try:
+        await loop.sock_sendall(opened, request)
         head, rest = await _read_head(loop, opened)
         # An informational response precedes the answer (RFC 9110 section 15.2).
         while head.startswith(b"HTTP/1.1 1"):
             head, rest = await _read_head(loop, opened, rest)
     except OSError as error:
         raise ProxyUnavailableError(NO_ANSWER) from error
+    return head, rest
+
+
+def _check(head: bytes, rest: bytes) -> None:
     match = _STATUS.match(head)
     if not match:
         raise ProxyUnavailableError(NOT_HTTP)

@@ -14,12 +14,13 @@ from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.connection import Connection
 from webhooks_core.network.deadlines import Deadlines
 from webhooks_core.network.errors import (
+    NotHttpError,
     Outcome,
     classify,
     forget_frames,
     local_failure,
 )
-from webhooks_core.network.pool import Connections, Progress
+from webhooks_core.network.pool import Connections, Progress, Route
 from webhooks_core.network.proxy import UNREACHABLE
 from webhooks_core.network.request_head import head_of, target_of
 from webhooks_core.network.retry_after import retry_after
@@ -29,6 +30,9 @@ from webhooks_core.signing.schemes import SecretFormError
 # The status line decides. This bounds the reading of the rest, which mostly people look at.
 READ_FOR_S = 1.0
 CONNECT_FOR_S = 3.0
+READ_AT_MOST = 16 * 1024
+RESPONSE_BODY_BYTES = 4096  # of a response, kept for people
+KEPT_HEADER_BYTES = 4096  # the same of its headers
 
 
 class OutgoingRequest(NamedTuple):
@@ -130,8 +134,13 @@ class _Ending(NamedTuple):
 async def attempt(request: OutgoingRequest, client: Client) -> AttemptResult:
     """Make one attempt within its deadline; raises nothing but a cancellation."""
     started_at, start, progress = datetime.now(UTC), time.perf_counter(), Progress()
-    ending = await _try(request, client, progress, int(started_at.timestamp()))
+    head, ending = await _try(request, client, progress, int(started_at.timestamp()))
     connection = progress.connection
+    times = (
+        progress.connected_at,
+        progress.secured_at,
+        connection.first_byte_at if connection else 0,
+    )
     return AttemptResult(
         request.key,
         request.queue,
@@ -139,114 +148,114 @@ async def attempt(request: OutgoingRequest, client: Client) -> AttemptResult:
         *ending,
         round((time.perf_counter() - start) * 1000),
         progress.is_repeated,
-        _timings(progress, start),
-        progress.request_head,
+        Timings(*[round((at - start) * 1000) if at else None for at in times]),
+        head if connection else b"",
         connection.address if connection else "",
-        connection.headers if connection else (),
+        _kept_headers(connection) if connection else (),
     )
 
 
-def _timings(progress: Progress, start: float) -> Timings:
-    times = progress.connected_at, progress.secured_at, progress.first_byte_at
-    return Timings(*[round((at - start) * 1000) if at else None for at in times])
+def _kept_headers(connection: Connection) -> Sequence[tuple[bytes, bytes]]:
+    """Return the first headers of a response, as many as KEPT_HEADER_BYTES hold."""
+    kept, size = [], 0
+    for name, value in connection.headers:
+        size += len(name) + len(value)
+        if size > KEPT_HEADER_BYTES:
+            break
+        kept.append((name, value))
+    return kept
 
 
 async def _try(
     request: OutgoingRequest, client: Client, progress: Progress, timestamp: int
-) -> _Ending:
+) -> tuple[bytes, _Ending]:
+    """Return the head of the request, and how the attempt ended."""
+    head = b""
     try:
-        headers = request.sign(timestamp)
+        headers, target = request.sign(timestamp), target_of(request.url)
+        head = head_of(target, headers, client.default_headers, len(request.body))
+        route = target.origin, request.owner
         with client.deadlines.within(request.timeout_s):
-            connection = await _post(request, client, headers, progress)
-        return await _read_response(request, client, connection)
+            connection = await client.connections.post(
+                route, head, request.body, progress
+            )
+        return head, await _read_response(client, route, connection, progress)
     except SecretUnreadableError:
-        return _Ending(Outcome.UNSIGNED, error="the signing secret cannot be read")
+        error = "the signing secret cannot be read"
+        return head, _Ending(Outcome.UNSIGNED, error=error)
     except SecretFormError as error:
-        return _Ending(
-            Outcome.UNSIGNED, error=f"no headers of Standard Webhooks: {error}"
-        )
+        text = f"no headers of Standard Webhooks: {error}"
+        return head, _Ending(Outcome.UNSIGNED, error=text)
     except Exception as error:  # one receiver must not stop the others
         forget_frames(error)
-        # That of the system has a number.
-        if isinstance(error, TimeoutError) and error.errno is None:
-            return _timed_out(progress, request.timeout_s)
-        if resource := local_failure(error):
-            return _Ending(None, error=resource)
-        outcome, text = classify(error)
-        return _Ending(outcome, error=text)
+        return head, _failed(error, progress, request.timeout_s)
+
+
+def _failed(error: Exception, progress: Progress, timeout_s: float) -> _Ending:
+    # That of the system has a number.
+    if isinstance(error, TimeoutError) and error.errno is None:
+        return _timed_out(progress, timeout_s)
+    if resource := local_failure(error):
+        return _Ending(None, error=resource)
+    outcome, text = classify(error)
+    return _Ending(outcome, error=text)
 
 
 def _timed_out(progress: Progress, timeout_s: float) -> _Ending:
     """Distinguish a slow receiver, one that was never reached, and a proxy that never was."""
     if progress.awaits_proxy:
         return _Ending(None, error=UNREACHABLE)
-    if progress.is_connected:
+    is_new = bool(progress.connected_at)
+    if progress.connection or is_new:
         text = f"no answer within {timeout_s:g} s"
-        return _Ending(
-            Outcome.TIMEOUT, error=text, proves_network=bool(progress.opened)
-        )
+        return _Ending(Outcome.TIMEOUT, error=text, proves_network=is_new)
     return _Ending(Outcome.CONNECT, error=f"no connection within {timeout_s:g} s")
 
 
-async def _post(
-    request: OutgoingRequest,
-    client: Client,
-    headers: Mapping[str, str],
-    progress: Progress,
-) -> Connection:
-    """POST; if a kept connection turns out to be closed, POST again on a new one."""
-    target, defaults = target_of(request.url), client.default_headers
-    head = head_of(target, headers, defaults, len(request.body))
-    if connection := client.connections.kept((target.origin, request.owner)):
-        progress.is_connected = True
-        try:
-            return await _exchange(connection, head, request.body, progress)
-        except OSError:
-            if progress.first_byte_at:
-                raise
-        progress.is_connected, progress.is_repeated = False, True
-        defaults = {**defaults, "Connection": "close"}
-        head = head_of(target, headers, defaults, len(request.body))
-    connection = await client.connections.open(target.origin, progress)
-    return await _exchange(connection, head, request.body, progress)
+async def _read_response(
+    client: Client, route: Route, connection: Connection, progress: Progress
+) -> _Ending:
+    """Read a bounded part of the body; a receiver can make us neither wait nor store more.
+
+    The connection serves again after a success alone. Receivers that refuse a request often leave
+    its body unread, although RFC 9112 section 9.3 forbids it, and would read the next request as
+    its continuation. Nor after a repetition: the receiver closes what we keep.
+    """
+    body = await _start_of_body(client, connection)
+    status_code = connection.status_code or 0
+    if 200 <= status_code < 300:
+        if progress.is_repeated:
+            connection.abort()
+        else:
+            client.connections.keep(route, connection)
+        return _Ending(Outcome.OK, status_code, body=body)
+    connection.abort()
+    text = f"HTTP {status_code}"
+    seconds, _ = retry_after(_pause(connection).strip().decode("latin-1"))
+    return _Ending(Outcome.HTTP, status_code, text, seconds or None, body)
 
 
-async def _exchange(
-    connection: Connection, head: bytes, body: bytes, progress: Progress
-) -> Connection:
-    """Send a request and await the head of its response; return the connection."""
-    progress.request_head, progress.connection = head, connection
+async def _start_of_body(client: Client, connection: Connection) -> bytes:
+    """Return the start of a body. What fails here changes nothing: the status has decided."""
+    body = bytearray()
     try:
-        await connection.exchange(head, body, is_last=progress.is_repeated)
+        with (
+            suppress(OSError, NotHttpError),
+            client.deadlines.within(READ_FOR_S),
+        ):
+            while len(body) <= READ_AT_MOST and (part := await connection.read()):
+                body += part
     except BaseException:
         connection.abort()
         raise
-    finally:
-        progress.first_byte_at = connection.first_byte_at
-    return connection
+    return bytes(body[:RESPONSE_BODY_BYTES])
 
 
-async def _read_response(
-    request: OutgoingRequest, client: Client, connection: Connection
-) -> _Ending:
-    """Read a bounded part of the body; a receiver can make us neither wait nor store more."""
-    if not connection.has_ended:
-        # The status line has decided: an error from here on changes nothing.
-        try:
-            with suppress(TimeoutError), client.deadlines.within(READ_FOR_S):
-                await connection.read_body()
-        except BaseException:
-            connection.abort()
-            raise
-    status_code = connection.status_code or 0
-    body, pause = bytes(connection.body), connection.retry_after
-    route = target_of(request.url).origin, request.owner
-    client.connections.keep(route, connection)
-    if 200 <= status_code < 300:
-        return _Ending(Outcome.OK, status_code, body=body)
-    text = f"HTTP {status_code}"
-    seconds, _ = retry_after(pause.decode("latin-1"))
-    return _Ending(Outcome.HTTP, status_code, text, seconds or None, body)
+def _pause(connection: Connection) -> bytes:
+    pauses = (
+        value for name, value in connection.headers if name.lower() == b"retry-after"
+    )
+    return next(pauses, b"")
 
 
 async def can_connect(url: str, networks: AllowedNetworks) -> bool:

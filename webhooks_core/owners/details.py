@@ -9,8 +9,8 @@ from typing import Any
 from django.utils import timezone
 
 from webhooks_core.models import Attempt, Delivery
-from webhooks_core.network.connection import RESPONSE_BODY_BYTES
 from webhooks_core.network.errors import Outcome
+from webhooks_core.network.transport import RESPONSE_BODY_BYTES
 from webhooks_core.owners import wording
 from webhooks_core.owners.state import in_words
 from webhooks_core.secrets import HIDDEN

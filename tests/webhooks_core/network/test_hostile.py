@@ -39,7 +39,6 @@ from tests.webhooks_core.network.hostile import (
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt
 from webhooks_core.network import pool, resolver, transport
-from webhooks_core.network.connection import READ_AT_MOST
 from webhooks_core.network.errors import Outcome
 
 TEN = OK + b"Content-Length: 10\r\n\r\n"
@@ -140,7 +139,7 @@ def test_no_more_than_the_start_of_an_answer_is_read(monkeypatch):
         server.stopped.wait(0.3)
     assert answer.body == b"a" * 4096
     # What lies in the buffers of both kernels and of the reader, not a gibibyte.
-    assert READ_AT_MOST <= server.sent < 32 * 1024 * 1024
+    assert transport.READ_AT_MOST <= server.sent < 32 * 1024 * 1024
 
 
 @pytest.mark.spec("recording", "Redirects are not followed")

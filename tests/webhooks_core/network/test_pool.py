@@ -20,8 +20,10 @@ from tests.webhooks_core.network.hostile import (
     send,
 )
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.network import kept, transport
+from webhooks_core.network import pool, transport
+from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.errors import Outcome
+from webhooks_core.network.request_head import Origin
 
 HINT = b"HTTP/1.1 103 Early Hints\r\n\r\n"
 NO_CONTENT = b"HTTP/1.1 204 No Content\r\n"
@@ -71,7 +73,7 @@ def test_a_connection_is_kept_if_it_can_serve_again(first, connections, monkeypa
 
 
 def test_connections_are_kept_for_their_owner_alone_and_only_so_many(monkeypatch):
-    monkeypatch.setattr(kept, "KEEP_MOST", 2)
+    monkeypatch.setattr(pool, "KEEP_MOST", 2)
     with Hostile(serving(*[EMPTY] * 9)).running() as server, Sender() as sender:
         request = request_to(server.url)
         for name in "aabbacaab":
@@ -104,14 +106,17 @@ class Clock:
 
 def test_the_timer_closes_what_was_kept_long_enough_and_nothing_else():
     clock, closed = Clock(), list[float]()
-    connections = kept.KeptConnections[str, Any](
-        cast("Any", clock), 15.0, lambda _: False
-    )
+    connections = pool.Connections(AllowedNetworks(), cast("Any", clock))
+    route: pool.Route = (Origin("a.example", 80, is_tls=False), ("", ""))
     for at in (0.0, 1.0):
         clock.now = at
         end = partial(closed.append, at)
-        connections.keep("route", SimpleNamespace(is_reusable=True, abort=end))
-    for now, expected in ((15.5, [0.0]), (16.5, [0.0, 1.0])):
+        kept = SimpleNamespace(is_reusable=True, abort=end)
+        connections.keep(route, cast("Any", kept))
+    for now, expected in ((30.5, [0.0]), (31.5, [0.0, 1.0])):
         clock.now = now
         clock.tick()
         assert closed == expected
+    connections.close()
+    connections.keep(route, cast("Any", kept))  # its request outlived the others
+    assert closed == [0.0, 1.0, 1.0]
