@@ -17,7 +17,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from recording.accounts import locks
-from recording.library import files, importing
 from recording.models import PersonalToken, Recording
 from recording.models.tokens import PersonalTokenQuerySet
 from webhooks_core.admin.base import CappedAdmin
@@ -55,6 +54,9 @@ class ImportForm(forms.ModelForm[Recording]):
         return account
 
     def clean(self) -> dict[str, Any]:
+        # Not with the URL map: it loads an HTML parser, which only an import needs.
+        from recording.library import files
+
         cleaned: dict[str, Any] = self.cleaned_data
         text, file = cleaned.get("text") or "", cleaned.get("file")
         if bool(text) == (file is not None):
@@ -100,6 +102,8 @@ class RecordingAdmin(CappedAdmin[Recording]):
     def save_model(
         self, request: HttpRequest, obj: Recording, form: Any, change: bool
     ) -> None:
+        from recording.library import importing
+
         account: AbstractUser = form.cleaned_data["account"]
         imported = importing.import_recording(
             account=account,

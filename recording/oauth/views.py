@@ -13,7 +13,6 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters
 from oauth2_provider.views.mixins import OAuthLibMixin
 from oauthlib.oauth2 import OAuth2Error, UnsupportedGrantTypeError
-from redis.exceptions import RedisError
 
 from recording import cors
 from recording.oauth import metadata, parameters, registration
@@ -28,7 +27,7 @@ from recording.oauth.errors import (
     respond,
 )
 from recording.throttles import client_address, seconds_to_wait
-from webhooks_core.database.outages import is_outage
+from webhooks_core.database.outages import is_outage, is_redis_error
 
 log = structlog.stdlib.get_logger("signpost.oauth")
 
@@ -84,7 +83,7 @@ def _oauth_error(error: Exception) -> OAuth2Error:
     """Return an exception as an error that the client may see; log any other kind."""
     if isinstance(error, OAuth2Error):
         return error
-    if is_outage(error) or isinstance(error, RedisError):
+    if is_outage(error) or is_redis_error(error):
         log.error("dependency unavailable", exc_info=error)
         return UnavailableError()
     log.error("oauth request failed", exc_info=error)

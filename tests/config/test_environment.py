@@ -2,6 +2,8 @@ import os
 import re
 import resource
 import runpy
+import subprocess
+import sys
 from typing import Any
 from unittest.mock import patch
 
@@ -65,6 +67,26 @@ def test_a_local_instance_names_both_addresses_that_others_could_reach():
     message = fault({"BASE_URL": "http://a.example", "ALLOWED_HOSTS": "a.example"})
     for name in ("BASE_URL", "ALLOWED_HOSTS"):
         assert f"{name}: a local instance serves this machine alone" in message
+
+
+def test_the_settings_load_no_product_and_the_url_map_loads_no_redis():
+    """Each command loads the settings, and most of them the URL map."""
+    shown = """
+import sys, django
+from django.conf import settings
+settings.INSTALLED_APPS
+names = "catalog gateway recording webhooks_core graphene prometheus_client redis rest_framework"
+print(set(names.split()) & set(sys.modules))
+django.setup()
+import config.urls
+print({"redis", "bs4"} & set(sys.modules))
+"""
+    command = [sys.executable, "-c", shown]
+    variables = {
+        "PATH": os.environ["PATH"],
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+    }
+    assert subprocess.check_output(command, env=variables) == b"set()\nset()\n"
 
 
 @pytest.mark.slow

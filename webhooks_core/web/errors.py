@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,18 +14,12 @@ from django.http.request import UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from webhooks_core.database.outages import is_outage
+from webhooks_core.database.outages import is_outage, is_redis_error
 
 log = structlog.stdlib.get_logger(__name__)
 
 # Of a 503: most outages are restarts.
 RETRY_AFTER = {"Retry-After": "5"}
-
-_OUTAGES: tuple[type[Exception], ...] = ()
-with suppress(ImportError):  # the package's extra `redis` is not installed
-    from redis.exceptions import RedisError
-
-    _OUTAGES = (RedisError,)
 
 # No folder or no space for temporary files: the server could not store the body.
 _NOT_STORED = {errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
@@ -146,7 +139,7 @@ def failure_of(error: BaseException | None) -> Failure | None:
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
             return Failure(status)
-    is_away = is_outage(error) or isinstance(error, _OUTAGES)
+    is_away = is_outage(error) or is_redis_error(error)
     return Failure(503, headers=RETRY_AFTER) if is_away else None
 
 
