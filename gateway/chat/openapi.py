@@ -5,12 +5,14 @@ Requests and answers have the vendors' shapes: the vendors describe them.
 
 from __future__ import annotations
 
+from http.client import responses
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
 
-from gateway import errors
-from gateway.chat.errors import EndpointNotFoundError
+from gateway.chat.apis.messages.format import MESSAGES
+from gateway.chat.apis.openai.format import CONTRACT
+from gateway.chat.routes import MODEL_PREFIX, MODELS, ROUTES, Route
 from gateway.chat.serializers import UsageQuery
 from webhooks_core.web.json_schema import (
     AND_OTHERS,
@@ -26,159 +28,119 @@ from webhooks_core.web.json_schema import (
 )
 
 TAGS = ["Gateway chat"]
+OPENAI = "https://platform.openai.com/docs/api-reference"
+ANTHROPIC = "https://docs.anthropic.com/en/api"
+ANY = object_of() | AND_OTHERS
 DESCRIBE_USAGE = extend_schema(
     operation_id="gateway_usage",
     tags=TAGS,
     summary="What the tenant has used, summed by day, principal and model",
     parameters=[UsageQuery],
-    responses={200: object_of() | AND_OTHERS},
-)
-OPENAI = "https://platform.openai.com/docs/api-reference"
-ANTHROPIC = "https://docs.anthropic.com/en/api"
-REQUEST = AND_OTHERS | object_of(
-    ["model"],
-    model=described("Name of the model endpoint."),
-    stream=described(
-        "True for server-sent events in place of one response.",
-        {"type": ["boolean", "null"], "default": False},
-    ),
-)
-OTHER = object_of() | AND_OTHERS
-OPENAI_ERROR = object_of(
-    ["message", "type"],
-    message=described("What is wrong, for people."),
-    type=described("The kind of the error, for programs."),
-    param=described("The field that is wrong, or null.", {}),
-    code=described("A more exact kind, or null.", {}),
+    responses={200: ANY},
 )
 SCHEMAS: dict[str, Any] = {
-    "GatewayChatRequest": described("The other fields are the API's.", REQUEST),
-    "GatewayOpenAIError": object_of(error=OPENAI_ERROR | AND_OTHERS),
+    "GatewayChatRequest": AND_OTHERS
+    | object_of(
+        ["model"],
+        model=described("Name of the model endpoint."),
+        stream=described("True for a stream.", {"type": ["boolean", "null"]}),
+    ),
+    "GatewayOpenAIError": object_of(
+        error=AND_OTHERS | object_of(["message", "type"], message=STRING, type=STRING)
+    ),
     "GatewayMessagesError": AND_OTHERS
     | object_of(
-        type=described("Always `error`.", {"const": "error"}),
+        type={"const": "error"},
         error=AND_OTHERS | object_of(["type"], type=STRING, message=STRING),
     ),
     "GatewayChatErrorChunk": object_of(
-        request_id=described("The id of the request, as in the logs."),
+        request_id=STRING,
         error=object_of(
-            status_code=described("The status it would have had.", INTEGER),
+            status_code=INTEGER,
             content=object_of(
-                error=described("A text."),
-                timestamp=described(
-                    "`YYYY-MM-DD HH:MM:SS` and the zone, in the US Pacific time zone.",
-                    STRING | {"pattern": r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d P[SD]T$"},
-                ),
+                error=STRING,
+                timestamp=described("`YYYY-MM-DD HH:MM:SS` and PST or PDT."),
             ),
         ),
     ),
 }
-CONTRACT_FAILURE, OPENAI_FAILURE = ref("GatewayError"), ref("GatewayOpenAIError")
-MESSAGES_FAILURE = ref("GatewayMessagesError")
-EITHER_FAILURE = {"anyOf": [OPENAI_FAILURE, MESSAGES_FAILURE]}
-
-FAILURES = {
-    400: "The request is not valid, or the endpoint cannot serve it.",
-    404: str(EndpointNotFoundError()),
-    500: "The upstream failed, or we did.",
-    **{
-        status: errors.ERRORS[status]().detail
-        for status in (401, 403, 413, 415, 429, 503)
-    },
+# The name of an address, what it does, and where its vendor describes it.
+DESCRIPTIONS = {
+    "/v2/chat/completions": ("chat", "Complete a chat", f"{OPENAI}/chat"),
+    "/chat/completions": ("chat_in_router", "Complete a chat", f"{OPENAI}/chat"),
+    "/v2/chat/completion": ("chat_in_log", "Complete a chat", f"{OPENAI}/chat"),
+    "/v1/chat/completions": ("openai_chat", "Complete a chat", f"{OPENAI}/chat"),
+    "/v1/embeddings": ("embeddings", "Embed texts", f"{OPENAI}/embeddings"),
+    "/v1/responses": ("responses", "Create a response", f"{OPENAI}/responses"),
+    "/v1/messages": ("messages", "Create a message", f"{ANTHROPIC}/messages"),
+    "/v1/messages/count_tokens": (
+        *("count_tokens", "Count the tokens of a message"),
+        f"{ANTHROPIC}/messages-count-tokens",
+    ),
+    "/v1/models": ("models", "List your models", f"{OPENAI}/models"),
+    MODEL_PREFIX + "{model}": ("model", "Describe a model", f"{OPENAI}/models"),
 }
+STATUSES = (400, 401, 403, 404, 413, 415, 429, 500, 503)
 # An upstream of Anthropic's own kind answers with these, too, and they pass as they are.
-PASSED_STATUSES = {
-    402: "The upstream's account has no credit.",
-    403: "The upstream's key may not do this.",
-    409: "The upstream has a conflict.",
-    502: "A proxy before the upstream failed.",
-    504: "The upstream took too long.",
-    529: "The upstream is overloaded.",
-}
+PASSED_STATUSES = (402, 409, 502, 504, 529)
 
 
-def _operation(
-    name: str,
-    summary: str,
-    vendor: str = "",
-    error: Any = OPENAI_FAILURE,
-    **fields: Any,
-) -> dict[str, Any]:
-    """Describe an address: its failures, and where its vendor describes the rest."""
-    texts = FAILURES | (PASSED_STATUSES if error is MESSAGES_FAILURE else {})
-    failures = {status: body(error, description=texts[status]) for status in texts}
-    if vendor:
-        fields["externalDocs"] = {"url": vendor}
+def _described(path: str, route: Route) -> dict[str, Any]:
+    name, summary, vendor = DESCRIPTIONS[path]
+    answer = body(ANY, description=summary)
+    error, more = _failures(route)
+    if route.method == "POST":
+        chunk = "GatewayChatErrorChunk" if route.api_format is CONTRACT else ""
+        answer["content"]["text/event-stream"] = _events(ref(chunk) if chunk else error)
+        request = body(ref("GatewayChatRequest"), required=True)
+        fields: dict[str, Any] = {"requestBody": request}
+    else:
+        fields = {"parameters": _parameters(path)}
+    failures = {
+        status: body(error, description=responses.get(status, "Overloaded"))
+        for status in (*STATUSES, *more)
+    }
     return operation(
         f"gateway_{name}",
         summary,
-        {200: body(OTHER, description=summary)} | failures,
+        {200: answer} | failures,
         tags=TAGS,
         security=[{"gatewayKey": []}, {"gatewayTenant": [], "gatewayPrincipal": []}],
+        externalDocs={"url": vendor},
         **fields,
     )
 
 
-def _post(name: str, summary: str, *rest: Any, last: Any = None) -> dict[str, Any]:
-    """Describe an address that answers at once or, with `last`, also as a stream."""
-    request = body(
-        ref("GatewayChatRequest"),
-        {"Chat": {"model": "echo", "messages": [{"role": "user", "content": "Ahoy"}]}},
-        required=True,
-    )
-    whole = _operation(name, summary, *rest, requestBody=request)
-    if last is not None:
-        data = {"anyOf": [OTHER, last]}
-        json = STRING | {"contentMediaType": "application/json", "contentSchema": data}
-        events = object_of(["data"], data={"anyOf": [json, {"const": "[DONE]"}]})
-        whole["responses"]["200"]["content"]["text/event-stream"] = {
-            "schema": AND_OTHERS | events
-        }
-    return whole
+def _failures(route: Route) -> tuple[Any, tuple[int, ...]]:
+    """Return the shape of errors, and statuses beside the common ones."""
+    openai, messages = ref("GatewayOpenAIError"), ref("GatewayMessagesError")
+    if route is MODELS:
+        return {"anyOf": [openai, messages]}, ()
+    if route.api_format is MESSAGES:
+        return messages, PASSED_STATUSES
+    return (ref("GatewayError") if route.api_format is CONTRACT else openai), ()
 
 
-def _contract(name: str) -> dict[str, Any]:
-    text, last = "Complete a chat, at once or as a stream", ref("GatewayChatErrorChunk")
-    return _post(name, text, f"{OPENAI}/chat", CONTRACT_FAILURE, last=last)
+def _events(failure: Any) -> dict[str, Any]:
+    """Return the media type of a stream, whose last event may be a failure."""
+    data = described("JSON, or `[DONE]`.") | {
+        "contentSchema": {"anyOf": [ANY, failure]}
+    }
+    return {"schema": AND_OTHERS | object_of(["data"], data=data)}
 
 
-# A client that sends it gets Anthropic's shape.
-VERSION = parameter(
-    "anthropic-version", "For Anthropic's shape in place of OpenAI's.", required=False
-) | {"in": "header"}
-NAME = parameter("model", "The name of the model endpoint.", example="echo")
-OPERATIONS = {
-    ("post", "/v2/chat/completions"): _contract("chat"),
-    ("post", "/chat/completions"): _contract("chat_in_router"),
-    ("post", "/v2/chat/completion"): _contract("chat_in_log"),
-    ("post", "/v1/chat/completions"): _post(
-        "openai_chat", "Complete a chat", f"{OPENAI}/chat", last=OPENAI_FAILURE
-    ),
-    ("post", "/v1/embeddings"): _post(
-        "embeddings", "Embed texts", f"{OPENAI}/embeddings"
-    ),
-    ("post", "/v1/responses"): _post(
-        "responses", "Create a response", f"{OPENAI}/responses", last=OTHER
-    ),
-    ("post", "/v1/messages"): _post(
-        *("messages", "Create a message", f"{ANTHROPIC}/messages", MESSAGES_FAILURE),
-        last=MESSAGES_FAILURE,
-    ),
-    ("post", "/v1/messages/count_tokens"): _post(
-        *("count_tokens", "Count the tokens of a message"),
-        *(f"{ANTHROPIC}/messages-count-tokens", MESSAGES_FAILURE),
-    ),
-    ("get", "/v1/models"): _operation(
-        *("models", "List the models that the caller may use", "", EITHER_FAILURE),
-        parameters=[VERSION],
-    ),
-    ("get", "/v1/models/{model}"): _operation(
-        *("model", "Describe a model that the caller may use", "", EITHER_FAILURE),
-        parameters=[NAME | {"in": "path"}, VERSION],
-    ),
-}
+def _parameters(path: str) -> list[Any]:
+    # A client that sends the version gets Anthropic's shape.
+    version = parameter("anthropic-version", "For Anthropic's shape.", required=False)
+    model = parameter("model", "The name of the model endpoint.", example="echo")
+    in_path = [model | {"in": "path"}] if "{model}" in path else []
+    return [*in_path, version | {"in": "header"}]
 
 
 def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Put chat's addresses into the document (a drf-spectacular hook)."""
-    return add_operations(result, OPERATIONS, SCHEMAS)
+    operations = {}
+    for path in DESCRIPTIONS:
+        route = ROUTES.get(path, MODELS)
+        operations[route.method.lower(), path] = _described(path, route)
+    return add_operations(result, operations, SCHEMAS)
