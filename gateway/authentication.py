@@ -16,9 +16,8 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from gateway.errors import ForbiddenError, UnauthorizedError
-from gateway.identity import Caller, bearer_token
+from gateway.identity import NAME_RULE, Caller, bearer_token, is_name
 from gateway.keys import MISS, Miss, cached_caller, look_up
-from gateway.names import NAME_RULE, is_name
 from webhooks_core.network.addresses import IPNetwork
 
 

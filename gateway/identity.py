@@ -1,4 +1,4 @@
-"""Callers, what they may do, and the token that a request carries. Pure."""
+"""Callers: their names, what they may do, and the token that a request carries. Pure."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 # A server joins repeated headers with commas: whichever of them is a bearer's, the first counts.
 BEARER = re.compile(r"(?:.*?,\s*)??bearer(?:$|\s)(.*)", re.IGNORECASE | re.DOTALL)
+# Of tenants and principals.
+NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
+NAME_RULE = "1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
 SYSTEM = "system"
 
 
@@ -49,6 +52,11 @@ class Caller:
     principal: str
     key_id: int | None = None
     rights: Rights = UNRESTRICTED
+
+
+def is_name(text: str) -> bool:
+    """Return True if a text can name a tenant or a principal."""
+    return NAME.fullmatch(text) is not None
 
 
 def bearer_token(authorization: str | None) -> str | None:

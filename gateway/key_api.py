@@ -20,9 +20,8 @@ from rest_framework.response import Response
 from gateway import keys
 from gateway.errors import ForbiddenError, UnauthorizedError
 from gateway.fields import NamesField, ShownModel
-from gateway.identity import KEYS, SCOPES
+from gateway.identity import KEYS, NAME_RULE, SCOPES
 from gateway.models import GatewayKey
-from gateway.names import NAME_RULE
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import BadRequestError, NotFoundError

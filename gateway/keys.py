@@ -15,9 +15,8 @@ from django.utils import timezone
 
 from gateway import configuration
 from gateway.configuration import EntryError
-from gateway.identity import SCOPES, Caller
+from gateway.identity import NAME_RULE, SCOPES, Caller, is_name
 from gateway.models import GatewayKey
-from gateway.names import NAME_RULE, is_name
 from webhooks_core.models import bearer
 
 PREFIX = "gw_key_"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from mimetypes import guess_type
 from typing import Any
 
 import orjson
@@ -13,7 +12,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import MultiPartParser
 
 from gateway import json
-from gateway.ingest import CONTENT_TYPES, PLAIN
+from gateway.ingest import MARKDOWN, PLAIN
 from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.parsers import StrictJSONParser, check_length
 
@@ -105,6 +104,5 @@ def _described(file: Any) -> dict[str, Any]:
     name = file.name or ""
     content_type = (file.content_type or UNKNOWN).partition(";")[0].strip().lower()
     if content_type == UNKNOWN:
-        guess = guess_type(name)[0]
-        content_type = guess if guess in CONTENT_TYPES else PLAIN
+        content_type = MARKDOWN if name.lower().endswith(".md") else PLAIN
     return {"text": text, "title": name, "content_type": content_type}

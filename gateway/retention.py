@@ -11,9 +11,9 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from gateway.idempotency import KEPT_FOR
 from gateway.models import Document, IdempotencyKey, PolicyDecision, PortalLink
 from gateway.portal.links import KEPT_DAYS
+from gateway.publishing import KEPT_FOR
 
 # A writer waits for one batch at most.
 BATCH = 100

@@ -80,13 +80,16 @@ def _create(entry: StaticSubscription) -> bool:
 def _update(endpoint: Endpoint, entry: StaticSubscription) -> bool:
     if changed := endpoint.differing(_fields(entry)):
         endpoints.update(endpoint, by=CONFIGURATION, **changed)
-    has_new_secret = not _signs_with(endpoint, entry.secret)
-    if has_new_secret:
-        _rotate(endpoint, entry)
-    return bool(changed) or has_new_secret
+    return _rotate(endpoint, entry) or bool(changed)
 
 
-def _rotate(endpoint: Endpoint, entry: StaticSubscription) -> None:
+def _rotate(endpoint: Endpoint, entry: StaticSubscription) -> bool:
+    """Have deliveries signed with the secret of the file; False if they are."""
+    try:
+        if endpoint.secrets(now=timezone.now())[:1] == [entry.secret]:
+            return False
+    except SecretUnreadableError:
+        log.warning("secret not readable", endpoint=endpoint.public_id)
     try:
         endpoints.rotate_secret(endpoint, secret=entry.secret, by=CONFIGURATION)
     except SecretFormError as error:
@@ -94,6 +97,7 @@ def _rotate(endpoint: Endpoint, entry: StaticSubscription) -> None:
             f"webhooks.subscriptions: secret of {endpoint.public_id} ({entry.tenant_id}): {error}, "
             "which its headers of Standard Webhooks need. Use whsec_ and base64."
         ) from error
+    return True
 
 
 def _fields(entry: StaticSubscription) -> dict[str, Any]:
@@ -105,10 +109,3 @@ def _fields(entry: StaticSubscription) -> dict[str, Any]:
         # The operator's file declares it: it may reach the networks that they allow.
         "trusted": True,
     }
-
-
-def _signs_with(endpoint: Endpoint, secret: str) -> bool:
-    try:
-        return endpoint.secrets(now=timezone.now())[:1] == [secret]
-    except SecretUnreadableError:
-        return False

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any, ClassVar, cast
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.throttling import BaseThrottle
 
-from gateway import errors, idempotency, ingest, publishing
+from gateway import errors, ingest, publishing
 from gateway.authentication import GatewayAuthentication, require_scope
 from gateway.event_types import EVENT_TYPES, INGEST_COMPLETED
 from gateway.events import Origin
-from gateway.idempotency import RepeatableRequest
 from gateway.identity import EVENTS, INGEST, WEBHOOKS, Caller
 from gateway.parsers import DocumentFormParser, DocumentJSONParser, EventParser
 from gateway.serializers import (
@@ -39,7 +39,7 @@ from gateway.throttles import CallerThrottle, CreateThrottle
 from webhooks_core.api import shapes, views
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
-from webhooks_core.web.errors import ConflictError
+from webhooks_core.web.errors import BadRequestError, ConflictError
 from webhooks_core.web.openapi import IDEMPOTENCY
 from webhooks_core.web.pages import NoQuery, read_query
 from webhooks_core.web.views import ProductAPIView, route
@@ -157,6 +157,8 @@ class SubscriptionViewSet(GatewayView, views.SubscriptionViewSet):
         return super().deliveries(request)
 
 
+IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
+BAD_KEY = f"{IDEMPOTENCY} must have 1 to 255 printable ASCII characters without spaces."
 INGESTED = EVENT_TYPES[INGEST_COMPLETED]
 
 
@@ -193,21 +195,23 @@ class PublishView(GatewayView):
     @extend_schema(
         operation_id="gateway_publish",
         summary="Publish an event",
-        parameters=[idempotency.PARAMETER],
+        parameters=[
+            OpenApiParameter(
+                IDEMPOTENCY,
+                location=OpenApiParameter.HEADER,
+                description="Kept for a day: repeated, it gets the first response.",
+            )
+        ],
         request=NewEventSerializer,
         responses={202: PublishedSerializer},
     )
     def post(self, request: Request) -> Response:
         read_query(NoQuery(), request)
         fields = self.read_body(NewEventSerializer).validated_data
-        publish = partial(
-            publishing.publish,
-            origin=self.origin,
-            event_type=fields["type"],
-            data=fields["data"],
-        )
-        key = request.headers.get(IDEMPOTENCY)
-        if key is None:
-            return Response(publish(), 202)
-        repeatable = RepeatableRequest.of(self.caller.tenant, key, request.data)
-        return Response(repeatable.once(publish), 202)
+        key, publish = request.headers.get(IDEMPOTENCY), publishing.publish
+        if key is not None:
+            if not IDEMPOTENCY_KEY.fullmatch(key):
+                raise BadRequestError(BAD_KEY)
+            publish = partial(publishing.publish_once, key, request.data)
+        event = {"event_type": fields["type"], "data": fields["data"]}
+        return Response(publish(origin=self.origin, **event), 202)

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from gateway import json
 from gateway.chat import definition_admin  # noqa: F401 - registers models and budgets
 from gateway.chat.metering.reports import HAS_FAILED, plain_cost
-from gateway.chat.models import ModelPrice, RequestRecord, UsageTotal
+from gateway.chat.models import ModelPrice, RequestRecord
 from gateway.chat.request_log.entry import CONVERSATION
 from webhooks_core.admin import display
 from webhooks_core.admin.base import ReadOnlyAdmin
@@ -23,23 +23,6 @@ from webhooks_core.admin.base import ReadOnlyAdmin
 class ModelPriceAdmin(admin.ModelAdmin[ModelPrice]):
     list_display = ("model", "prompt_price", "completion_price")
     search_fields = ("model",)
-
-
-class ModelFilter(admin.SimpleListFilter):
-    """Models that have answered, read from the sums of all usage: the list's table is large."""
-
-    title = parameter_name = "model"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        used = set(UsageTotal.objects.values_list("model", flat=True))
-        return [(name, name) for name in sorted(used)]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        name = self.value()
-        if name is None:
-            return queryset
-        known = name in dict(self.lookup_choices)
-        return queryset.filter(model=name) if known else queryset.none()
 
 
 OUTCOMES = {
@@ -68,7 +51,7 @@ class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
         *("at", "outcome", "shown_model", "used_by", "tokens", "cost", "took"),
         "excerpt",
     )
-    list_filter = (OutcomeFilter, ModelFilter, "created_at")
+    list_filter = (OutcomeFilter, "created_at")
     search_fields = ("request_id__exact", "tenant__exact")
     indexed = ("request_id", "tenant")
     search_help_text = "A whole request id, or a tenant"

@@ -1,4 +1,4 @@
-"""Tables of budgets: those of the admin, and the counters of all."""
+"""What operators define in the admin as in the file; budgets, and the counters of all."""
 
 from __future__ import annotations
 
@@ -6,10 +6,26 @@ from typing import TYPE_CHECKING
 
 from django.db import models
 
-from gateway.chat.definitions import DefinedRow
-
 if TYPE_CHECKING:
     from gateway.configuration.shapes import BudgetEntry
+
+
+class DefinedRow(models.Model):
+    """A name, and an entry of the configuration file as YAML."""
+
+    name = models.CharField(max_length=128, unique=True)
+    definition = models.TextField(
+        help_text="As YAML, like an entry of the configuration file, without its name."
+    )
+    is_active = models.BooleanField(default=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        abstract = True
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Budget(DefinedRow):

@@ -34,7 +34,14 @@ class DefinedList(ChangeList):
             self.result_list = [*defined.of_file(), *self.result_list]
 
 
+def of_file(section: str) -> Sequence[Any]:
+    """Return the entries of `models` or `budgets` in the file."""
+    entries: Sequence[Any] = getattr(configuration.current(), section)
+    return entries
+
+
 class DefinedAdmin(admin.ModelAdmin[Any]):
+    section: str  # of the file
     list_display = ("shown_name", "summary", "source")
     list_display_links = None
     search_fields = ("name",)
@@ -43,9 +50,6 @@ class DefinedAdmin(admin.ModelAdmin[Any]):
     def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
         return DefinedList
 
-    def entries_of_file(self) -> Sequence[Any]:
-        raise NotImplementedError
-
     def describe(self, entry: Any) -> str:
         """Return what an entry is, in words."""
         raise NotImplementedError
@@ -53,7 +57,7 @@ class DefinedAdmin(admin.ModelAdmin[Any]):
     def of_file(self) -> list[Any]:
         """Return the entries of the file as rows that are not stored."""
         rows = []
-        for entry in self.entries_of_file():
+        for entry in of_file(self.section):
             row = self.model(name=entry.name)
             row.declared = entry
             rows.append(row)
@@ -83,7 +87,7 @@ class DefinedAdmin(admin.ModelAdmin[Any]):
     def source(self, obj: Any) -> str:
         if obj.pk is None:
             return "the configuration file"
-        if obj.name in {entry.name for entry in self.entries_of_file()}:
+        if obj.name in {entry.name for entry in of_file(self.section)}:
             return "hidden by the configuration file"
         return "here" if obj.is_active else "here, switched off"
 
@@ -91,14 +95,13 @@ class DefinedAdmin(admin.ModelAdmin[Any]):
 class DefinedForm(forms.ModelForm[Any]):
     """Checks a row as an entry of the file."""
 
+    section: str
+
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        if name in {entry.name for entry in self.entries_of_file()}:
+        if name in {entry.name for entry in of_file(self.section)}:
             raise ValidationError("The configuration file has one of this name.")
         return name
-
-    def entries_of_file(self) -> Sequence[Any]:
-        raise NotImplementedError
 
     def check(self, entry: Any) -> None:
         """Raise ValidationError for an entry that does not fit to the others."""
@@ -122,6 +125,7 @@ class DefinedForm(forms.ModelForm[Any]):
 class ModelForm(DefinedForm):
     """The key can be set and is never shown; an empty field keeps it."""
 
+    section = "models"
     api_key = forms.CharField(
         required=False,
         label="API key",
@@ -134,9 +138,6 @@ class ModelForm(DefinedForm):
         model = ModelEndpoint
         fields = ("name", "definition", "api_key", "is_active")
 
-    def entries_of_file(self) -> Sequence[ModelEntry]:
-        return configuration.current().models
-
     def clean_api_key(self) -> Any:
         """Return the key encrypted: a text would be read as a dump's ciphertext."""
         text: str = self.cleaned_data["api_key"]
@@ -145,7 +146,7 @@ class ModelForm(DefinedForm):
         return stored if is_kept else EncryptedText.encrypt(text)
 
     def check(self, entry: ModelEntry) -> None:
-        known = {each.name for each in self.entries_of_file()}
+        known = {each.name for each in of_file(self.section)}
         known |= {*ModelEndpoint.objects.values_list("name", flat=True)}
         others = {*entry.fallbacks}
         if unknown := others - (known - {entry.name}):
@@ -155,9 +156,7 @@ class ModelForm(DefinedForm):
 @admin.register(ModelEndpoint)
 class ModelEndpointAdmin(DefinedAdmin):
     form = ModelForm
-
-    def entries_of_file(self) -> Sequence[ModelEntry]:
-        return configuration.current().models
+    section = "models"
 
     def describe(self, entry: ModelEntry) -> str:
         places = ", ".join(target.base_url for target in entry.targets)
@@ -166,12 +165,11 @@ class ModelEndpointAdmin(DefinedAdmin):
 
 
 class BudgetForm(DefinedForm):
+    section = "budgets"
+
     class Meta:
         model = Budget
         fields = ("name", "definition", "is_active")
-
-    def entries_of_file(self) -> Sequence[BudgetEntry]:
-        return configuration.current().budgets
 
     def check(self, entry: BudgetEntry) -> None:
         """Keep what a counter counts: another one would begin with what it has counted."""
@@ -187,9 +185,7 @@ class BudgetForm(DefinedForm):
 @admin.register(Budget)
 class BudgetAdmin(DefinedAdmin):
     form = BudgetForm
-
-    def entries_of_file(self) -> Sequence[BudgetEntry]:
-        return configuration.current().budgets
+    section = "budgets"
 
     def describe(self, entry: BudgetEntry) -> str:
         callers = [*sorted(entry.tenants), *sorted(entry.principals)]

@@ -9,10 +9,9 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 
-from gateway.chat import (  # Django looks for tables here
-    budget_models,  # noqa: F401
+from gateway.chat.budget_models import (
+    DefinedRow,  # with tables that Django looks for here
 )
-from gateway.chat.definitions import DefinedRow
 from gateway.chat.tokens import Usage
 from webhooks_core.secrets import EncryptedTextField
 

@@ -5,11 +5,11 @@ Requests and answers have the vendors' shapes: the vendors describe them.
 
 from __future__ import annotations
 
-from http.client import responses
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
 
+from gateway import errors
 from gateway.chat.apis.messages.format import MESSAGES
 from gateway.chat.apis.openai.format import CONTRACT
 from gateway.chat.routes import MODEL_PREFIX, MODELS, ROUTES, Route
@@ -97,8 +97,7 @@ def _described(path: str, route: Route) -> dict[str, Any]:
     else:
         fields = {"parameters": _parameters(path)}
     failures = {
-        status: body(error, description=responses.get(status, "Overloaded"))
-        for status in (*STATUSES, *more)
+        status: body(error, description=_text(status)) for status in (*STATUSES, *more)
     }
     return operation(
         f"gateway_{name}",
@@ -109,6 +108,11 @@ def _described(path: str, route: Route) -> dict[str, Any]:
         externalDocs={"url": vendor},
         **fields,
     )
+
+
+def _text(status: int) -> str:
+    kind = errors.ERRORS.get(status)
+    return str(kind().detail) if kind else "The request or its upstream failed."
 
 
 def _failures(route: Route) -> tuple[Any, tuple[int, ...]]:

@@ -51,9 +51,8 @@ from gateway.chat.targets import Targets
 from gateway.configuration.shapes import Allow, ModelEntry, RequestLogSettings
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
 from gateway.identity import CHAT as CHAT_SCOPE
-from gateway.identity import Caller
+from gateway.identity import Caller, is_name
 from gateway.keys import MISS
-from gateway.names import is_name
 from webhooks_core.web.errors import (
     ApiError,
     InternalError,

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from pydantic import AfterValidator, Field, Strict, ValidationInfo
 
-from gateway.names import NAME
+from gateway.identity import NAME
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.signing.schemes import is_empty
 

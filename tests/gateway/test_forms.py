@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize(
     ("name", "declared", "expected"),
     [
-        ("a.MARKDOWN", "application/octet-stream", "text/markdown"),
+        ("a.MD", "application/octet-stream", "text/markdown"),
         ("a.bin", "", "text/plain"),
         ("a.txt", "TEXT/HTML; Charset=UTF-8", "text/html"),
     ],

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
 from gateway.erasure import tenant_erasure
-from gateway.names import NAME_RULE, is_name
+from gateway.identity import NAME_RULE, is_name
 from recording.accounts import erasure as recording
 from recording.management.accounts import user_named
 from webhooks_core.management.output import add_json_argument, format_output

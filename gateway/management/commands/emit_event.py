@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from gateway import events, json
 from gateway.events import MAX_DATA_DEPTH, Origin, is_deeper
-from gateway.names import NAME_RULE, is_name
+from gateway.identity import NAME_RULE, is_name
 from gateway.webhooks import PROFILE, subscribable
 from webhooks_core import profiles
 from webhooks_core.management.output import add_json_argument, format_output

@@ -72,7 +72,6 @@ def test_requests_are_neither_added_nor_changed_nor_deleted(admin_client):
 @pytest.mark.parametrize(
     ("query", "shown"),
     [
-        *(("model=free", 1), ("model=none", 0), ("model=small", 2)),
         *(("outcome=refused", 1), ("outcome=failed", 1), ("outcome=answered", 2)),
         *(("q=req-7", 4), ("q=acme", 4), ("q=req-", 0)),
     ],
