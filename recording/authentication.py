@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from recording import token_memory
 from recording.accounts import personal_tokens
 from recording.errors import UnauthorizedError
-from recording.oauth import access, metadata
+from recording.oauth import grants, metadata
 
 CREDENTIALS = re.compile(rb"bearer +([!-~]{1,4096}) *", re.IGNORECASE)
 
@@ -34,7 +34,7 @@ def owner_of(token: str) -> AbstractUser | None:
 
 
 def _look_up(token: str) -> AbstractUser | None:
-    return personal_tokens.authenticate(token) or access.authenticate(token)
+    return personal_tokens.authenticate(token) or grants.authenticate(token)
 
 
 class BearerAuthentication(BaseAuthentication):

@@ -23,20 +23,15 @@ from oauthlib.oauth2 import (
 )
 
 from recording.oauth import documents, grants, parameters, redirects
-from recording.oauth.errors import (
-    InvalidRequestError,
-    error_page,
-    method_not_allowed,
-)
+from recording.oauth.errors import OAuthError, error_page, method_not_allowed
 from recording.oauth.models import Application
 from recording.oauth.parameters import Parameters
 from recording.oauth.views import check_rate
 
 METHODS = ("GET", "HEAD", "POST")
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
-
-
-DOCUMENT_UNUSABLE = (
+UNKNOWN = "The application is not known here."
+UNUSABLE = (
     "The document that describes the application cannot be fetched, is not valid, or is not "
     "allowed here."
 )
@@ -50,23 +45,19 @@ class Authorization:
     parameters: Parameters
 
     @classmethod
-    def read(cls, parameters: Parameters, *, may_fetch: bool) -> Self:
+    def read(cls, parameters: Parameters) -> Self:
         """Find the application and check the redirect address.
 
-        Raises InvalidRequestError. It is shown to the user: no browser may be sent to an
-        address that was not registered (RFC 6749 section 4.1.2.1).
+        Raises OAuthError. It is shown to the user: no browser may be sent to an address that was
+        not registered (RFC 6749 section 4.1.2.1).
         """
         parameters.require("client_id", "redirect_uri")
         client_id = parameters.get("client_id")
-        application = documents.find(client_id, may_fetch=may_fetch)
+        application = documents.find(client_id)
         if application is None or not application.is_usable():
-            if documents.is_address(client_id):
-                raise InvalidRequestError(DOCUMENT_UNUSABLE)
-            raise InvalidRequestError("The application is not known here.")
+            raise OAuthError(UNUSABLE if documents.is_address(client_id) else UNKNOWN)
         if not application.redirect_uri_allowed(parameters.get("redirect_uri")):
-            raise InvalidRequestError(
-                "The application did not register this redirect_uri."
-            )
+            raise OAuthError("The application did not register this redirect_uri.")
         return cls(application, parameters)
 
     @property
@@ -87,17 +78,14 @@ class Authorization:
         if self.parameters.get("response_type") != "code":
             raise UnsupportedResponseTypeError("The only response type is code.")
         if self.parameters.get("code_challenge_method") != "S256":
-            raise InvalidRequestError("The code_challenge_method must be S256.")
+            raise OAuthError("The code_challenge_method must be S256.")
         if not CHALLENGE.fullmatch(self.parameters.get("code_challenge")):
-            raise InvalidRequestError(
-                "The code_challenge is not a SHA-256 in base64url."
-            )
+            raise OAuthError("The code_challenge is not a SHA-256 in base64url.")
         self.parameters.check_target()
 
     def allow(self, user: Any) -> str:
         """Store a code for this account; return the address that takes it to the application."""
-        application = documents.store(self.application)
-        code = grants.new_code(application, user, self.parameters)
+        code = grants.new_code(self.application, user, self.parameters)
         state = self.parameters.get("state")
         return self._redirect_with({"code": code} | ({"state": state} if state else {}))
 
@@ -130,7 +118,7 @@ def authorize(request: HttpRequest) -> HttpResponse:
         if not is_known and documents.is_address(query.get("client_id")):
             # Strangers cannot make this server send requests.
             return redirect_to_login(request.get_full_path())
-        authorization = Authorization.read(query, may_fetch=is_known)
+        authorization = Authorization.read(query)
         if not is_known:
             return redirect_to_login(request.get_full_path())
         return _consent(request, authorization)
@@ -154,7 +142,7 @@ def _consent(request: HttpRequest, authorization: Authorization) -> HttpResponse
     if decision == {"deny"}:
         denial = AccessDeniedError("The account did not allow it.")
         return _redirect(authorization.refuse(denial))
-    raise InvalidRequestError("The form holds no decision.")
+    raise OAuthError("The form holds no decision.")
 
 
 def _redirect(address: str) -> HttpResponse:

@@ -1,7 +1,4 @@
-"""The errors of the OAuth endpoints: oauthlib's, and those that it has no class for.
-
-As JSON each has a top-level `error` and `error_description` (RFC 6749 section 5.2).
-"""
+"""An error of the OAuth endpoints: JSON with a top-level `error` (RFC 6749 section 5.2), or a page."""
 
 from __future__ import annotations
 
@@ -17,83 +14,39 @@ from webhooks_core.web.errors import failure_of
 
 
 class OAuthError(OAuth2Error):
-    """An error with a default description, and with headers of its own."""
+    """Any error, by its code; oauthlib has no class for most of ours, and none with headers."""
 
-    error = "invalid_request"
-    description = "The request is malformed."
     headers: Mapping[str, str] = {}
 
     def __init__(
         self,
-        description: str | None = None,
+        description: str,
+        code: str = "invalid_request",
         *,
-        status: int | None = None,
+        status: int = 400,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(description, status_code=status)
-        self.headers = {**self.headers, **(headers or {})}
+        self.error, self.headers = code, headers or {}
 
 
-class InvalidRequestError(OAuthError):
-    """A parameter is missing, repeated or malformed, or the request is not one of this address."""
-
-
-class InvalidClientError(OAuthError):
-    """Client authentication failed; the challenge is that of RFC 6749 section 5.2."""
-
-    status_code = 401
-    error = "invalid_client"
-    description = "Unknown client, or wrong client authentication."
+def invalid_client(
+    text: str = "Unknown client, or wrong client authentication.",
+) -> OAuthError:
+    """Return the failure of client authentication, with the challenge of RFC 6749 section 5.2."""
     headers = {"WWW-Authenticate": 'Basic realm="oauth", charset="UTF-8"'}
+    return OAuthError(text, "invalid_client", status=401, headers=headers)
 
 
-class InvalidTargetError(OAuthError):
-    """The resource belongs to another server (RFC 8707 section 2)."""
-
-    error = "invalid_target"
-    description = "The resource is not one of this server."
-
-
-class InvalidClientMetadataError(OAuthError):
-    """A registration asks for what is not supported (RFC 7591 section 3.2.2)."""
-
-    error = "invalid_client_metadata"
-
-
-class InvalidRedirectUriError(OAuthError):
-    """A registration has an address that the policy refuses (RFC 7591 section 3.2.2)."""
-
-    error = "invalid_redirect_uri"
-
-
-class TooManyRequestsError(OAuthError):
-    """An address sends too much; `retry_after` is in seconds."""
-
-    status_code = 429
-    error = "temporarily_unavailable"
-
-    def __init__(self, description: str, *, retry_after: int) -> None:
-        super().__init__(description, headers={"Retry-After": str(retry_after)})
-
-
-class UnavailableError(OAuthError):
-    status_code = 503
-    error = "temporarily_unavailable"
-    description = "A needed service is away; try again."
-    headers = {"Retry-After": "5"}
-
-
-class ServerError(OAuthError):
-    status_code = 500
-    error = "server_error"
-    description = "The server failed; try again."
+def too_many_requests(text: str, *, retry_after: int) -> OAuthError:
+    headers = {"Retry-After": str(retry_after)}
+    return OAuthError(text, "temporarily_unavailable", status=429, headers=headers)
 
 
 def method_not_allowed(methods: tuple[str, ...]) -> OAuthError:
     """Return the error for a method that an address does not have."""
-    headers = {"Allow": ", ".join(methods)}
     text = f"Use {' or '.join(methods)}."
-    return InvalidRequestError(text, status=405, headers=headers)
+    return OAuthError(text, status=405, headers={"Allow": ", ".join(methods)})
 
 
 def respond(
@@ -122,12 +75,15 @@ def error_page(request: HttpRequest, error: OAuth2Error) -> HttpResponse:
 def response_for(
     _request: HttpRequest, status: int, exception: BaseException | None
 ) -> HttpResponse:
-    """Return the response where no OAuth view ran: unknown addresses, requests Django refused."""
+    """Return the response where no view answered: unknown addresses, what Django refused, faults."""
     failure = failure_of(exception)
+    error = OAuthError("The request is malformed.")
     if status == 404:
-        error = InvalidRequestError("There is nothing at this address.", status=404)
-    elif failure and failure.status == UnavailableError.status_code:
-        error = UnavailableError()
-    else:
-        error = ServerError() if status == 500 else InvalidRequestError()
+        error = OAuthError("There is nothing at this address.", status=404)
+    elif failure and failure.status == 503:
+        text = "A needed service is away; try again."
+        code = "temporarily_unavailable"
+        error = OAuthError(text, code, status=503, headers=failure.headers)
+    elif status == 500:
+        error = OAuthError("The server failed; try again.", "server_error", status=500)
     return cors.with_cors(error_response(error))

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.models import AbstractUser
 from django.db import IntegrityError
 from django.db.models import Max, Q
 from django.utils import timezone
@@ -16,15 +17,14 @@ from oauthlib.common import generate_token
 
 from recording import token_memory
 from recording.accounts.locks import locked_account
-from recording.oauth.errors import InvalidRequestError
+from recording.oauth.errors import OAuthError
 from recording.oauth.metadata import SCOPE
 from recording.oauth.models import REFRESH_LIFETIME, Application, Grant
 from recording.oauth.parameters import Parameters
 from webhooks_core.models import bearer
 
-MAX_SIBLINGS = (
-    4  # real clients refresh from a few processes simultaneously, not from many
-)
+ACCESS_PREFIX = "rec_at_"
+MAX_SIBLINGS = 4  # real clients refresh from a few processes at once, not from many
 
 
 def _revoke(members: Q) -> int:
@@ -71,7 +71,7 @@ def disconnect(user: Any, application: Application | None = None) -> bool:
 
 
 def new_code(application: Application, user: Any, parameters: Parameters) -> str:
-    """Store a code that gives a connection. Raises InvalidRequestError."""
+    """Store a code that gives a connection. Raises OAuthError."""
     code: str = generate_token()
     lifetime = timedelta(seconds=oauth2_settings.AUTHORIZATION_CODE_EXPIRE_SECONDS)
     try:
@@ -87,8 +87,22 @@ def new_code(application: Application, user: Any, parameters: Parameters) -> str
                 code_challenge_method=parameters.get("code_challenge_method"),
             )
     except IntegrityError as error:
-        raise InvalidRequestError("The account or application is gone.") from error
+        raise OAuthError("The account or application is gone.") from error
     return code
+
+
+def authenticate(token: str) -> AbstractUser | None:
+    """Return the user of a valid OAuth access token, or None; one query.
+
+    Valid means: known, not expired, with the scope, and of a user who is still active. Each token
+    is for this one resource (RFC 8707).
+    """
+    if not bearer.is_well_formed(token, ACCESS_PREFIX):
+        return None
+    live = AccessToken.objects.filter(expires__gt=timezone.now(), user__is_active=True)
+    rows = live.select_related("user").filter(token_checksum=bearer.digest(token))
+    row = rows.first()
+    return row.user if row and SCOPE in row.scope.split() else None
 
 
 def is_alive(token: RefreshToken, *, now: datetime) -> bool:

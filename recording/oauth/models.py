@@ -124,10 +124,6 @@ class Application(AbstractApplication):
         host = urlsplit(client_id).hostname or ""
         return validate_host(host, settings.OAUTH_CIMD_HOSTS)
 
-    def is_outdated(self) -> bool:
-        """Return True if it has a metadata document that has expired."""
-        return bool(self.document_host) and timezone.now() > self.cimd_expires_at
-
     def is_usable(self, request: object = None) -> bool:
         """Return True if accounts may connect it: the host of its document is still allowed."""
         return not self.document_host or self.is_document_allowed(self.client_id)

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, QueryDict
 from django.http.request import UnreadablePostError
-from oauth2_provider.oauth2_backends import OAuthLibCore
 from oauthlib.oauth2 import InvalidScopeError
 
 from recording.oauth import metadata
-from recording.oauth.errors import InvalidRequestError, InvalidTargetError
+from recording.oauth.errors import OAuthError
 from webhooks_core.web.parsers import is_encoded, is_over
 
 MAX_BODY = 65_536
@@ -39,49 +38,34 @@ class Parameters:
         return self.values.get(name, "")
 
     def require(self, *names: str) -> None:
-        """Raise InvalidRequestError for the first of these that is missing."""
+        """Raise OAuthError for the first of these that is missing."""
         for name in names:
             if not self.get(name):
-                raise InvalidRequestError(f"Missing {name} parameter.")
+                raise OAuthError(f"Missing {name} parameter.")
 
     def check_target(self) -> None:
-        """Raise InvalidScopeError or InvalidTargetError for what this server does not grant."""
+        """Raise InvalidScopeError, or OAuthError for the resource of another server (RFC 8707)."""
         if not set(self.get("scope").split()) <= {metadata.SCOPE}:
             raise InvalidScopeError(f"The only scope is {metadata.SCOPE}.")
         if not all(map(metadata.is_ours, self.resources)):
-            raise InvalidTargetError
+            text = "The resource is not one of this server."
+            raise OAuthError(text, "invalid_target")
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return what oauthlib gets; a scope that is missing or repeated is the only one."""
         return [*(self.values | {"scope": metadata.SCOPE}).items()]
 
 
-class StrictCore(OAuthLibCore):
-    """The toolkit's core for the endpoints that take a form.
-
-    The toolkit takes the last of repeated parameters and passes all headers on
-    (test_attacks.py `test_a_malformed_token_request_changes_nothing`).
-    """
-
-    def extract_headers(self, request: HttpRequest) -> dict[str, str]:
-        return {"Authorization": request.headers.get("Authorization", "")}
-
-    def extract_body(self, request: HttpRequest) -> list[tuple[str, str]]:
-        form = read_form(request)
-        form.check_target()
-        return form.pairs()
-
-
 def read(source: QueryDict) -> Parameters:
     """Return the known parameters; unknown ones are ignored (RFC 6749 section 3.1).
 
-    Raises InvalidRequestError for one that is repeated, too long or has control characters.
+    Raises OAuthError for one that is repeated, too long or has control characters.
     """
     values = {}
     for name in NAMES & source.keys():
         value, *others = source.getlist(name)
         if others:
-            raise InvalidRequestError(f"Duplicate {name} parameter.")
+            raise OAuthError(f"Duplicate {name} parameter.")
         if _checked(name, value):
             values[name] = value
     resources = source.getlist("resource")
@@ -92,16 +76,16 @@ def read(source: QueryDict) -> Parameters:
 
 def _checked(name: str, value: str) -> str:
     if len(value) > MAX_VALUE:
-        raise InvalidRequestError(f"The {name} parameter is too long.")
+        raise OAuthError(f"The {name} parameter is too long.")
     if CONTROL.search(value):
-        raise InvalidRequestError(f"The {name} parameter holds control characters.")
+        raise OAuthError(f"The {name} parameter holds control characters.")
     return value
 
 
 def body_of(request: HttpRequest) -> bytes:
-    """Return the body, of at most 64 KiB. Raises InvalidRequestError."""
+    """Return the body, of at most 64 KiB. Raises OAuthError."""
     if is_encoded(request.META.get("HTTP_CONTENT_ENCODING")):
-        raise InvalidRequestError(
+        raise OAuthError(
             "Send the body as it is, without Content-Encoding.",
             status=415,
             headers={"Accept-Encoding": "identity"},
@@ -110,33 +94,33 @@ def body_of(request: HttpRequest) -> bytes:
         is_large = is_over(str(request.META.get("CONTENT_LENGTH") or ""), MAX_BODY)
         body = b"" if is_large else request.body
     except UnreadablePostError as error:
-        raise InvalidRequestError("The body ended early.") from error
+        raise OAuthError("The body ended early.") from error
     if is_large or len(body) > MAX_BODY:
-        raise InvalidRequestError("The body is larger than 64 KiB.", status=413)
+        raise OAuthError("The body is larger than 64 KiB.", status=413)
     return body
 
 
 def read_query(request: HttpRequest) -> Parameters:
-    """Return the parameters of the address. Raises InvalidRequestError."""
+    """Return the parameters of the address. Raises OAuthError."""
     if len(request.META.get("QUERY_STRING", "")) > MAX_QUERY:
-        raise InvalidRequestError("The address is too long.")
+        raise OAuthError("The address is too long.")
     try:
         return read(request.GET)
     except TooManyFieldsSent as error:
-        raise InvalidRequestError("Too many parameters.") from error
+        raise OAuthError("Too many parameters.") from error
 
 
 def read_form(request: HttpRequest) -> Parameters:
-    """Return the parameters of a form body. Raises InvalidRequestError.
+    """Return the parameters of a form body. Raises OAuthError.
 
     A request with any query is refused, so that its developer notices: secrets in an address end
     up in logs.
     """
     if request.META.get("QUERY_STRING"):
-        raise InvalidRequestError("Parameters belong in the body, not in the address.")
+        raise OAuthError("Parameters belong in the body, not in the address.")
     if request.content_type != FORM:
-        raise InvalidRequestError(f"The body must be {FORM}.")
+        raise OAuthError(f"The body must be {FORM}.")
     try:
         return read(QueryDict(body_of(request), encoding="utf-8"))
     except TooManyFieldsSent as error:
-        raise InvalidRequestError("Too many parameters.") from error
+        raise OAuthError("Too many parameters.") from error

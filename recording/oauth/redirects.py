@@ -148,12 +148,14 @@ def is_same(registered: str, requested: str) -> bool:
     return one is not None and one == other
 
 
-def check(uri: str, *, listed: Collection[str], is_public_client: bool) -> None:
+def check(uri: object, *, listed: Collection[str], is_public_client: bool) -> None:
     """Accept loopback and the addresses that the operator listed, nothing else.
 
     Any program can claim a private-use scheme, so what it receives must be worthless without
     PKCE alone: such an address is for clients without a secret. Raises RedirectRefusedError.
     """
+    if not isinstance(uri, str):
+        raise RedirectRefusedError("It is not a text.")
     if BROKEN_ESCAPE.search(uri):
         raise RedirectRefusedError("A % must be followed by two hexadecimal digits.")
     if is_loopback(uri):

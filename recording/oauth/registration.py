@@ -16,11 +16,7 @@ from django.utils import timezone
 from oauth2_provider.generators import generate_client_id
 
 from recording.oauth import redirects
-from recording.oauth.errors import (
-    InvalidClientMetadataError,
-    InvalidRedirectUriError,
-    TooManyRequestsError,
-)
+from recording.oauth.errors import OAuthError, too_many_requests
 from recording.oauth.metadata import GRANT_TYPES, RESPONSE_TYPES, SCOPE
 from recording.oauth.models import Application, AuthMethod
 
@@ -45,32 +41,33 @@ class Metadata:
         """Read a registration body; unknown members are ignored, null counts as absent.
 
         Grant and response types that are not supported are left out (RFC 7591 section 3.2.1).
-        Raises InvalidClientMetadataError and InvalidRedirectUriError.
+        Raises OAuthError.
         """
         try:
             document = orjson.loads(body)
         except orjson.JSONDecodeError as error:
-            raise InvalidClientMetadataError("The body is not JSON.") from error
+            raise _invalid("The body is not JSON.") from error
         if not isinstance(document, dict):
-            raise InvalidClientMetadataError("The body is not a JSON object.")
+            raise _invalid("The body is not a JSON object.")
         members = {name: value for name, value in document.items() if value is not None}
         grant_types = _supported(members, "grant_types", GRANT_TYPES)
         _supported(members, "response_types", RESPONSE_TYPES)
         if members.get("scope", SCOPE) not in (SCOPE, ""):
-            raise InvalidClientMetadataError(f"The only scope is {SCOPE}.")
+            raise _invalid(f"The only scope is {SCOPE}.")
         metadata = cls.of(members, auth_method=_auth_method(members))
         return replace(metadata, grant_types=grant_types)
 
     @classmethod
     def of(cls, members: dict[str, Any], *, auth_method: AuthMethod) -> Self:
-        """Check the addresses and the name of a client that authenticates by this method.
-
-        Raises InvalidClientMetadataError and InvalidRedirectUriError.
-        """
+        """Check addresses and name of a client that authenticates so. Raises OAuthError."""
         uris = members.get("redirect_uris")
         is_public = auth_method == AuthMethod.NONE
         name = _name(members.get("client_name", ""))
         return cls(_redirect_uris(uris, is_public_client=is_public), name, auth_method)
+
+
+def _invalid(text: str) -> OAuthError:
+    return OAuthError(text, "invalid_client_metadata")
 
 
 def _supported(
@@ -81,7 +78,7 @@ def _supported(
     is_list = isinstance(values, list) and all(isinstance(each, str) for each in values)
     kept = tuple(each for each in supported if is_list and each in values)
     if supported[0] not in kept:
-        raise InvalidClientMetadataError(
+        raise _invalid(
             f"{name} must be a list of {', '.join(supported)} with {supported[0]}."
         )
     return kept
@@ -91,59 +88,45 @@ def _redirect_uris(uris: object, *, is_public_client: bool) -> tuple[str, ...]:
     """Return the addresses that the policy allows, each once.
 
     Well-formed ones that the operator did not list are left out: real applications send those of
-    all their editions. Raises InvalidRedirectUriError for any other, and when none is left.
+    all their editions. Raises OAuthError for any other, and when none is left.
     """
     if not isinstance(uris, list) or not 0 < len(uris) <= MAX_REDIRECTS:
-        raise InvalidRedirectUriError(
-            f"redirect_uris must be a list of 1 to {MAX_REDIRECTS} addresses."
-        )
+        text = f"redirect_uris must be a list of 1 to {MAX_REDIRECTS} addresses."
+        raise OAuthError(text, "invalid_redirect_uri")
+    listed = redirects.listed(tuple(settings.OAUTH_ALLOWED_REDIRECTS))
     allowed, refusals = {}, []
     for number, uri in enumerate(uris):
-        if not isinstance(uri, str):
-            raise InvalidRedirectUriError(f"redirect_uris[{number}] is not a text.")
         try:
-            redirects.check(
-                uri,
-                listed=redirects.listed(tuple(settings.OAUTH_ALLOWED_REDIRECTS)),
-                is_public_client=is_public_client,
-            )
+            redirects.check(uri, listed=listed, is_public_client=is_public_client)
             allowed[uri] = True
-        except redirects.RedirectNotListedError as error:
-            refusals.append(f"redirect_uris[{number}]: {error}")
         except redirects.RedirectRefusedError as error:
-            message = f"redirect_uris[{number}]: {error}"
-            raise InvalidRedirectUriError(message) from error
+            refusals.append(f"redirect_uris[{number}]: {error}")
+            if not isinstance(error, redirects.RedirectNotListedError):
+                raise OAuthError(refusals[-1], "invalid_redirect_uri") from error
     if not allowed:
-        raise InvalidRedirectUriError(refusals[0])
+        raise OAuthError(refusals[0], "invalid_redirect_uri")
     return tuple(allowed)
 
 
 def _name(name: object) -> str:
     if not isinstance(name, str):
-        raise InvalidClientMetadataError("client_name must be a text.")
-    if fault := name_fault(name):
-        raise InvalidClientMetadataError(f"client_name {fault}.")
-    return " ".join(name.split())
-
-
-def name_fault(name: str) -> str:
-    """Return what is wrong with a name, as the end of a sentence; "" if nothing is."""
+        raise _invalid("client_name must be a text.")
     if len(name) > MAX_NAME:
-        return f"is longer than {MAX_NAME} characters"
-    kinds = "".join(
+        raise _invalid(f"client_name is longer than {MAX_NAME} characters.")
+    kinds = (
         "J" if each in "\u200c\u200d" else unicodedata.category(each)[0]
         for each in name
     )
     # Control and format characters can reverse the text around the name.
-    if {"C", "J"} & {*JOINER.sub("", kinds)}:
-        return "holds control characters"
-    return ""
+    if {"C", "J"} & {*JOINER.sub("", "".join(kinds))}:
+        raise _invalid("client_name holds control characters.")
+    return " ".join(name.split())
 
 
 def _auth_method(members: dict[str, Any]) -> AuthMethod:
     method = members.get("token_endpoint_auth_method", AuthMethod.BASIC)
     if method not in AuthMethod.values:
-        raise InvalidClientMetadataError(
+        raise _invalid(
             f"token_endpoint_auth_method must be one of {', '.join(AuthMethod.values)}."
         )
     return AuthMethod(method)
@@ -152,7 +135,7 @@ def _auth_method(members: dict[str, Any]) -> AuthMethod:
 def register(*, metadata: Metadata, address: str) -> tuple[Application, str]:
     """Store a new application; return it with its secret, which is empty for a public one.
 
-    Raises TooManyRequestsError when this address has as many unused applications as it may have.
+    Raises OAuthError when this address has as many unused applications as it may have.
     """
     _check_cap(address)
     is_public = metadata.auth_method == AuthMethod.NONE
@@ -189,7 +172,7 @@ def _check_cap(address: str) -> None:
         return
     own.unused(since=now - UNUSED_AFTER).delete()
     if own.unused(since=now).count() >= cap:
-        raise TooManyRequestsError(
+        raise too_many_requests(
             "This address has registered as many clients as it may.", retry_after=3600
         )
 

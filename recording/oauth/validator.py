@@ -23,12 +23,11 @@ from oauthlib.oauth2 import InvalidGrantError
 
 from recording.accounts.locks import locked_account
 from recording.oauth import grants
-from recording.oauth.errors import InvalidClientError, InvalidRequestError
+from recording.oauth.errors import OAuthError, invalid_client
 from recording.oauth.metadata import SCOPE
 from recording.oauth.models import Application, AuthMethod, Grant
 from webhooks_core.models import bearer
 
-ACCESS_PREFIX = "rec_at_"
 REFRESH_PREFIX = "rec_rt_"
 VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
 REVOCATION = "/oauth/revoke"
@@ -37,7 +36,7 @@ UNKNOWN = "The code or token is unknown, expired, used, revoked or not this clie
 
 def make_access_token(_request: Any) -> str:
     """Return a new access token; its prefix lets scanners find it in leaks."""
-    return bearer.make(ACCESS_PREFIX)
+    return bearer.make(grants.ACCESS_PREFIX)
 
 
 def make_refresh_token(_request: Any) -> str:
@@ -56,23 +55,23 @@ class Validator(OAuth2Validator):
         """Find the client, which authenticates by exactly the method it registered for.
 
         At the revocation endpoint a correct secret may come by any method: Authlib always sends
-        HTTP Basic there, and a refusal would leave the tokens alive. Raises InvalidClientError.
+        HTTP Basic there, and a refusal would leave the tokens alive. Raises OAuthError.
         """
         client_id, secret, method = _credentials(request)
         application = Application.objects.find(client_id)
         if application is None:
-            raise InvalidClientError
+            raise invalid_client()
         is_carried = bool(
             request.uri == REVOCATION and secret and application.is_confidential
         )
         if not is_carried and application.token_endpoint_auth_method != method:
-            raise InvalidClientError(
+            raise invalid_client(
                 f"This client registered for {application.token_endpoint_auth_method}."
             )
         if application.is_confidential and not check_password(
             secret, application.client_secret
         ):
-            raise InvalidClientError
+            raise invalid_client()
         request.client, request.client_id = application, client_id
         return True
 
@@ -162,32 +161,30 @@ class Validator(OAuth2Validator):
 
 
 def _credentials(request: Any) -> tuple[str, str, AuthMethod]:
-    """Return id, secret and method, of exactly one. Raises InvalidClientError, InvalidRequestError."""
+    """Return id, secret and method, of exactly one. Raises OAuthError."""
     secret = getattr(request, "client_secret", None) or ""
     if not (authorization := request.headers.get("Authorization", "")):
         if not request.client_id:
-            raise InvalidRequestError("Missing client_id parameter.")
+            raise OAuthError("Missing client_id parameter.")
         method = AuthMethod.POST if secret else AuthMethod.NONE
         return request.client_id, secret, method
     client_id, basic_secret = _basic(authorization)
     if secret:
-        raise InvalidRequestError(
-            "Authenticate in the header or in the body, not in both."
-        )
+        raise OAuthError("Authenticate in the header or in the body, not in both.")
     if request.client_id not in {None, "", client_id}:
-        raise InvalidClientError("client_id differs from the header's.")
+        raise invalid_client("client_id differs from the header's.")
     return client_id, basic_secret, AuthMethod.BASIC
 
 
 def _basic(authorization: str) -> tuple[str, str]:
     scheme, _, encoded = authorization.partition(" ")
     if scheme.lower() != "basic":
-        raise InvalidClientError("Only HTTP Basic authenticates clients.")
+        raise invalid_client("Only HTTP Basic authenticates clients.")
     try:
         text = base64.b64decode(encoded.strip(), validate=True).decode()
         name, secret = text.split(":", maxsplit=1)
     except ValueError as error:
-        raise InvalidClientError("The Basic credentials are malformed.") from error
+        raise invalid_client("The Basic credentials are malformed.") from error
     # Both halves are form-encoded first (RFC 6749 section 2.3.1).
     return unquote_plus(name), unquote_plus(secret)
 

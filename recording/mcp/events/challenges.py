@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -29,52 +28,43 @@ ANSWER_S = 4.0
 CHALLENGE_FAILED = "challenge_failed"
 
 
-@dataclass(frozen=True)
-class Challenge:
-    """One question to the receiver of a URL."""
+async def ask(url: str, secret: str, subscription_id: str) -> None:
+    """Ask the receiver of a URL. Raises EventsError with the class of a failure, not its words."""
+    nonce = secrets.token_urlsafe(32)
+    body = orjson.dumps({"type": "verification", "challenge": nonce})
+    message_id = f"msg_verification_{secrets.token_hex(12)}"
 
-    url: str
-    secret: str
-    subscription_id: str
+    def sign(timestamp: int) -> dict[str, str]:
+        context = SigningContext(message_id, "", "", timestamp, body, [secret])
+        return {
+            "Content-Type": "application/json",
+            "X-MCP-Subscription-Id": subscription_id,
+            **standard_headers(context),
+        }
 
-    async def run(self) -> None:
-        """Ask. Raises CallbackEndpointError with the class of a failure, without its words."""
-        nonce = secrets.token_urlsafe(32)
-        body = orjson.dumps({"type": "verification", "challenge": nonce})
-        request = self._request(body)
-        client = Client(request.networks, Deadlines(asyncio.get_running_loop()))
-        try:
-            result = await attempt(request, client)
-        finally:
-            client.close()
-        if reason := _failure(result, nonce):
-            raise EventsError(
-                "CallbackEndpointError",
-                'it must answer 200 with {"challenge": "<the same text>"} within 5 s',
-                reason=reason,
-            )
-
-    def _request(self, body: bytes) -> OutgoingRequest:
-        message_id = f"msg_verification_{secrets.token_hex(12)}"
-        policy = profiles.get(EVENTS_PROFILE).url_policy
-
-        def sign(timestamp: int) -> dict[str, str]:
-            context = SigningContext(message_id, "", "", timestamp, body, [self.secret])
-            return {
-                "Content-Type": "application/json",
-                "X-MCP-Subscription-Id": self.subscription_id,
-                **standard_headers(context),
-            }
-
-        return OutgoingRequest(
-            key=0,
-            queue=0,
-            limit=1,
-            url=self.url,
-            body=body,
-            sign=sign,
-            timeout_s=ANSWER_S,
-            networks=policy.allowed_networks(self.url),
+    networks = profiles.get(EVENTS_PROFILE).url_policy.allowed_networks(url)
+    client = Client(networks, Deadlines(asyncio.get_running_loop()))
+    try:
+        result = await attempt(
+            OutgoingRequest(
+                key=0,
+                queue=0,
+                limit=1,
+                url=url,
+                body=body,
+                sign=sign,
+                timeout_s=ANSWER_S,
+                networks=networks,
+            ),
+            client,
+        )
+    finally:
+        client.close()
+    if reason := _failure(result, nonce):
+        raise EventsError(
+            "CallbackEndpointError",
+            'it must answer 200 with {"challenge": "<the same text>"} within 5 s',
+            reason=reason,
         )
 
 

@@ -10,8 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recording.mcp import calls, faults
-from recording.mcp.events import clients, profile, subscriptions
-from recording.mcp.events.challenges import Challenge
+from recording.mcp.events import challenges, clients, profile, subscriptions
 from recording.mcp.events.errors import EventsError
 from recording.mcp.events.subscriptions import Key
 from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED
@@ -83,29 +82,21 @@ class SubscribeParams(UnsubscribeParams):
             return None
         return timedelta(milliseconds=min(max(milliseconds, 0), MOST_MS))
 
-    def prepared(self) -> tuple[Key, Challenge | None]:
-        """Return what is subscribed, and what the receiver must be asked first.
-
-        Raises EventsError.
-        """
+    def prepared(self) -> tuple[Key, bool]:
+        """Return what is subscribed, and whether it is new. Raises EventsError."""
         if (mode := self.delivery.mode) != "webhook":
             text = "events are delivered by webhook alone"
             raise EventsError("Unsupported", text, feature="deliveryMode", value=mode)
         key = self.key()
         subscriptions.check_delivery(key.url, self.delivery.secret)
-        challenge = key.challenge(self.delivery.secret)
-        if challenge is not None:
-            _count()
-        return key, challenge
-
-
-def _count() -> None:
-    """Count a challenge of the account. Raises EventsError."""
-    try:
-        calls.check_throttle("challenge")
-    except TooManyRequestsError as error:
-        reason = str(error.detail)
-        raise EventsError("ResourceExhausted", reason, limit="challenges") from error
+        if not key.is_new():
+            return key, False
+        try:
+            calls.check_throttle("challenge")
+        except TooManyRequestsError as error:
+            text = str(error.detail)
+            raise EventsError("ResourceExhausted", text, limit="challenges") from error
+        return key, True
 
 
 def _read(model: type[Model], params: Params) -> Model:
@@ -133,10 +124,11 @@ async def list_events(params: Params) -> dict[str, Any]:
 
 async def subscribe(params: Params) -> dict[str, Any]:
     asked = _read(SubscribeParams, params)
-    key, challenge = await calls.in_thread(asked.prepared)
-    if challenge is not None:
-        await challenge.run()
-    store = partial(key.subscribe, asked.delivery.secret, asked.ttl)
+    key, is_new = await calls.in_thread(asked.prepared)
+    secret = asked.delivery.secret
+    if is_new:
+        await challenges.ask(key.url, secret, key.subscription_id)
+    store = partial(key.subscribe, secret, asked.ttl)
     result: dict[str, Any] = await calls.in_thread(store)
     return result
 

@@ -20,7 +20,6 @@ from recording.accounts.locks import (
 )
 from recording.accounts.owners import owner_id
 from recording.mcp.events import clients
-from recording.mcp.events.challenges import Challenge
 from recording.mcp.events.clients import Client
 from recording.mcp.events.errors import EventsError
 from recording.models import EventSubscription
@@ -77,17 +76,14 @@ class Key:
             return None
         return row
 
-    def challenge(self, secret: str) -> Challenge | None:
-        """Return what the receiver must be asked first; None if it has agreed before.
-
-        Raises EventsError, before the receiver is asked in vain.
-        """
+    def is_new(self) -> bool:
+        """Return True if the receiver must agree first. Raises EventsError if it would in vain."""
         if self.find():
-            return None
+            return False
         own = Endpoint.objects.of(EVENTS_PROFILE, owner_id(self.account))
         if own.exclude(slot=None).count() >= settings.MCP_EVENTS_SUBSCRIPTIONS:
             raise _too_many()
-        return Challenge(self.url, secret, self.subscription_id)
+        return True
 
     def subscribe(self, secret: str, ttl: timedelta | None) -> dict[str, Any]:
         """Create or refresh the subscription; return the result of `events/subscribe`."""
@@ -160,23 +156,17 @@ def end(row: EventSubscription) -> None:
     row.delete()
 
 
-def end_over() -> int:
-    """End what time or a lost connection has ended; called every minute. Returns how many."""
-    accounts = {row.account_id for row in _over(EventSubscription.objects.all())}
-    return sum(_end_over(account) for account in sorted(accounts))
+def end_over() -> None:
+    """End what time or a lost connection has ended; called every minute."""
+    for account in sorted({row.account_id for row in _over()}):
+        with locked_account(account):  # a refresh holds the same lock
+            for row in _over(account=account):
+                end(row)
 
 
-def _end_over(account: int) -> int:
-    """End the subscriptions of an account that are over; a refresh holds the same lock."""
-    with locked_account(account):
-        over = _over(EventSubscription.objects.filter(account=account))
-        for row in over:
-            end(row)
-    return len(over)
-
-
-def _over(rows: Any) -> list[EventSubscription]:
-    found, now = list(rows.select_related("endpoint").order_by("pk")), timezone.now()
+def _over(**which: int) -> list[EventSubscription]:
+    rows = EventSubscription.objects.filter(**which).select_related("endpoint")
+    found, now = list(rows.order_by("pk")), timezone.now()
     connected = clients.connected({row.connection for row in found})
     return [
         row for row in found if row.expires_at <= now or row.connection not in connected

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
-from recording.oauth import access
+from recording.oauth import grants
 from recording.oauth.models import Application, Grant
 from recording.oauth.validator import Validator
 from tests.clock import travel
@@ -41,9 +41,9 @@ def test_a_replayed_code_ends_the_connection_that_it_opened(app, rotations):
         tokens = app.refresh(tokens["refresh_token"]).json()
     other_pair = app.tokens()
     assert refusal(app.exchange(code)) == "invalid_grant"
-    assert access.authenticate(tokens["access_token"]) is None
+    assert grants.authenticate(tokens["access_token"]) is None
     assert refusal(app.refresh(tokens["refresh_token"])) == "invalid_grant"
-    assert access.authenticate(other_pair["access_token"])
+    assert grants.authenticate(other_pair["access_token"])
 
 
 def test_a_code_belongs_to_its_client(app, visitor):
@@ -53,7 +53,7 @@ def test_a_code_belongs_to_its_client(app, visitor):
     assert refusal(thief.exchange(code)) == "invalid_grant"
     tokens = app.exchange(code).json()
     assert refusal(thief.exchange(code)) == "invalid_grant"  # and revokes nothing
-    assert access.authenticate(tokens["access_token"])
+    assert grants.authenticate(tokens["access_token"])
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_an_inactive_user_has_no_access_no_refresh_and_no_code(app, account):
     tokens, code = app.tokens(), app.code()
     account.is_active = False
     account.save()
-    assert access.authenticate(tokens["access_token"]) is None
+    assert grants.authenticate(tokens["access_token"]) is None
     assert refusal(app.refresh(tokens["refresh_token"])) == "invalid_grant"
     assert refusal(app.exchange(code)) == "invalid_grant"
     assert app.visitor.get(app.address()).status_code == 302

@@ -8,7 +8,7 @@ from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
 from config import errors
-from recording.oauth import access
+from recording.oauth import grants
 from tests.clock import travel
 from tests.recording.oauth.flows import (
     ISSUER,
@@ -173,11 +173,11 @@ def test_a_missing_email_is_the_empty_text(app, account):
 )
 def test_an_access_token_lives_an_hour(app, account):
     token = app.tokens()["access_token"]
-    assert access.authenticate(token) == account
+    assert grants.authenticate(token) == account
     with travel(timezone.now() + timedelta(minutes=59, seconds=50)):
-        assert access.authenticate(token) == account
+        assert grants.authenticate(token) == account
     with travel(timezone.now() + timedelta(minutes=60, seconds=1)):
-        assert access.authenticate(token) is None
+        assert grants.authenticate(token) is None
 
 
 @spec("recording", "Authentication 3: refresh token lifetime 90 days")
@@ -232,7 +232,7 @@ def test_no_token_request_widens_the_scope(app):
 def test_a_token_without_the_scope_authenticates_nobody(app):
     token = app.tokens()["access_token"]
     AccessToken.objects.update(scope="")
-    assert access.authenticate(token) is None
+    assert grants.authenticate(token) is None
 
 
 @pytest.mark.django_db

@@ -10,7 +10,7 @@ from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
 from recording.accounts.locks import locked_account
-from recording.oauth import access, grants
+from recording.oauth import grants
 from recording.oauth.grants import MAX_SIBLINGS
 from recording.oauth.models import Application, Grant
 from tests.clock import travel
@@ -30,8 +30,8 @@ def test_the_reuse_of_a_refresh_token_kills_its_family_alone(app):
     with later(seconds=61):
         assert refusal(app.refresh(mine["refresh_token"])) == "invalid_grant"
         assert refusal(app.refresh(newest["refresh_token"])) == "invalid_grant"
-        assert access.authenticate(newest["access_token"]) is None
-        assert access.authenticate(mine["access_token"]) is None
+        assert grants.authenticate(newest["access_token"]) is None
+        assert grants.authenticate(mine["access_token"]) is None
         assert app.refresh(other["refresh_token"]).status_code == 200
 
 
@@ -42,7 +42,7 @@ def test_each_retired_token_has_four_siblings_and_one_more_harms_nobody(app):
         codes = [response.status_code for response in responses]
         assert codes == [200] * 5 + [400] * 2
         pairs = [response.json() for response in responses[:5]]
-        assert all(access.authenticate(pair["access_token"]) for pair in pairs)
+        assert all(grants.authenticate(pair["access_token"]) for pair in pairs)
         token = pairs[0]["refresh_token"]
     assert RefreshToken.objects.values("token_family").distinct().count() == 1
     with later(seconds=61):
@@ -65,7 +65,7 @@ def test_what_a_thief_gets_within_the_leeway_lives_on(app, owner_is_first):
     owner, thief = pairs if owner_is_first else reversed(pairs)
     with later(days=60):
         owner, thief = (app.refresh(x["refresh_token"]).json() for x in (owner, thief))
-        assert access.authenticate(thief["access_token"])
+        assert grants.authenticate(thief["access_token"])
         app.revoke(owner["refresh_token"])
         assert refusal(app.refresh(thief["refresh_token"])) == "invalid_grant"
 

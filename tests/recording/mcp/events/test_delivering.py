@@ -139,9 +139,10 @@ def test_what_has_ended_meanwhile_gets_no_retry(events, ending, error):
 def test_what_has_ended_is_removed(events, ending, error):
     with callback() as server:
         subscribe(events, server)
-    assert subscriptions.end_over() == 0
+    subscriptions.end_over()
+    assert EventSubscription.objects.exists()
     ending(events.api.user)
-    assert subscriptions.end_over() == 1
+    subscriptions.end_over()
     assert not EventSubscription.objects.exists()
     endpoint = Endpoint.objects.get()
     assert (endpoint.slot, endpoint.deleted_at is not None) == (None, True)
@@ -170,7 +171,7 @@ def test_a_refresh_in_that_moment_keeps_a_subscription(events, monkeypatch):
         return locked_account(account)
 
     monkeypatch.setattr(subscriptions, "locked_account", refresh_first)
-    assert subscriptions.end_over() == 0
+    subscriptions.end_over()
     assert EventSubscription.objects.get().expires_at > timezone.now()
 
 
@@ -183,7 +184,8 @@ def test_an_end_waits_for_a_refresh_that_is_not_committed_yet(events):
     with locked_account(events.api.user.pk):
         upkeep = started(subscriptions.end_over)
         row.save()
-    assert upkeep.result() == 0
+    upkeep.result()
+    assert EventSubscription.objects.exists()
 
 
 def test_another_token_of_the_account_does_not_keep_a_subscription(events):
