@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.chat.apis.base import Operation
-from gateway.chat.apis.deltas import Reader, Writer
+from gateway.chat.apis.deltas import Reader
 from gateway.chat.apis.messages.reader import MessagesReader
 from gateway.chat.apis.openai import chunks
 from gateway.chat.apis.openai.reader import ChatReader
@@ -21,16 +20,17 @@ PATHS: Mapping[str, str] = {"chat": "chat/completions", "messages": "messages"}
 READERS: Mapping[str, type[Reader]] = {"chat": ChatReader, "messages": MessagesReader}
 
 
-async def complete(operation: Operation, upstream: Upstream, call: Call) -> bytes:
+async def complete(upstream: Upstream, call: Call) -> bytes:
     """Return the body for the client. Raises as Upstream's methods do."""
     context, apis = call.context, upstream.apis(call.entry)
+    operation = context.operation
     if operation.api in apis:
-        body = await upstream.post(call, _native(operation, call))
+        body = await upstream.post(call, _native(call))
         return operation.passed(context, body)
     if (answer := operation.without_call(context)) is not None:
         return answer
     chat, writer = operation.translate(call)
-    sent = _translated(apis, call, chat, operation)
+    sent = _translated(apis, call, chat)
     value = chunks.parse(await upstream.post(call, sent))
     for delta in READERS[sent.api]().whole(value):
         context.note(delta)
@@ -38,46 +38,36 @@ async def complete(operation: Operation, upstream: Upstream, call: Call) -> byte
     return chunks.dump(writer.whole())
 
 
-def open_stream(operation: Operation, upstream: Upstream, call: Call) -> OpenedStream:
+def open_stream(upstream: Upstream, call: Call) -> OpenedStream:
     """Return a stream that nothing has been read of. Raises as Upstream's methods do."""
     context, apis = call.context, upstream.apis(call.entry)
+    operation = context.operation
     if operation.api in apis:
-        sent = _native(operation, call)
+        sent = _native(call)
         return OpenedStream(operation.passing(context), upstream.stream(call, sent))
     chat, writer = operation.translate(call)
-    sent = _translated(apis, call, chat, operation)
-    stream = _stream(operation, call, sent, writer)
+    sent = _translated(apis, call, chat)
+    reader, is_chat = READERS[sent.api](), operation.api == "chat"
+    stream = TranslatedStream(reader, writer, context.log_delta, done_completes=is_chat)
     return OpenedStream(stream, upstream.stream(call, sent))
 
 
-def _stream(
-    operation: Operation, call: Call, sent: Sent, writer: Writer
-) -> TranslatedStream:
-    return TranslatedStream(
-        READERS[sent.api](),
-        writer,
-        call.context.log_delta,
-        done_completes=operation.api == "chat",
-    )
-
-
-def _native(operation: Operation, call: Call) -> Sent:
+def _native(call: Call) -> Sent:
+    operation = call.context.operation
     changed = operation.own_body(call)
     asks_usage = operation.path == PATHS["chat"] and _asks_usage(call)
     body = own_body(call, changed, asks_usage=asks_usage)
     return Sent(operation.api, operation.path, body, is_native=True)
 
 
-def _translated(
-    apis: frozenset[str], call: Call, chat: dict[str, Any], operation: Operation
-) -> Sent:
+def _translated(apis: frozenset[str], call: Call, chat: dict[str, Any]) -> Sent:
     """Return a chat request in the first of the APIs that the server speaks."""
     entry = call.entry
     if "chat" in apis:
         body = translated_body(call, chat, asks_usage=_asks_usage(call))
         return Sent("chat", PATHS["chat"], body, is_native=False)
     if "messages" not in apis:
-        raise UnsupportedRequestError(operation.action)
+        raise UnsupportedRequestError(call.context.operation.action)
     dropped = {
         name: value for name, value in chat.items() if name not in entry.drop_params
     }

@@ -5,18 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gateway.chat.apis.base import ErrorFormat
+from gateway.chat.apis.base import ErrorFormat, Operation
 from gateway.chat.apis.deltas import Delta, Tokens, length_of
 from gateway.chat.apis.openai.format import CONTRACT
 from gateway.chat.request import ModelRequest
 from gateway.chat.tokens import Usage, estimate, prompt_length
-from gateway.configuration.shapes import ModelEntry, Target
+from gateway.configuration.shapes import Allow, ModelEntry, Target
 from gateway.identity import Caller
+from gateway.names import is_name
+
+if TYPE_CHECKING:
+    from gateway.chat.http_messages import ChatRequest
 
 CLIENT_GONE = 499
 SUCCESS = 200
+# In place of an endpoint that does not exist, or is not called: it admits no caller.
+ABSENT = ModelEntry("", "openai", (), allow=Allow(everyone=False))
+# The header by which Claude Code tells its sessions apart.
+SESSION = "x-claude-code-session-id"
 
 
 @dataclass(slots=True)
@@ -31,10 +39,11 @@ class ChatContext:
     endpoint: ModelEntry
     request: ModelRequest
     request_id: str
+    operation: Operation
     api_format: ErrorFormat = CONTRACT
     started: float = field(default_factory=time.perf_counter)
     target: Target | None = None
-    is_free: bool = False  # it costs nothing, and counts no tokens
+    is_running: bool = False  # it counts as one of its caller's
     status: int = 0
     error_status: int = 0
     ending: str = ""
@@ -57,9 +66,31 @@ class ChatContext:
     failure: str = ""
     log: Any = None
     traceparent: str | None = None
-    # The name of its operation, and what Claude Code says of its session.
-    operation: str = ""
-    session: str = ""
+    session: str = ""  # as Claude Code names it
+
+    @classmethod
+    def of(
+        cls,
+        request: ChatRequest,
+        caller: Caller,
+        wanted: ModelRequest,
+        operation: Operation,
+        api_format: ErrorFormat,
+    ) -> ChatContext:
+        """Return the context of a request whose endpoint is not known yet."""
+        headers = request.headers
+        context = cls(caller, ABSENT, wanted, request.request_id, operation, api_format)
+        context.traceparent = headers.get("traceparent")
+        session = headers.get(SESSION, "")
+        context.session = session if session and is_name(session) else ""
+        if prefix := operation.passed_headers:
+            context.passed_query = request.query
+            context.passed_headers = {
+                name: value
+                for name, value in headers.items()
+                if name.startswith(prefix)
+            }
+        return context
 
     @property
     def is_contract(self) -> bool:
@@ -102,7 +133,7 @@ class ChatContext:
         for requests whose client left: both used tokens.
         """
         usage = self.usage
-        if self.is_free:
+        if not self.operation.is_budgeted:
             return usage, False
         if usage and not (usage.prompt_tokens or usage.completion_tokens):
             usage = None

@@ -12,7 +12,7 @@ from time import monotonic
 import structlog
 
 from gateway.authentication import authenticate, authenticate_cached, require_scope
-from gateway.chat.apis.base import ErrorFormat, Operation
+from gateway.chat.apis.base import ErrorFormat
 from gateway.chat.apis.messages.format import MESSAGES
 from gateway.chat.apis.models import (
     anthropic_list,
@@ -21,7 +21,7 @@ from gateway.chat.apis.models import (
     openai_model,
 )
 from gateway.chat.capabilities import require
-from gateway.chat.context import CLIENT_GONE, SUCCESS, ChatContext
+from gateway.chat.context import ABSENT, CLIENT_GONE, SUCCESS, ChatContext
 from gateway.chat.errors import (
     AFTER_FIRST_CHUNK,
     BEFORE_FIRST_CHUNK,
@@ -48,7 +48,7 @@ from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.routes import MODEL_PREFIX, route_of
 from gateway.chat.streams import OpenedStream, Stream, StreamTimeout
 from gateway.chat.targets import Targets
-from gateway.configuration.shapes import Allow, ModelEntry, RequestLogSettings
+from gateway.configuration.shapes import ModelEntry, RequestLogSettings
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
 from gateway.identity import CHAT as CHAT_SCOPE
 from gateway.identity import Caller, is_name
@@ -69,14 +69,10 @@ USAGE_WAIT_S = 2.0
 # The wait for the end of a stream that has ended, so that its connection can be used again.
 CLOSING_S = 0.5
 NO_FINISH_REASON = "no finish reason"
-# The header by which Claude Code tells its sessions apart.
-SESSION = "x-claude-code-session-id"
+# A larger body is read in a thread: JSON of 20 MB takes a third of a second.
+LARGE = 512 * 1024
 
 log = structlog.stdlib.get_logger(__name__)
-
-
-# In place of an endpoint that does not exist: it admits no caller.
-ABSENT = ModelEntry("", "openai", (), allow=Allow(everyone=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +104,11 @@ class Service:
             require_scope(caller, CHAT_SCOPE)
             if route.operation is None:
                 return await self._models(request, caller, api_format)
-            return await self._call(request, caller, api_format, route.operation)
+            wanted = await self._read(request)
+            operation = route.operation
+            context = ChatContext.of(request, caller, wanted, operation, api_format)
+            await self._admit(context)
+            return await self._call(context)
         except ClientGoneError:
             raise
         except Exception as error:  # every client gets a response
@@ -133,99 +133,72 @@ class Service:
         is_anthropic = api_format is MESSAGES
         if request.path.startswith(MODEL_PREFIX):
             name = request.path.removeprefix(MODEL_PREFIX)
-            endpoint = await self._endpoint(name, caller)
+            known = await self.registry.endpoints()
+            endpoint = _allowed(known.get(name, ABSENT), caller)
             describe = anthropic_model if is_anthropic else openai_model
             return ChatResponse.json(200, describe(endpoint))
-        known = (await self.registry.endpoints()).values()
-        endpoints = [item for item in known if _is_allowed(item, caller)]
+        known = await self.registry.endpoints()
+        endpoints = [item for item in known.values() if _is_allowed(item, caller)]
         if is_anthropic:
             return ChatResponse.json(200, anthropic_list(endpoints))
         return ChatResponse.json(200, openai_list(endpoints))
 
-    async def _endpoint(self, name: str, caller: Caller) -> ModelEntry:
-        """Return an endpoint that the caller may use.
+    async def _read(self, request: ChatRequest) -> ModelRequest:
+        """Return the body as a request; a large one is read in a thread, beside other requests.
 
-        An absent and a forbidden one take the same path, and so the same time. Raises
-        EndpointNotFoundError.
-        """
-        endpoint = (await self.registry.endpoints()).get(name, ABSENT)
-        if not _is_allowed(endpoint, caller):
-            raise EndpointNotFoundError
-        return endpoint
-
-    async def _fallbacks(
-        self, endpoint: ModelEntry, caller: Caller
-    ) -> tuple[ModelEntry, ...]:
-        """Return the fallbacks of an endpoint that the caller may use."""
-        if not endpoint.fallbacks:
-            return ()
-        known = await self.registry.endpoints()
-        entries = (known[name] for name in endpoint.fallbacks if name in known)
-        return tuple(entry for entry in entries if _is_allowed(entry, caller))
-
-    async def _call(
-        self,
-        request: ChatRequest,
-        caller: Caller,
-        api_format: ErrorFormat,
-        operation: Operation,
-    ) -> ChatResponse:
-        """Read the body, find the endpoint and call it; a failure becomes what its table says.
-
-        Raises UnsupportedMediaTypeError, EncodedBodyError, what `request.read` raises,
-        EndpointNotFoundError, InvalidRequestError, InvalidValueError, TooManyRequestsError.
+        Raises UnsupportedMediaTypeError, EncodedBodyError, InvalidRequestError, InvalidValueError,
+        what `request.read` raises.
         """
         if not request.is_json:
             raise UnsupportedMediaTypeError
         if is_encoded(request.headers.get("content-encoding")):
             raise EncodedBodyError
-        wanted = ModelRequest.parse(await request.read())
-        traceparent = request.headers.get("traceparent")
+        raw = await request.read()
+        if len(raw) < LARGE:
+            return ModelRequest.parse(raw)
+        wanted: ModelRequest = await self.in_thread(partial(ModelRequest.parse, raw))
+        return wanted
+
+    async def _admit(self, context: ChatContext) -> None:
+        """Find the endpoint and its fallbacks, and hold what the request may use.
+
+        A refusal is recorded. Raises EndpointNotFoundError, TooManyRequestsError.
+        """
+        caller, name = context.caller, context.request.model
         try:
-            endpoint = await self._endpoint(wanted.model, caller)
-        except EndpointNotFoundError as error:
-            self.recorder.deny(
-                caller=caller,
-                action=operation.action,
-                model=wanted.model,
-                request_id=request.request_id,
-                traceparent=traceparent,
+            known = await self.registry.endpoints()
+            context.endpoint = _allowed(known.get(name, ABSENT), caller)
+            context.fallbacks = tuple(
+                known[name]
+                for name in context.endpoint.fallbacks
+                if name in known and _is_allowed(known[name], caller)
             )
-            self._refuse(caller, operation, wanted, request.request_id, error)
+            self.limits.enter(context)
+            if context.operation.is_budgeted:
+                await self.budgets.reserve(context)
+        except BaseException as error:
+            self.limits.leave(context)
+            is_absent = isinstance(error, EndpointNotFoundError)
+            if is_absent:
+                self.recorder.deny(context)
+            if is_absent or isinstance(error, TooManyRequestsError):
+                context.endpoint, context.failure = ABSENT, str(error)
+                context.status = 404 if is_absent else 429
+                self.recorder.record(context)
             raise
-        context = ChatContext(caller, endpoint, wanted, request.request_id, api_format)
-        context.traceparent, context.is_free = traceparent, not operation.is_budgeted
-        session = request.headers.get(SESSION, "")
-        context.session = session if session and is_name(session) else ""
-        context.operation = operation.action
-        context.fallbacks = await self._fallbacks(endpoint, caller)
-        if prefix := operation.passed_headers:
-            context.passed_query = request.query
-            context.passed_headers = {
-                name: value
-                for name, value in request.headers.items()
-                if name.startswith(prefix)
-            }
-        del request, wanted
-        self._begin_log(context)
-        return await self._answer(context, operation)
 
-    def _begin_log(self, context: ChatContext) -> None:
-        model, tenant = context.endpoint.name, context.caller.tenant
-        if self.request_log.wants(model=model, tenant=tenant):
-            most = self.request_log.max_characters
-            context.log = LogEntry.begin(context, max_characters=most)
-
-    async def _answer(self, context: ChatContext, operation: Operation) -> ChatResponse:
+    async def _call(self, context: ChatContext) -> ChatResponse:
+        """Call the endpoint; a failure becomes what its table says."""
+        context.log = self._log_of(context)
+        operation = context.operation
         is_stream = context.request.stream and operation.can_stream
-        await self._admit(context, operation)
         try:
             require(context.endpoint, operation, context.request)
             if self.policy is not None:
                 context.request = await self.policy(context.caller, context.request)
             if is_stream:
-                return await self._stream(context, operation)
-            completion = await self.targets.complete(context, operation)
+                return await self._stream(context)
+            completion = await self.targets.complete(context)
             self._end(context, SUCCESS)
             return ChatResponse.json(SUCCESS, completion, context.response_headers)
         except asyncio.CancelledError:
@@ -233,53 +206,25 @@ class Service:
             raise
         except Exception as error:
             if isinstance(error, PolicyDenied):
-                self._deny(context, operation, error.reason)
+                self.recorder.deny(context, error.reason)
             elif not isinstance(error, ChatError):
                 log.exception("chat failed", request_id=context.request_id)
             table = BEFORE_FIRST_CHUNK if is_stream else SYNCHRONOUS
-            request_id = context.request_id
             status, body, headers = operation.failure(context, table, error)
-            context.failure = str(look_up(table, error, request_id)[1])
+            context.failure = str(look_up(table, error, context.request_id)[1])
             self._end(context, status)
             return ChatResponse.json(status, body, headers)
 
-    async def _admit(self, context: ChatContext, operation: Operation) -> None:
-        """Count a running request, and hold what it may use. Raises 429, and records it."""
-        caller = context.caller
-        try:
-            self.limits.enter(caller)
-            try:
-                if operation.is_budgeted:
-                    await self.budgets.reserve(context)
-            except BaseException:
-                self.limits.leave(caller)
-                raise
-        except TooManyRequestsError as error:
-            self._refuse(caller, operation, context.request, context.request_id, error)
-            raise
+    def _log_of(self, context: ChatContext) -> LogEntry | None:
+        """Return what keeps the prompt and the answer, if they are to be logged."""
+        model, tenant = context.endpoint.name, context.caller.tenant
+        if not self.request_log.wants(model=model, tenant=tenant):
+            return None
+        most = self.request_log.max_characters
+        return LogEntry.begin(context, max_characters=most)
 
-    def _refuse(
-        self,
-        caller: Caller,
-        operation: Operation,
-        request: ModelRequest,
-        request_id: str,
-        error: Exception,
-    ) -> None:
-        """Record a request that no upstream is asked for."""
-        is_absent = isinstance(error, EndpointNotFoundError)
-        self.recorder.refuse(
-            caller=caller,
-            operation=operation.action,
-            model=request.model,
-            request_id=request_id,
-            streamed=request.stream,
-            status=404 if is_absent else 429,
-            error=str(error),
-        )
-
-    async def _stream(self, context: ChatContext, operation: Operation) -> ChatResponse:
-        opened = await self.targets.open_stream(context, operation)
+    async def _stream(self, context: ChatContext) -> ChatResponse:
+        opened = await self.targets.open_stream(context)
         parts = self._events(context, opened)
         context.forget_body()
         # The generator has begun, so that closing it ends the request.
@@ -322,20 +267,9 @@ class Service:
         if context.status:
             return
         context.status, context.duration_s = status, context.elapsed()
-        self.limits.leave(context.caller)
+        self.limits.leave(context)
         completed = self.recorder.record(context)
         self.budgets.settle(context.reservation, completed)
-
-    def _deny(self, context: ChatContext, operation: Operation, reason: str) -> None:
-        """Pass a denial of the operator's function on to the policy writer."""
-        self.recorder.deny(
-            caller=context.caller,
-            action=operation.action,
-            model=context.request.model,
-            request_id=context.request_id,
-            traceparent=context.traceparent,
-            reason=reason,
-        )
 
 
 def failure_response(
@@ -361,6 +295,17 @@ def _as_gateway_error(error: Exception, request_id: str) -> ApiError:
         log.error("chat failed", request_id=request_id, exc_info=error)
         return InternalError(INTERNAL)
     return known
+
+
+def _allowed(endpoint: ModelEntry, caller: Caller) -> ModelEntry:
+    """Return an endpoint that the caller may use.
+
+    An absent and a forbidden one take the same path, and so the same time. Raises
+    EndpointNotFoundError.
+    """
+    if not _is_allowed(endpoint, caller):
+        raise EndpointNotFoundError
+    return endpoint
 
 
 def _is_allowed(endpoint: ModelEntry, caller: Caller) -> bool:

@@ -15,7 +15,6 @@ from urllib.parse import quote
 import structlog
 
 from gateway.chat import calls
-from gateway.chat.apis.base import Operation
 from gateway.chat.capabilities import require
 from gateway.chat.context import ChatContext
 from gateway.chat.errors import (
@@ -32,7 +31,7 @@ from webhooks_core.web.errors import TooManyRequestsError
 
 T = TypeVar("T")
 # Makes a call to an upstream.
-Method = Callable[[Operation, Upstream, Call], Awaitable[T]]
+Method = Callable[[Upstream, Call], Awaitable[T]]
 
 ANSWERED_BY = "X-Signpost-Model"
 # What a fallback raises that cannot take the request: it is passed over.
@@ -111,8 +110,8 @@ def _key(endpoint: ModelEntry, target: Target) -> tuple[str, str, str]:
     return endpoint.name, target.base_url, target.model
 
 
-async def _opened(operation: Operation, upstream: Upstream, call: Call) -> OpenedStream:
-    opened = calls.open_stream(operation, upstream, call)
+async def _opened(upstream: Upstream, call: Call) -> OpenedStream:
+    opened = calls.open_stream(upstream, call)
     try:
         with within(call.entry.timeouts.first_byte_s):
             await opened.read_first_chunk()
@@ -139,23 +138,19 @@ class Targets:
     router: Router
     reserve: Callable[[ChatContext], Awaitable[None]] = _nothing
 
-    async def complete(self, context: ChatContext, operation: Operation) -> bytes:
+    async def complete(self, context: ChatContext) -> bytes:
         """Return the body for the client. Raises as Upstream's methods do."""
-        return await self._first_success(context, operation, calls.complete)
+        return await self._first_success(context, calls.complete)
 
-    async def open_stream(
-        self, context: ChatContext, operation: Operation
-    ) -> OpenedStream:
+    async def open_stream(self, context: ChatContext) -> OpenedStream:
         """Return a stream once its first chunk has come. Raises as Upstream's methods do."""
-        return await self._first_success(context, operation, _opened)
+        return await self._first_success(context, _opened)
 
-    async def _first_success(
-        self, context: ChatContext, operation: Operation, call: Method[T]
-    ) -> T:
+    async def _first_success(self, context: ChatContext, call: Method[T]) -> T:
         """Return the result of the first endpoint that succeeds, which then is the context's."""
         requested = context.endpoint
         try:
-            result = await self._any_entry(context, operation, call)
+            result = await self._any_entry(context, call)
         except BaseException:
             context.endpoint = requested
             raise
@@ -164,28 +159,24 @@ class Targets:
             context.response_headers = {**context.response_headers, **answered_by}
         return result
 
-    async def _any_entry(
-        self, context: ChatContext, operation: Operation, call: Method[T]
-    ) -> T:
+    async def _any_entry(self, context: ChatContext, call: Method[T]) -> T:
         requested = context.endpoint
         failure: UpstreamServiceError | None = None
         for entry in (requested, *context.fallbacks):
             is_fallback = entry is not requested
-            if is_fallback and not await self._is_able(context, operation, entry):
+            if is_fallback and not await self._is_able(context, entry):
                 continue
             try:
-                return await self._call_entry(context, operation, call)
+                return await self._call_entry(context, call)
             except UpstreamServiceError as error:
                 failure = error
         raise failure or UpstreamServiceError("there is no target")
 
-    async def _is_able(
-        self, context: ChatContext, operation: Operation, entry: ModelEntry
-    ) -> bool:
+    async def _is_able(self, context: ChatContext, entry: ModelEntry) -> bool:
         """Make a fallback the endpoint; return False if it cannot take the request."""
         requested = context.endpoint
         try:
-            require(entry, operation, context.request)
+            require(entry, context.operation, context.request)
             context.endpoint = entry
             await self.reserve(context)
         except UNABLE:
@@ -196,9 +187,7 @@ class Targets:
         )
         return True
 
-    async def _call_entry(
-        self, context: ChatContext, operation: Operation, call: Method[T]
-    ) -> T:
+    async def _call_entry(self, context: ChatContext, call: Method[T]) -> T:
         """Return the result of the first target that succeeds, within the total time."""
         entry = context.endpoint
         upstream = self.upstreams[entry.upstream]
@@ -209,9 +198,7 @@ class Targets:
                 for target in self.router.order(entry):
                     context.begin_call(target)
                     try:
-                        result = await call(
-                            operation, upstream, Call(context, entry, target)
-                        )
+                        result = await call(upstream, Call(context, entry, target))
                     except TimeoutError:
                         failure = UpstreamServiceError("no answer in time")
                     except UpstreamServiceError as error:
@@ -224,23 +211,21 @@ class Targets:
                     else:
                         self.router.succeeded(entry, target)
                         return result
-                    self._note_failure(context, operation, failure)
+                    self._note_failure(context, failure)
         except TimeoutError:
             failure = UpstreamServiceError("no answer within the total time")
-            self._note_failure(context, operation, failure)
+            self._note_failure(context, failure)
         raise failure or UpstreamServiceError("there is no target")
 
     def _note_failure(
-        self,
-        context: ChatContext,
-        operation: Operation,
-        failure: UpstreamServiceError,
+        self, context: ChatContext, failure: UpstreamServiceError
     ) -> None:
         entry, target = context.endpoint, context.target
         if target is None:
             return
         # A server may lack an operation that costs nothing, and still have the others.
-        if operation.is_budgeted or failure.upstream.status != NOT_FOUND:
+        is_budgeted = context.operation.is_budgeted
+        if is_budgeted or failure.upstream.status != NOT_FOUND:
             self.router.failed(entry, target, retry_after=failure.retry_after)
         log.warning(
             "upstream failed",

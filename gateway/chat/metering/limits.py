@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from gateway.chat.context import ChatContext
 from gateway.identity import Caller
 from webhooks_core.web.errors import TooManyRequestsError
 
@@ -18,18 +19,22 @@ class Limits:
     at_once: int = 0
     _running: Counter[str] = field(default_factory=Counter)
 
-    def enter(self, caller: Caller) -> None:
-        """Count a running request. Raises TooManyRequestsError."""
-        key = _key(caller)
+    def enter(self, context: ChatContext) -> None:
+        """Count a request that runs. Raises TooManyRequestsError."""
+        key = _key(context.caller)
         if self.at_once and self._running[key] >= self.at_once:
             raise TooManyRequestsError(
                 f"At most {self.at_once} requests at once.",
                 headers={"Retry-After": str(RETRY_S)},
             )
         self._running[key] += 1
+        context.is_running = True
 
-    def leave(self, caller: Caller) -> None:
-        key = _key(caller)
+    def leave(self, context: ChatContext) -> None:
+        """Count a request no longer, if it is counted."""
+        if not context.is_running:
+            return
+        context.is_running, key = False, _key(context.caller)
         self._running[key] -= 1
         if self._running[key] <= 0:
             del self._running[key]

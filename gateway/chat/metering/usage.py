@@ -23,7 +23,6 @@ from gateway.chat.metering.prices import listed
 from gateway.chat.models import ModelPrice, RequestRecord
 from gateway.chat.request_log.entry import LoggedTexts
 from gateway.chat.tokens import Usage
-from gateway.identity import Caller
 from gateway.policy import storable
 
 # Upper bounds in seconds; one more bucket counts what is above the last.
@@ -91,10 +90,14 @@ class CompletedRequest(NamedTuple):
         reserved, target, assumed = context.reservation, context.target, None
         if reserved and usage:
             assumed = reserved.assumed_cost(context.endpoint.name, usage)
+        caller = context.caller
         return cls(
-            **_of_caller(context.caller),
-            operation=context.operation,
-            requested=context.request.model[:128],
+            at=datetime.now(UTC),
+            tenant=caller.tenant,
+            principal=caller.principal,
+            key_id=caller.key_id,
+            operation=context.operation.action,
+            requested=storable(context.request.model)[:128],
             request_id=context.request_id,
             status=context.status,
             streamed=context.request.stream,
@@ -111,29 +114,6 @@ class CompletedRequest(NamedTuple):
             duration_s=context.duration_s,
             assumed_cost=assumed,
             texts=context.log.ended() if context.log else None,
-        )
-
-    @classmethod
-    def refused(
-        cls,
-        *,
-        caller: Caller,
-        operation: str,
-        model: str,
-        request_id: str,
-        streamed: bool,
-        status: int,
-        error: str,
-    ) -> CompletedRequest:
-        """Return a request that no upstream was asked for."""
-        return cls(
-            **_of_caller(caller),
-            operation=operation,
-            requested=storable(model)[:128],
-            request_id=request_id,
-            status=status,
-            streamed=streamed,
-            error=storable(error[:MAX_ERROR]),
         )
 
     @property
@@ -193,15 +173,6 @@ COLUMNS = (
     *("first_chunk_ms", "duration_ms", "cost_nano"),
     *TEXTS,
 )
-
-
-def _of_caller(caller: Caller) -> dict[str, Any]:
-    return {
-        "at": datetime.now(UTC),
-        "tenant": caller.tenant,
-        "principal": caller.principal,
-        "key_id": caller.key_id,
-    }
 
 
 def write(requests: Sequence[CompletedRequest]) -> None:

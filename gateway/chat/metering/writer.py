@@ -16,7 +16,6 @@ from django.db import transaction
 from gateway.chat.context import ChatContext
 from gateway.chat.metering import usage
 from gateway.chat.metering.usage import CompletedRequest
-from gateway.identity import Caller
 from gateway.policy import record_denial
 from gateway.trace_ids import trace_id
 from webhooks_core.database.outages import is_outage, reason
@@ -65,27 +64,15 @@ class UsageWriter:
         self._keep(self._completed, completed)
         return completed
 
-    def refuse(self, **fields: Any) -> None:
-        """Keep a request that was refused, as CompletedRequest.refused() has it."""
-        self._keep(self._completed, CompletedRequest.refused(**fields))
-
-    def deny(
-        self,
-        *,
-        caller: Caller,
-        action: str,
-        model: str,
-        request_id: str,
-        traceparent: str | None,
-        reason: str = REASON,
-    ) -> None:
+    def deny(self, context: ChatContext, reason: str = REASON) -> None:
+        """Keep a denial for the policy writer."""
         denial = {
-            "caller": caller,
-            "action": action,
-            "resource": f"model:{model[:255]}",
+            "caller": context.caller,
+            "action": context.operation.action,
+            "resource": f"model:{context.request.model[:255]}",
             "reason": reason,
-            "request_id": request_id,
-            "trace_id": trace_id(traceparent),
+            "request_id": context.request_id,
+            "trace_id": trace_id(context.traceparent),
         }
         self._keep(self._denials, denial)
         self._is_urgent.set()

@@ -56,7 +56,7 @@ class LogEntry:
     @classmethod
     def begin(cls, context: ChatContext, *, max_characters: int) -> LogEntry | None:
         """Return the entry of a request; None for one whose answer is no text."""
-        if context.operation not in LOGGED:
+        if context.operation.action not in LOGGED:
             return None
         body, room = context.request.body, Room(max_characters)
         return cls(

@@ -21,7 +21,7 @@ from uvicorn.server import ServerState
 
 from config.serving.uvicorn_protocol import HttpProtocol
 from gateway.chat import asgi, runtime
-from gateway.chat.context import ChatContext
+from gateway.chat.context import ABSENT, ChatContext
 from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.counters import CounterKey, Stored
@@ -63,14 +63,13 @@ class Kept:
     completed: list[CompletedRequest] = field(default_factory=list)
 
     def record(self, context: ChatContext) -> CompletedRequest:
-        self.ended.append(replace(context))
+        if context.endpoint is not ABSENT:
+            self.ended.append(replace(context))
         self.completed.append(CompletedRequest.of(context))
         return self.completed[-1]
 
-    def refuse(self, **fields: Any) -> None:
-        self.completed.append(CompletedRequest.refused(**fields))
-
-    def deny(self, *, action: str, model: str, reason: str = "", **_: Any) -> None:
+    def deny(self, context: ChatContext, reason: str = "") -> None:
+        action, model = context.operation.action, context.request.model
         if reason:
             self.refused.append((action, model, reason))
         else:

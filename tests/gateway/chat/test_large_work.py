@@ -1,6 +1,7 @@
 """What large bodies and events cost: bounded memory, and linear growth."""
 
 import json
+import threading
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -8,11 +9,14 @@ from typing import Any
 import pytest
 
 from gateway import json as exact_json
+from gateway.chat import service
 from gateway.chat.apis.messages.writer import arguments_of
 from gateway.chat.request import MAX_VALUES as MAX_VALUES_OF_REQUEST
+from gateway.chat.request import ModelRequest
 from gateway.chat.sse import MAX_EVENT_BYTES, EventReader
 from tests.gateway.chat.harness import REQUEST_ID, UPSTREAM, text_of
 from tests.gateway.chat.mock_upstream import (
+    COMPLETION,
     DONE,
     STREAM,
     answers,
@@ -63,6 +67,24 @@ def test_as_many_tokens_as_openai_takes_at_once_are_not_too_many(gateway, upstre
 def test_arguments_with_too_many_values_are_no_object():
     many = b'{"a":[' + b"1," * MAX_VALUES_OF_REQUEST + b"1]}"
     assert arguments_of(many.decode()) == {}
+
+
+@pytest.mark.parametrize(("size", "is_on_the_loop"), [(1000, True), (2**20, False)])
+def test_a_large_body_is_read_beside_the_loop(
+    gateway, upstream, monkeypatch, size, is_on_the_loop
+):
+    threads = []
+
+    class Watched(ModelRequest):
+        @classmethod
+        def parse(cls, raw: bytes) -> Any:
+            threads.append(threading.current_thread())
+            return ModelRequest.parse(raw)
+
+    monkeypatch.setattr(service, "ModelRequest", Watched)
+    upstream.script = answers(COMPLETION)
+    assert gateway.post(padding="x" * size).status_code == 200
+    assert [each is gateway.loop._thread for each in threads] == [is_on_the_loop]
 
 
 def test_an_answer_with_too_many_values_is_a_failure_of_the_upstream(gateway, upstream):

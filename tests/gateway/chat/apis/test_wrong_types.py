@@ -63,7 +63,7 @@ class Answering:
         return json.dumps(self.answer).encode()
 
     async def stream(self, _: Call, sent: Any) -> AsyncGenerator[list[bytes]]:
-        is_named = sent.is_native and self.api == "messages"
+        is_named = sent.is_native and self.api != "chat"
         for event in self.answer:
             data = json.dumps(event).encode()
             yield [b"data: " + data if is_named else data]
@@ -79,12 +79,13 @@ async def answered(path: str, request: Any, upstream: Answering) -> None:
     entry = ModelEntry("model", "openai", (), supports=frozenset(SUPPORTS))
     require(entry, operation, wanted)
     prompt_length(wanted.body)
-    context = ChatContext(Caller("acme", "ada"), entry, wanted, "req-7")
+    caller = Caller("acme", "ada")
+    context = ChatContext(caller, entry, wanted, "req-7", operation)
     call = Call(context, entry, Target("", "there"))
     if not isinstance(upstream.answer, list):
-        await calls.complete(operation, upstream, call)
+        await calls.complete(upstream, call)
         return
-    opened = calls.open_stream(operation, upstream, call)
+    opened = calls.open_stream(upstream, call)
     await opened.read_first_chunk()
     async for payloads in opened.events:
         opened.stream.feed(payloads)

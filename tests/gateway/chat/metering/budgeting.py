@@ -11,6 +11,7 @@ import orjson
 import pytest
 from django.db import OperationalError
 
+from gateway.chat.apis.openai.chat import CHAT
 from gateway.chat.context import ChatContext
 from gateway.chat.metering.budgets import BudgetExceededError, Budgets
 from gateway.chat.metering.counters import CounterKey, Stored
@@ -91,7 +92,7 @@ def budget(counts="requests", limit=3, window="hour", **fields) -> BudgetEntry:
 def request(caller=ADA, model="small", **body) -> ChatContext:
     raw = orjson.dumps({"model": model, "messages": MESSAGES, **body})
     entry = ModelEntry(model, "openai", (Target("http://x", "there"),))
-    return ChatContext(caller, entry, ModelRequest.parse(raw), "req-7")
+    return ChatContext(caller, entry, ModelRequest.parse(raw), "req-7", CHAT)
 
 
 def end(budgets: Budgets, context: ChatContext, *, status=200, usage=None) -> None:

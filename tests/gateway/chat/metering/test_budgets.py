@@ -16,7 +16,7 @@ from gateway.chat.metering.budgets import BudgetExceededError, Budgets
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import BudgetEntry, Target
-from gateway.identity import Caller, Rights
+from gateway.identity import Rights
 from tests.gateway.chat.harness import IDENTITY, MESSAGES, V1, V2, defined
 from tests.gateway.chat.metering.budgeting import (
     ADA,
@@ -398,9 +398,9 @@ def test_clients_of_anthropic_are_told_not_to_try_again(limited):
 
 def test_other_refusals_of_messages_may_be_tried_again(gateway):
     gateway.limits.at_once = 1
-    gateway.limits.enter(Caller("acme", "ada"))
+    gateway.limits._running["acme/ada"] = 1
     refused = call(gateway, MESSAGES_PATH)
-    gateway.limits.leave(Caller("acme", "ada"))
+    gateway.limits._running.clear()
     assert refused.json()["error"]["type"] == "rate_limit_error"
     assert "x-should-retry" not in refused.headers
 

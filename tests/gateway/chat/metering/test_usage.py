@@ -10,6 +10,8 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
+from gateway.chat.apis.messages.operation import MESSAGES
+from gateway.chat.context import ABSENT, ChatContext
 from gateway.chat.metering import usage
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.models import (
@@ -18,6 +20,7 @@ from gateway.chat.models import (
     UsageDay,
     UsageTotal,
 )
+from gateway.chat.request import ModelRequest
 from gateway.chat.tokens import MAX_TOKENS, Usage
 from gateway.identity import Caller
 from tests.clock import travel
@@ -156,15 +159,11 @@ def test_the_number_of_statements_does_not_grow_with_the_batch(
 
 def test_a_request_that_was_refused_is_recorded_and_counts_in_no_sum():
     caller = Caller("acme", "ada", 7)
-    refused = CompletedRequest.refused(
-        caller=caller,
-        operation="messages",
-        model="absent\0",
-        request_id="req-7",
-        streamed=False,
-        status=404,
-        error="The specified endpoint could not be found.",
+    wanted, error = ModelRequest("absent\0", False, {}), "There is no such model."
+    context = ChatContext(
+        caller, ABSENT, wanted, "req-7", MESSAGES, status=404, failure=error
     )
+    refused = CompletedRequest.of(context)
     usage.write([refused])
     record = RequestRecord.objects.get()
     assert (record.requested, record.model, record.status) == ("absent\ufffd", "", 404)

@@ -8,6 +8,7 @@ import pytest
 from django.db import InterfaceError, OperationalError
 from structlog.testing import capture_logs
 
+from gateway.chat.apis.openai.chat import CHAT
 from gateway.chat.context import ChatContext
 from gateway.chat.metering import writer as module
 from gateway.chat.metering.usage import CompletedRequest
@@ -48,11 +49,15 @@ class Sink:
         return UsageWriter(here, write=self.write)
 
 
+def context(request_id: str) -> ChatContext:
+    entry, request = ModelEntry("small", "echo", ()), ModelRequest("small", False, {})
+    return ChatContext(ADA, entry, request, request_id, CHAT, status=200)
+
+
 def record(writer: UsageWriter, *ids: str) -> None:
     """Give a writer the records of requests with these ids."""
-    entry, request = ModelEntry("small", "echo", ()), ModelRequest("small", False, {})
     for request_id in ids:
-        writer.record(ChatContext(ADA, entry, request, request_id, status=200))
+        writer.record(context(request_id))
 
 
 async def until(condition: Any) -> None:
@@ -173,12 +178,7 @@ def test_a_denial_does_not_wait_until_a_batch_of_requests_has_grown(monkeypatch)
         record(writer, "0")
         await asyncio.sleep(0)
         assert not calls
-        denied: dict[str, Any] = {
-            "action": "chat.completions",
-            "model": "absent",
-            "traceparent": None,
-        }
-        writer.deny(caller=ADA, request_id="1", **denied)
+        writer.deny(context("1"))
         await until(lambda: len(calls) == 2)
         await writer.stop()
 
