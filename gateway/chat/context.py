@@ -13,8 +13,7 @@ from gateway.chat.apis.openai.format import CONTRACT
 from gateway.chat.request import ModelRequest
 from gateway.chat.tokens import Usage, estimate, prompt_length
 from gateway.configuration.shapes import Allow, ModelEntry, Target
-from gateway.identity import Caller
-from gateway.names import is_name
+from gateway.identity import Caller, is_name
 
 if TYPE_CHECKING:
     from gateway.chat.http_messages import ChatRequest
@@ -60,8 +59,9 @@ class ChatContext:
     # The other endpoints that may answer in place of the requested one, in their order.
     fallbacks: tuple[ModelEntry, ...] = ()
     called_at_s: float = 0.0  # when the calls of `endpoint` began
-    # What its budgets hold for it until it ends.
+    # What its budgets hold for it until it ends; its cost in billionths if they assumed a price.
     reservation: Any = None
+    assumed_cost: int | None = None
     # What its client got of a failure, and what the request log keeps of it if it is stored.
     failure: str = ""
     log: Any = None

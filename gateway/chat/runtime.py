@@ -12,7 +12,6 @@ from django.conf import settings
 
 from gateway import configuration
 from gateway.chat.metering.budgets import Budgets
-from gateway.chat.metering.definitions import Definitions
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
@@ -44,28 +43,23 @@ class Runtime:
     def start(cls) -> Runtime:
         readers = ThreadPool(READERS, name="chat-read")
         writers = ThreadPool(WRITERS, name="chat-write")
-        client, writer = http.client(), UsageWriter(_in_thread_of(writers))
-        in_thread = _in_thread_of(readers)
-        models = ModelRegistry(in_thread)
-        in_writer = _in_thread_of(writers)
+        in_reader, in_writer = _in_thread_of(readers), _in_thread_of(writers)
+        client, writer = http.client(), UsageWriter(in_writer)
+        models, current = ModelRegistry(in_reader), configuration.current()
         budgets = Budgets(
-            Definitions(
-                in_writer,
-                endpoints=models.known,
-                budgets=configuration.current().budgets,
-            ),
-            default_tokens=settings.CHAT_RESERVED_TOKENS,
+            in_writer,
+            models.known,
+            settings.CHAT_RESERVED_TOKENS,
+            budgets=current.budgets,
         )
         service = Service(
             targets=Targets(registry.connect(client), Router(), budgets.reserve),
             registry=models,
             recorder=writer,
-            limits=Limits(
-                at_once=settings.CHAT_REQUESTS_AT_ONCE,
-            ),
+            limits=Limits(settings.CHAT_REQUESTS_AT_ONCE),
             budgets=budgets,
-            in_thread=in_thread,
-            request_log=configuration.current().request_log,
+            in_thread=in_reader,
+            request_log=current.request_log,
             policy=configured(),
         )
         writer.start()

@@ -51,7 +51,7 @@ from gateway.chat.targets import Targets
 from gateway.configuration.shapes import ModelEntry, RequestLogSettings
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
 from gateway.identity import CHAT as CHAT_SCOPE
-from gateway.identity import Caller, is_name
+from gateway.identity import Caller
 from gateway.keys import MISS
 from webhooks_core.web.errors import (
     ApiError,
@@ -268,8 +268,8 @@ class Service:
             return
         context.status, context.duration_s = status, context.elapsed()
         self.limits.leave(context)
-        completed = self.recorder.record(context)
-        self.budgets.settle(context.reservation, completed)
+        self.budgets.settle(context)
+        self.recorder.record(context)
 
 
 def failure_response(

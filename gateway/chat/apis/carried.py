@@ -65,7 +65,7 @@ def without(items: list[Any]) -> Iterator[Any]:
             continue
         if any(_is_own(item.get(name)) for name in PROOFS):
             continue
-        kept = {
+        kept: dict[str, Any] = {
             n: v.partition(MARK)[0] for n in KEYS if isinstance(v := item.get(n), str)
         }
         content = item.get("content")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -29,26 +29,33 @@ from gateway.chat.metering.counters import (
     add_to_rows,
     applies,
 )
-from gateway.chat.metering.definitions import Definitions
+from gateway.chat.metering.definitions import Loaded, load
 from gateway.chat.metering.thresholds import Reached, highest_share, report
-from gateway.chat.metering.usage import NANO_PER_TOKEN, CompletedRequest
+from gateway.chat.metering.usage import NANO_PER_TOKEN
 from gateway.chat.metering.windows import end_of, next_start, start_of
 from gateway.chat.metrics import budget_store_up
 from gateway.chat.models import ModelPrice
 from gateway.chat.tokens import Usage, count, estimate, prompt_length
-from gateway.configuration.shapes import COST, EMBEDDING, REQUESTS, BudgetEntry
-from gateway.identity import Caller
+from gateway.configuration.shapes import (
+    COST,
+    EMBEDDING,
+    REQUESTS,
+    BudgetEntry,
+    ModelEntry,
+)
 from webhooks_core.database.outages import reason
+from webhooks_core.web.thread_pool import InThread
 
 # How often this process adds what it has used, and how old a reading may be.
 SHARE_S, FRESH_S = 1.0, 2.0
 # After how many turns of that the budgets are loaded again.
 TURNS = 5
-# How long a request waits for a reading; and how long none is tried after a failure.
+# How long a request waits for a reading or a load; and how long no reading is tried after a failure.
 WAIT_S = PAUSE_S = 5.0
 # A counter is kept for so long after its window.
 KEPT = timedelta(seconds=5)
 MAX_AMOUNT = 10**18
+OUTAGES = (Error, TimeoutError, OSError)
 # The fields that limit a completion, in the three shapes.
 MAX_TOKENS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 
@@ -87,16 +94,11 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What a request holds until it ends, whose it is, and when it began.
-
-    `assumed_cost` is that of a model without a price, if a budget limits the cost.
-    """
+    """What a request that began at a time holds until it ends."""
 
     at: datetime
-    caller: Caller
     amounts: Amounts
     counters: Iterable[Counter]
-    assumed_cost: Callable[[str, Usage], int | None]
 
     def change(self, sign: int) -> None:
         """Hold the amounts (1), or release them (-1)."""
@@ -108,22 +110,29 @@ class Reservation:
 class Budgets:
     """The budgets of one event loop.
 
-    `default_tokens` is reserved for the completion of a request that does not limit it. `add` and
-    `report` run in a thread.
+    `default_tokens` is reserved for the completion of a request that does not limit it. `load`,
+    `add` and `report` run in a thread.
     """
 
-    definitions: Definitions
+    in_thread: InThread
+    endpoints: Callable[[], Mapping[str, ModelEntry]] = dict
     default_tokens: int = 1024
+    load: Callable[..., Loaded] = load
     add: Callable[[Mapping[CounterKey, int]], Mapping[CounterKey, Stored]] = add_to_rows
     report: Callable[[Iterable[Reached]], None] = report
     now: Callable[[], datetime] = _utc_now
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    # What was loaded last. Before the first time, the budgets of the configuration.
+    budgets: Sequence[BudgetEntry] = ()
+    prices: Mapping[str, ModelPrice] = field(default_factory=dict)
     _counters: dict[CounterKey, Counter] = field(default_factory=dict)
-    _reached: dict[CounterKey, Reached] = field(default_factory=dict)
-    _sharing: asyncio.Task[None] | None = None
-    _paused_until: float = float("-inf")
+    _needs_prices: bool = False
+    # Tasks, since a request that waits for them may be cancelled.
+    _loading: asyncio.Task[None] | None = None
+    _sharing: asyncio.Task[list[Reached]] | None = None
     _task: asyncio.Task[None] | None = None
+    _paused_until: float = float("-inf")
 
     # ── A request ────────────────────────────────────────────────────────────────────
 
@@ -133,12 +142,10 @@ class Budgets:
         Raises BudgetExceededError, and then holds what it held. Nothing waits between the check
         and the reservation, so that requests of one process cannot both take the rest of a budget.
         """
-        await self.definitions.ready()
-        caller, held, now = context.caller, context.reservation, self.now()
-        own = caller.rights.budget
-        if own and own.counts == COST:
-            await self.definitions.need_prices()
-        counters = self._counters_of(caller, context.endpoint.name, now)
+        own = context.caller.rights.budget
+        await self._be_loaded(with_prices=own is not None and own.counts == COST)
+        held, now = context.reservation, self.now()
+        counters = self._counters_of(context, now)
         if not counters and held is None:
             return
         amounts = self._estimated(context, counters.values())
@@ -154,59 +161,48 @@ class Budgets:
             if held is not None:
                 held.change(1)
             raise max(refused, key=lambda error: error.resets_at)
-        limits_cost = any(each.budget.counts == COST for each in counters.values())
-        context.reservation = Reservation(
-            held.at if held else now,
-            caller,
-            amounts,
-            [*counters.values()],
-            self._assumed_cost if limits_cost else _no_cost,
-        )
+        began = held.at if held else now
+        context.reservation = Reservation(began, amounts, [*counters.values()])
         context.reservation.change(1)
         for counter in counters.values():
             counter.taken += amounts.of(counter.budget)
 
-    def settle(
-        self, reservation: Reservation | None, completed: CompletedRequest
-    ) -> None:
+    def settle(self, context: ChatContext) -> None:
         """Replace what a request held by what it used, in the window in which it began.
 
         The model that answered is charged. A call that failed before a token costs nothing, and
         is not counted as a request.
         """
+        reservation: Reservation | None = context.reservation
         if reservation is None:
             return
         reservation.change(-1)
-        usage = completed.usage
-        if usage is None and completed.outcome >= 400:
+        usage, _ = context.counted()
+        if usage is None and (context.error_status or context.status) >= 400:
             return
-        used = Amounts(
-            requests=1,
-            tokens=usage.prompt_tokens + (usage.completion_tokens or 0) if usage else 0,
-            cost=self._cost(completed.model, usage) if usage else 0,
-        )
-        counters = self._counters_of(
-            reservation.caller, completed.model, reservation.at
-        )
-        for counter in counters.values():
+        used, model = Amounts(1, 0, 0), context.endpoint.name
+        if usage is not None:
+            tokens = usage.prompt_tokens + (usage.completion_tokens or 0)
+            used = Amounts(1, tokens, self._cost(model, usage))
+        counts_cost = any(c.budget.counts == COST for c in reservation.counters)
+        if counts_cost and model not in self.prices:
+            context.assumed_cost = used.cost or None
+        for counter in self._counters_of(context, reservation.at).values():
             counter.own += used.of(counter.budget)
 
     def _counters_of(
-        self, caller: Caller, model: str, at: datetime
+        self, context: ChatContext, at: datetime
     ) -> dict[CounterKey, Counter]:
         """Return the counters that a request of this time counts in."""
-        counters = {}
-        own, budgets = caller.rights.budget, self.definitions.budgets
-        for budget in (*budgets, own) if own else budgets:
+        caller, model = context.caller, context.endpoint.name
+        counters, own = {}, caller.rights.budget
+        for budget in (*self.budgets, own) if own else self.budgets:
             if applies(budget, caller, model):
                 start = start_of(budget.window, at)
                 key = CounterKey.of(budget, caller, model, start)
                 counter = self._counters.get(key)
                 if counter is None:
                     counter = Counter(budget, end_of(budget.window, start))
-                    age = (self.now() - start).total_seconds()
-                    if age < SHARE_S:  # a window that has just begun is empty
-                        counter.read_at = self.clock() - age
                     self._counters[key] = counter
                 counter.budget = budget  # its limit may have changed
                 counters[key] = counter
@@ -226,19 +222,31 @@ class Budgets:
         return Amounts(1, tokens, self._cost(context.endpoint.name, usage))
 
     def _cost(self, model: str, usage: Usage) -> int:
-        """Return a cost in billionths."""
-        if price := self.definitions.prices.get(model):
-            return _nano(price, usage)
-        return self._assumed_cost(model, usage) or 0
-
-    def _assumed_cost(self, model: str, usage: Usage) -> int | None:
-        """Return what the dearest model of the upstream's kind costs; None for one with a price."""
-        prices, endpoints = self.definitions.prices, self.definitions.endpoints
+        """Return a cost in billionths; without a price, what the dearest of its kind costs."""
+        prices = self.prices
         if model in prices:
-            return None
-        kinds = {name: entry.upstream for name, entry in endpoints().items()}
+            return _nano(prices[model], usage)
+        kinds = {name: entry.upstream for name, entry in self.endpoints().items()}
         same = (p for name, p in prices.items() if kinds.get(name) == kinds.get(model))
-        return max((_nano(price, usage) for price in same), default=None)
+        return max((_nano(price, usage) for price in same), default=0)
+
+    # ── What is loaded ───────────────────────────────────────────────────────────────
+
+    async def _be_loaded(self, *, with_prices: bool) -> None:
+        """Wait for the first load, and for the first with prices: the budget of a key needs them."""
+        if self._loading is None or (with_prices and not self._needs_prices):
+            self._needs_prices |= with_prices
+            self._loading = asyncio.create_task(self._load())
+        if not self._loading.done():
+            await asyncio.wait({self._loading}, timeout=WAIT_S)
+
+    async def _load(self) -> None:
+        """Load again. Without the database, what was loaded last serves."""
+        loading = partial(self.load, self.endpoints(), self._needs_prices)
+        try:
+            self.budgets, self.prices = await self.in_thread(loading)
+        except OUTAGES as error:
+            log.warning("budgets not loaded", error=reason(error))
 
     # ── The rows ─────────────────────────────────────────────────────────────────────
 
@@ -264,7 +272,7 @@ class Budgets:
             else:
                 self._fail("TimeoutError")
 
-    def _begin_sharing(self) -> asyncio.Task[None]:
+    def _begin_sharing(self) -> asyncio.Task[list[Reached]]:
         """Return the sharing that is under way, or a new one: requests that wait have one."""
         if self._sharing is None or self._sharing.done():
             self._sharing = asyncio.create_task(self._share())
@@ -273,51 +281,46 @@ class Budgets:
     async def share(self) -> None:
         """Add what this process has used, and read what all have used; report thresholds."""
         # Whoever is cancelled does not stop the statement, which would then count twice.
-        await asyncio.shield(self._begin_sharing())
-        await self._report()
+        reached = await asyncio.shield(self._begin_sharing())
+        if not reached:
+            return
+        try:
+            await self.in_thread(partial(self.report, reached))
+        except OUTAGES as error:
+            log.warning("budgets not reported yet", error=reason(error))
+            for each in reached:  # read again, and then reported
+                self._counters[each.key].is_wanted = True
 
-    async def _share(self) -> None:
+    async def _share(self) -> list[Reached]:
+        """Exchange amounts with the rows; return the counters with a share to report."""
         own = {key: each.own for key, each in self._counters.items() if _is_due(each)}
         if not own:
-            return
+            return []
         taken = {key: self._counters[key].taken for key in own}
         for key in own:
             self._counters[key].is_wanted = False
         due = {key: amount - self._counters[key].sent for key, amount in own.items()}
         try:
-            stored = await self.definitions.in_thread(partial(self.add, due))
-        except (Error, TimeoutError, OSError) as error:
+            stored = await self.in_thread(partial(self.add, due))
+        except OUTAGES as error:
             self._fail(reason(error))
-            return
+            return []
         self._paused_until = float("-inf")
         budget_store_up.set(1)
+        reached = []
         for key, (amount, reported) in stored.items():
-            counter = self._counters.get(key)
-            if counter is None:  # its window has ended meanwhile
-                continue
+            counter = self._counters[key]
             counter.sent, counter.others = own[key], amount - own[key]
             counter.taken -= taken[key]
             counter.read_at = self.clock()
             if reported < highest_share(counter.budget, amount):
-                self._reached[key] = Reached(key, counter.budget, amount)
+                reached.append(Reached(key, counter.budget, amount))
+        return reached
 
     def _fail(self, text: str) -> None:
         log.warning("budgets not shared", error=text)
         budget_store_up.set(0)
         self._paused_until = self.clock() + PAUSE_S
-
-    async def _report(self) -> None:
-        """Report the shares of limits that were reached; what fails is reported later."""
-        if not self._reached:
-            return
-        reached = dict(self._reached)
-        try:
-            await self.definitions.in_thread(partial(self.report, reached.values()))
-        except (Error, TimeoutError, OSError) as error:
-            log.warning("budgets not reported yet", error=reason(error))
-            return
-        for key in reached:
-            del self._reached[key]
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run())
@@ -338,7 +341,7 @@ class Budgets:
             turn += 1
             try:
                 if turn % TURNS == 0:
-                    await self.definitions.renew()
+                    await self._load()
                 self._forget_ended()
                 await self.share()
             except Exception:
@@ -348,18 +351,14 @@ class Budgets:
         """Drop the counters of past windows whose use the rows have."""
         before = self.now() - KEPT
         for key, counter in list(self._counters.items()):
-            is_settled = not counter.reserved and counter.own == counter.sent
-            if is_settled and counter.ends_at < before:
+            if not _is_due(counter) and counter.ends_at < before:
                 del self._counters[key]
 
 
 def _is_due(counter: Counter) -> bool:
+    """Return True if a counter has something to add, or is to be read."""
     return counter.is_wanted or counter.reserved > 0 or counter.own != counter.sent
 
 
 def _nano(price: ModelPrice, usage: Usage) -> int:
     return min(round(price.cost(usage) * NANO_PER_TOKEN), MAX_AMOUNT)
-
-
-def _no_cost(model: str, usage: Usage) -> None:
-    """Assume nothing: no budget limits the cost."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import structlog
-from django.db import Error
 
 from gateway import configuration
 from gateway.chat.budget_models import Budget
@@ -17,11 +13,6 @@ from gateway.chat.metering.prices import listed
 from gateway.chat.models import ModelPrice
 from gateway.configuration import EntryError
 from gateway.configuration.shapes import COST, BudgetEntry, ModelEntry
-from webhooks_core.database.outages import reason
-from webhooks_core.web.thread_pool import InThread
-
-# How long a request waits for the first load.
-WAIT_S = 5.0
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -63,41 +54,3 @@ def prices(endpoints: Mapping[str, ModelEntry]) -> dict[str, ModelPrice]:
     }
     own = {price.model: price for price in ModelPrice.objects.all()}
     return {name: price for name, price in public.items() if price} | own
-
-
-@dataclass(slots=True)
-class Definitions:
-    """What load() returned last. Before the first time, the budgets of the configuration."""
-
-    in_thread: InThread
-    endpoints: Callable[[], Mapping[str, ModelEntry]] = dict
-    load: Callable[..., Loaded] = load
-    budgets: Sequence[BudgetEntry] = ()
-    prices: Mapping[str, ModelPrice] = field(default_factory=dict)
-    # The first load, and the first with prices: tasks, since a request that waits may be cancelled.
-    _first: asyncio.Task[None] | None = None
-    _priced: asyncio.Task[None] | None = None
-
-    async def ready(self) -> None:
-        """Wait for the first load, which begins when the endpoints are known."""
-        if self._first is None:
-            self._first = asyncio.create_task(self.renew())
-        if not self._first.done():
-            await asyncio.wait({self._first}, timeout=WAIT_S)
-
-    async def need_prices(self) -> None:
-        """Load prices now and from now on: the budget of a key needs them."""
-        if self._priced is None:
-            self._priced = asyncio.create_task(self.renew())
-        if not self._priced.done():
-            await asyncio.wait({self._priced}, timeout=WAIT_S)
-
-    async def renew(self) -> None:
-        """Load again. Without the database, what was loaded last serves."""
-        endpoints, with_prices = self.endpoints(), self._priced is not None
-        try:
-            loaded = await self.in_thread(partial(self.load, endpoints, with_prices))
-        except (Error, TimeoutError, OSError) as error:
-            log.warning("budgets not loaded", error=reason(error))
-            return
-        self.budgets, self.prices = loaded

@@ -87,10 +87,7 @@ class CompletedRequest(NamedTuple):
     @classmethod
     def of(cls, context: ChatContext) -> CompletedRequest:
         usage, is_estimated = context.counted()
-        reserved, target, assumed = context.reservation, context.target, None
-        if reserved and usage:
-            assumed = reserved.assumed_cost(context.endpoint.name, usage)
-        caller = context.caller
+        caller, target, assumed = context.caller, context.target, context.assumed_cost
         return cls(
             at=datetime.now(UTC),
             tenant=caller.tenant,

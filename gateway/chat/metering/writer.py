@@ -55,14 +55,13 @@ class UsageWriter:
     def start(self) -> None:
         self._task = asyncio.create_task(self._run())
 
-    def record(self, context: ChatContext) -> CompletedRequest:
-        """Keep what a request has used; return it."""
+    def record(self, context: ChatContext) -> None:
+        """Keep what a request has used."""
         completed = CompletedRequest.of(context)
         if completed.texts and len(self._completed) >= TEXTS_KEPT:
             log.warning("texts of a request dropped", request_id=context.request_id)
             completed = completed._replace(texts=None)
         self._keep(self._completed, completed)
-        return completed
 
     def deny(self, context: ChatContext, reason: str = REASON) -> None:
         """Keep a denial for the policy writer."""

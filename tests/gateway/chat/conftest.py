@@ -11,7 +11,7 @@ from django.core.cache import cache
 
 from gateway import keys
 from gateway.chat import loop_thread, model_registry, runtime, service
-from gateway.chat.metering import budgets, definitions, writer
+from gateway.chat.metering import budgets, writer
 from gateway.chat.upstreams import http
 from gateway.configuration.shapes import Target
 from gateway.identity import Caller, Rights
@@ -24,7 +24,6 @@ from webhooks_core.models import bearer
 # What limits the time of a request or of its end, by module.
 TIME_LIMITS: dict[ModuleType, tuple[str, ...]] = {
     budgets: ("WAIT_S",),
-    definitions: ("WAIT_S",),
     http: ("ERROR_BODY_S",),
     loop_thread: ("CLOSING_S",),
     model_registry: ("WAIT_S",),

@@ -25,7 +25,7 @@ from gateway.chat.context import ABSENT, ChatContext
 from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.counters import CounterKey, Stored
-from gateway.chat.metering.definitions import Definitions, Loaded
+from gateway.chat.metering.definitions import Loaded
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.service import Service
@@ -62,11 +62,10 @@ class Kept:
     refused: list[tuple[str, str, str]] = field(default_factory=list)
     completed: list[CompletedRequest] = field(default_factory=list)
 
-    def record(self, context: ChatContext) -> CompletedRequest:
+    def record(self, context: ChatContext) -> None:
         if context.endpoint is not ABSENT:
             self.ended.append(replace(context))
         self.completed.append(CompletedRequest.of(context))
-        return self.completed[-1]
 
     def deny(self, context: ChatContext, reason: str = "") -> None:
         action, model = context.operation.action, context.request.model
@@ -83,9 +82,9 @@ class Known(dict[str, ModelEntry]):
         return self
 
 
-def defined(*entries: BudgetEntry) -> Definitions:
-    """Return budgets that a test defines, without prices."""
-    return Definitions(asyncio.to_thread, load=lambda *_: Loaded(entries, {}))
+def defined(*entries: BudgetEntry) -> Callable[..., Loaded]:
+    """Return what loads the budgets that a test defines, without prices."""
+    return lambda *_: Loaded(entries, {})
 
 
 class Rows(Counter[CounterKey]):
@@ -113,7 +112,7 @@ class Gateway:
         self.known: Any = Known()
         self.kept: Any = Kept()
         self.limits, self.router = Limits(), Router()
-        self.budgets = Budgets(defined(), add=Rows())
+        self.budgets = Budgets(asyncio.to_thread, load=defined(), add=Rows())
         run_in(self.service_loop, self._open())
 
     async def _open(self) -> None:

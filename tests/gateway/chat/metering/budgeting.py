@@ -15,9 +15,8 @@ from gateway.chat.apis.openai.chat import CHAT
 from gateway.chat.context import ChatContext
 from gateway.chat.metering.budgets import BudgetExceededError, Budgets
 from gateway.chat.metering.counters import CounterKey, Stored
-from gateway.chat.metering.definitions import Definitions, Loaded
+from gateway.chat.metering.definitions import Loaded
 from gateway.chat.metering.thresholds import Reached, highest_share
-from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.models import ModelPrice
 from gateway.chat.request import ModelRequest
 from gateway.chat.tokens import Usage
@@ -67,11 +66,10 @@ async def in_thread(function: Callable[[], Any]) -> Any:
 def process(
     database: Database, *entries: BudgetEntry, endpoints: Any = dict, **options: Any
 ) -> Budgets:
-    load = Definitions(
-        in_thread, endpoints, load=lambda *_: Loaded(entries, {"small": PRICE})
-    )
     return Budgets(
-        load,
+        in_thread,
+        endpoints,
+        load=lambda *_: Loaded(entries, {"small": PRICE}),
         add=database.add,
         report=database.report,
         now=lambda: database.now,
@@ -97,7 +95,7 @@ def request(caller=ADA, model="small", **body) -> ChatContext:
 
 def end(budgets: Budgets, context: ChatContext, *, status=200, usage=None) -> None:
     context.status, context.usage = status, usage
-    budgets.settle(context.reservation, CompletedRequest.of(context))
+    budgets.settle(context)
 
 
 async def use(budgets: Budgets, context: ChatContext, usage: Usage) -> None:

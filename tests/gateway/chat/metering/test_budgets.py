@@ -167,7 +167,7 @@ def test_a_fallback_is_charged_to_its_own_budget_and_passed_over_when_it_is_used
 ):
     """The model that was asked for counts in no budget."""
     entry = budget("tokens", 2000, "month", models=frozenset({"paid"}))
-    gateway.budgets.definitions = defined(entry)
+    gateway.budgets.load = defined(entry)
     good = upstream.script = greeting(stream=stream)
     bad = Target("http://127.0.0.1:1/v1", "bad")
     spare = Target(upstream.url, "spare")
@@ -351,7 +351,7 @@ VECTORS = {"data": [{"embedding": [0.5]}], "usage": {"prompt_tokens": 1}}
 def limited(gateway, upstream):
     """A gateway whose only budget allows one request in a month."""
     entry = budget(limit=1, window="month", per=("tenant",))
-    gateway.budgets.definitions = defined(entry)
+    gateway.budgets.load = defined(entry)
     gateway.declare("vectors", inference_type="embedding")
     upstream.script = answers(COMPLETION)
     return gateway

@@ -182,7 +182,7 @@ def test_a_key_whose_cost_is_limited_has_the_prices_loaded():
 
     database = Database()
     budgets = process(database)
-    budgets.definitions.load = load
+    budgets.load = load
     context = request(replace(ADA, key_id=7, rights=Rights(budget=own)))
     run(use(budgets, request(), ONE), use(budgets, context, Usage(1000, 100)))
     run(budgets.share())
