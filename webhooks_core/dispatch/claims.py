@@ -186,14 +186,14 @@ class OpenClaims:
         fits = partial(self._bytes.copy().take, is_contended=self._is_contended)
         for pk in rooms:
             self.queues[pk].next_check_at = None
+        may_suspect = not self._suspects
         rows = sql.due_deliveries(limits, now)
         for pk, due in groupby(rows, key=lambda row: row.queue):
-            may_suspect = not (
-                self._suspects or any(row.is_suspect for row in selected)
-            )
-            selected += _take(
+            taken = _take(
                 self.queues[pk], due, rooms[pk], fits, now, may_suspect=may_suspect
             )
+            may_suspect = may_suspect and not any(row.is_suspect for row in taken)
+            selected += taken
         return selected
 
     def _claim_rows(self, due: Sequence[DueDelivery]) -> list[DueDelivery]:

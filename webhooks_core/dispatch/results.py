@@ -30,7 +30,6 @@ COUNTED = (
     *("failing_since", "failed_attempts", "alike_failures", "last_outcome"),
     *("last_error", "last_response", "status", "disabled_at", "enabled_at"),
 )
-UNWRITABLE = "the database refused the text of this error"
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -128,37 +127,6 @@ class Recorded(NamedTuple):
 
 
 def record_results(
-    lease: DispatcherLease, ended: Sequence[EndedAttempt], *, now: datetime
-) -> Recorded:
-    """As record_batch(), but a result that cannot be written does not affect the others."""
-    try:
-        return record_batch(lease, ended, now=now)
-    except Exception as error:
-        if leases.is_general(error):
-            raise
-        log.error("batch result write failed", error=type(error).__name__)
-    parts = [_record_alone(lease, *attempt, now) for attempt in ended]
-    return Recorded(
-        [entry for part in parts for entry in part.results],
-        [attempt for part in parts for attempt in part.postponed],
-    )
-
-
-def _record_alone(
-    lease: DispatcherLease, claim: Claim, result: AttemptResult, now: datetime
-) -> Recorded:
-    """Write one result; if that is impossible, fail its delivery."""
-    try:
-        return record_batch(lease, [(claim, result)], now=now)
-    except Exception as error:
-        if leases.is_general(error):
-            raise
-        log.exception("result write failed", delivery=claim.due.public_id)
-    Delivery.objects.claimed([claim.pk], lease=lease.pk).fail(error=UNWRITABLE)
-    return Recorded([], [])
-
-
-def record_batch(
     lease: DispatcherLease, ended: Sequence[EndedAttempt], *, now: datetime
 ) -> Recorded:
     """Write the results of what this lease still claims; return them with their decisions.

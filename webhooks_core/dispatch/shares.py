@@ -32,7 +32,7 @@ class Shares:
     def add(self, owner: Owner, count: int) -> None:
         """Take places, or return them if `count` is negative."""
         self._used += count
-        if held := self.held(owner) + count:
+        if held := self._held.get(owner, 0) + count:
             self._held[owner] = held
         else:
             self._held.pop(owner, None)

@@ -131,6 +131,11 @@ class Connection(asyncio.Protocol):
         await self._waiter
 
     @property
+    def has_ended(self) -> bool:
+        """Return True if there is nothing more to wait for."""
+        return self._is_over or self.is_closed
+
+    @property
     def is_reusable(self) -> bool:
         """Return True if another request can be sent: see above."""
         return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -238,11 +238,10 @@ async def _read_response(
 async def _start_of_body(client: Client, connection: Connection) -> bytes:
     """Return the start of a body. What fails here changes nothing: the status has decided."""
     body = bytearray()
+    is_there = connection.has_ended
+    limit = nullcontext() if is_there else client.deadlines.within(READ_FOR_S)
     try:
-        with (
-            suppress(OSError, NotHttpError),
-            client.deadlines.within(READ_FOR_S),
-        ):
+        with suppress(OSError, NotHttpError), limit:
             while len(body) <= READ_AT_MOST and (part := await connection.read()):
                 body += part
     except BaseException:

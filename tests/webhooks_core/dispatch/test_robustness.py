@@ -33,33 +33,24 @@ URL = "http://127.0.0.1:9/hook"
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("plain")
-class TestUnwritableRow:
-    def test_a_delivery_whose_result_cannot_be_written_fails_and_the_others_are_not_affected(
+class TestBadRow:
+    def test_a_result_that_cannot_be_written_ends_the_run_as_a_death_of_its_process(
         self, monkeypatch
     ):
-        self.poison(monkeypatch, lambda row: row.status_code == 500)
-        with receiver(204) as server, receiver(500) as bad:
-            EndpointFactory.create(url=server.url)
-            failing = EndpointFactory.create(url=bad.url)
-            publish_events(3)
-            dispatch()
-        rows = Delivery.objects.filter(endpoint=failing)
-        assert set(rows.values_list("status", "last_error")) == {
-            (2, "the database refused the text of this error")
-        }
-        others = Delivery.objects.exclude(endpoint=failing)
-        assert set(others.values_list("status", flat=True)) == {1}
-        assert not EndpointQueue.objects.exclude(leased_by=None).exists()
+        """So the delivery is tried again with growing pauses, and ends if it is the cause."""
 
-    def poison(self, monkeypatch, is_bad) -> None:
-        real = sql.insert_attempts
-
-        def insert_attempts(rows):
-            if any(map(is_bad, rows)):
-                raise DataError("bad row")
-            real(rows)
+        def insert_attempts(_: object) -> None:
+            raise DataError("bad row")
 
         monkeypatch.setattr(sql, "insert_attempts", insert_attempts)
+        with receiver(204) as server:
+            EndpointFactory.create(url=server.url)
+            publish_events(1)
+            with pytest.raises(DataError):
+                dispatch()
+        delivery = Delivery.objects.get()
+        assert (delivery.claimed_by, delivery.interruptions) == (None, 1)
+        assert not EndpointQueue.objects.exclude(leased_by=None).exists()
 
     def test_an_endpoint_whose_claim_fails_delays_no_other(self, monkeypatch):
         real, asked = sql.due_deliveries, []
