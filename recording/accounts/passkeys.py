@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 import structlog
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.webauthn import forms
-from django.conf import settings
 from django.core.exceptions import ValidationError
 
 log = structlog.stdlib.get_logger("signpost.accounts")
@@ -46,16 +43,7 @@ class ReauthenticateForm(forms.ReauthenticateWebAuthnForm):
 
 
 class AddForm(forms.AddWebAuthnForm):
-    """A new passkey; says where browsers refuse them: at an IP address."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        site = urlsplit(settings.BASE_URL)
-        if _is_address(site.hostname or ""):
-            self.fields["name"].help_text = (
-                f"Browsers have no security keys for {site.hostname}, only for names: "
-                "set BASE_URL to one, as http://localhost:8000."
-            )
+    """A new passkey."""
 
     def clean_credential(self) -> Any:
         # The form stores what is false in Python, as 0, unread: no page shows such a passkey.
@@ -66,11 +54,3 @@ class AddForm(forms.AddWebAuthnForm):
     def clean(self) -> Any:
         with refusing():
             return super().clean()
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True

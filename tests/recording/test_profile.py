@@ -7,7 +7,6 @@ from itertools import repeat
 import orjson
 import pytest
 
-from recording import webhooks
 from webhooks_core import profiles
 from webhooks_core.profiles import EventContext, PingEvent, SigningContext
 
@@ -95,17 +94,3 @@ def test_the_envelope_has_four_fields_in_order():
 )
 def test_which_lists_receive(types, event_type, expected):
     assert PROFILE.matches(types, event_type) is expected
-
-
-@pytest.mark.parametrize(
-    ("base_url", "own"),
-    [
-        ("http://127.0.0.1:8000", ("localhost", 8000)),
-        ("http://[::1]", ("localhost", 80)),
-        ("https://signpost.example", ("signpost.example", 443)),
-        ("https://signpost.example:8443", ("signpost.example", 8443)),
-    ],
-)
-def test_our_own_listener_is_where_the_base_url_points(base_url, own):
-    profile = webhooks.profile(base_url=base_url, local=True)
-    assert profile.url_policy.own == frozenset({own})

@@ -94,13 +94,3 @@ def test_an_account_disconnects_its_own_connections_alone(app, stranger):
     assert "No application acts for your account." in page.content.decode()
     assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
     assert Application.objects.filter(client_id=app.client_id).exists()
-
-
-def test_the_queries_do_not_grow_with_the_rows(
-    browser, ada, django_assert_max_num_queries
-):
-    for _ in range(9):
-        personal_tokens.create(user=ada, days=1)
-    browser.get("/accounts")
-    with django_assert_max_num_queries(9):
-        browser.get("/accounts")

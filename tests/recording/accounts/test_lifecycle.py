@@ -9,7 +9,7 @@ import orjson
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.deletion import Collector
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
@@ -26,7 +26,6 @@ from tests.recording.conftest import URL, error_of
 from tests.recording.factories import RefreshTokenFactory
 from tests.recording.oauth.flows import App
 from tests.running import until
-from tests.threads import started
 from tests.webhooks_core.engine import dispatch, running_dispatcher
 from webhooks_core import endpoints, publishing, targets, tasks
 from webhooks_core.dispatch import notify
@@ -126,18 +125,6 @@ def test_a_deletion_that_is_rolled_back_deletes_nothing(api):
 
 
 @committing
-def test_static_endpoints_and_other_products_stay(api):
-    of: Any = of_gateway(api) | {"event_types": []}
-    endpoints.create_static(**of, static_key="a", secret="x" * 16)
-    endpoints.create(**of)
-    before = counts()
-    api.create()
-    api.user.delete()
-    tasks.remove_ended_owners()
-    assert counts() == before
-
-
-@committing
 def test_nothing_is_sent_after_a_deletion_beside_a_dispatcher_with_claims(api):
     with receiver(204, delay=0.05) as server:
         api.create(url=server.url)
@@ -162,26 +149,6 @@ def test_the_sweep_removes_what_a_lost_task_leaves(api, monkeypatch):
     sweep()
     assert counts() == [0] * len(ROWS)
     assert not OwnerRemoval.objects.exists()
-
-
-@committing
-@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one writer")
-def test_a_deletion_that_is_not_committed_yet_delays_no_delivery_of_others(
-    api, stranger
-):
-    with receiver(204) as server, receiver(204) as other, running_dispatcher():
-        api.create(url=server.url)
-        stranger.create(url=other.url)
-        server.gate.clear()
-        api.publish(20)
-        until(lambda: server.requests, "a request in flight")
-        with transaction.atomic():
-            api.user.delete()
-            server.gate.set()  # its own results wait for the commit, and nothing else
-            started(stranger.publish, 20).result()
-            theirs = Delivery.objects.filter(endpoint__owner=stranger.owner)
-            until(lambda: theirs.filter(status=1).count() == 20, "all deliveries")
-        until(lambda: not Delivery.objects.pending().exists(), "the end of the others")
 
 
 @committing

@@ -248,21 +248,6 @@ def test_passkeys_belong_to_the_site_of_the_setting(settings):
     assert entity == {"id": "signpost.example", "name": "Signpost"}
 
 
-@pytest.mark.parametrize(
-    ("base_url", "is_refused"),
-    [
-        *(("http://127.0.0.1:8000", True), ("http://[::1]:8000", True)),
-        *(("http://localhost:8000", False), ("https://signpost.example", False)),
-    ],
-)
-def test_the_page_says_where_browsers_refuse_passkeys(
-    ada, settings, base_url, is_refused
-):
-    settings.BASE_URL = base_url
-    page = log_in().get("/accounts/2fa/webauthn/add/").content.decode()
-    assert ("Browsers have no security keys for" in page) is is_refused
-
-
 def test_operators_see_no_key_and_remove_a_lost_factor(ada, admin_client):
     add_app(ada)
     row = Authenticator.objects.get()

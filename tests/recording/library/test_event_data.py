@@ -95,12 +95,6 @@ def test_segments_are_dropped_before_the_text_and_truncated_marks_a_cut(
     assert after.get("segments") in (None, before.get("segments"))
 
 
-def test_a_body_one_byte_over_the_target_loses_a_character():
-    size = len(body_of(with_text("ab", truncated=False)))
-    data = build(with_text("ab"), target=size - 1)
-    assert data["transcript"] == {"text": "a", "truncated": True}
-
-
 @given(text=TEXT, size=st.integers(-5, 500))
 def test_a_prefix_is_the_longest_that_fits(text, size):
     prefix_text = prefix(text, size=size)
@@ -131,14 +125,6 @@ def test_a_long_text_fills_the_target_to_the_last_character(_case, character):
     assert data["transcript"]["truncated"] is True
 
 
-def test_a_body_of_exactly_the_target_is_left_alone():
-    room = TARGET - len(body_of(with_text("", truncated=False)))
-    data = build(with_text("a" * room))
-    assert len(body_of(data)) == TARGET
-    assert data["transcript"] == {"truncated": False, "text": "a" * room}
-    assert build(with_text("a" * (room + 1)))["transcript"]["truncated"] is True
-
-
 @pytest.mark.spec("recording", "segments removed first, then text cut, truncated true")
 def test_without_its_segments_a_transcript_may_fit_uncut():
     segment = {"speaker": "Ada", "start": 0, "end": 1, "text": "word " * 100}
@@ -157,12 +143,6 @@ def test_summaries_over_the_target_leave_an_empty_text():
     assert data["summaries"] == [summary]
 
 
-def test_an_empty_text_is_never_called_cut():
-    summary = {"label": "All", "content": "x" * 2 * TARGET, "format": "markdown"}
-    content = {"audio_id": "a", "transcript": {"text": ""}, "summaries": [summary]}
-    assert build(content)["transcript"] == {"text": "", "truncated": False}
-
-
 def test_a_text_that_was_cut_before_stays_marked():
     data = build(with_text("beginning", truncated=True))
     assert data["transcript"] == {"text": "beginning", "truncated": True}
@@ -176,12 +156,6 @@ def test_a_text_that_was_cut_before_stays_marked():
 )
 def test_what_is_absent_stays_absent():
     assert build({"audio_id": "aud_1"}) == {"audio_id": "aud_1"}
-
-
-def test_the_stored_content_is_not_changed_by_building():
-    content = with_text("x" * 2 * TARGET, segments=[])
-    build(content)
-    assert content == with_text("x" * 2 * TARGET, segments=[])
 
 
 def summary(content, format_="html"):

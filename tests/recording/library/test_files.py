@@ -181,8 +181,3 @@ def test_unknown_fields_are_left_out_and_the_outermost_are_named():
     assert document.ignored == ("b", "colour")
     # As JSON: 0 stays 0 and is not 0.0.
     assert orjson.dumps(document.content) == orjson.dumps(known)
-
-
-def test_of_a_field_named_twice_the_last_counts():
-    raw = b'{"audio_id": 1,\n"audio_id": "a",\n"title": "t",\n"title": 5}'
-    assert refused(raw) == "title must be a string"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from recording.library.markdown import LONGEST, MOST_MARKS, escaped, from_html
+from recording.library.markdown import LONGEST, MOST_MARKS, from_html
 
 RENDERER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 
@@ -176,13 +176,6 @@ def test_nested_lists_tables_and_code_blocks_keep_their_shape():
     )
 
 
-@given(text=ABOUT_MARKUP.filter(str.strip))
-def test_a_plain_text_is_one_line_that_shows_it(text):
-    page = Page(RENDERER.render(f"x {escaped(text)}"))
-    assert page.elements == {"p"}
-    assert page.text == "x" + re.sub(r"\s+", "", text)
-
-
 # ── What passes through ─────────────────────────────────────────────────────────────
 
 
@@ -204,15 +197,3 @@ def test_a_plain_text_is_one_line_that_shows_it(text):
 )
 def test_what_cannot_be_converted_gives_nothing(_case, source):
     assert from_html(source) is None
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [
-        *("<b>x</b> ", "<b><i></b>x", "<p hidden>x", "<", "<a", "<!--", '<a b="', "&"),
-        *("*a ", "[", "[x]:<br>", "\\", "` ", "<td colspan=9999>x", "<code>`</code>x"),
-    ],
-)
-def test_a_repeated_text_takes_space_in_proportion(unit):
-    content = from_html(unit * 1_000 + "x")
-    assert content is None or len(content) < 8 * len(unit) * 1_000

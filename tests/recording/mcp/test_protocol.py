@@ -56,40 +56,17 @@ def test_the_generation_with_a_handshake_is_served(mcp, version):
     assert (response.status_code, response.content) == (202, b"")
 
 
-def test_the_generation_without_a_handshake_is_served(mcp):
-    body = PING | {"method": "tools/list", "params": {"_meta": META}}
-    headers = {"MCP_Protocol_Version": STATELESS, "Mcp_Method": "tools/list"}
-    response = mcp.post(body, **headers)
-    assert response.status_code == 200, response.content
-    assert response.json()["result"]["tools"]
-
-
 @pytest.mark.parametrize("accept", ["", "*/*", "text/event-stream, application/json"])
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
 def test_every_client_gets_json(mcp, version, accept):
     body = PING | {"method": "tools/list", "params": {"_meta": META}}
     headers = {"MCP_Protocol_Version": version, "Mcp_Method": "tools/list"}
+    headers["Content_Type"] = "Application/Json; Charset=UTF-8"
     response = mcp.post(body, Accept=accept, **headers)
     assert response.status_code == 200, response.content
+    assert response["cache-control"] == "no-store"
     assert response["content-type"].startswith("application/json")
     assert response.json()["result"]["tools"]
-
-
-@pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
-@pytest.mark.parametrize(
-    "media_type",
-    ["APPLICATION/JSON", "Application/Json; Charset=UTF-8", "application/json ;q=1"],
-)
-def test_a_media_type_may_be_written_in_capitals(mcp, version, media_type):
-    body = PING | {"method": "tools/list", "params": {"_meta": META}}
-    response = mcp.post(
-        body,
-        Content_Type=media_type,
-        Accept="Application/JSON, Text/Event-Stream",
-        MCP_Protocol_Version=version,
-        Mcp_Method="tools/list",
-    )
-    assert response.status_code == 200, response.content
 
 
 @pytest.mark.parametrize(
@@ -137,43 +114,6 @@ def test_a_request_that_makes_no_sense_is_an_error_of_json_rpc(mcp, method, para
     error = mcp.request(method, params)["error"]
     assert isinstance(error["code"], int)
     assert "Traceback" not in error["message"]
-
-
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [
-        ("logging/setLevel", {"level": "debug"}),
-        ("resources/subscribe", {"uri": "recording://x"}),
-        ("resources/unsubscribe", {"uri": "recording://x"}),
-        (
-            "completion/complete",
-            {
-                "ref": {"type": "ref/prompt", "name": "x"},
-                "argument": {"name": "x", "value": ""},
-            },
-        ),
-        ("tasks/get", {"taskId": "x"}),
-    ],
-)
-def test_what_is_not_offered_is_an_unknown_method(mcp, method, params):
-    error = mcp.request(method, params)["error"]
-    assert (error["code"], error["message"]) == (-32601, "Method not found")
-
-
-@pytest.mark.parametrize("method", ["get", "put", "patch", "delete"])
-def test_there_is_no_session_to_open_or_end(client, method):
-    response = getattr(client, method)("/mcp")
-    error_of(response, 405, "method_not_allowed")
-    assert response["Allow"] == "POST, OPTIONS"
-
-
-def test_scripts_of_any_site_may_call_it(mcp, client):
-    for response in (mcp.post(PING), mcp.post(PING, Authorization="")):
-        assert response["access-control-allow-origin"] == "*"
-        assert response["cache-control"] == "no-store"
-    preflight = client.options("/mcp")
-    assert "POST" in preflight["Access-Control-Allow-Methods"]
-    assert preflight["Access-Control-Allow-Origin"] == "*"
 
 
 def test_a_request_has_an_id(mcp):

@@ -3,7 +3,7 @@
 import pytest
 from django.db import OperationalError
 
-from recording.library import importing, markdown, reading
+from recording.library import importing, reading
 from recording.mcp import pages
 from tests.recording.mcp.conftest import Client, store
 
@@ -114,21 +114,6 @@ def test_a_search_names_speaker_and_time(mcp, stranger):
     assert later["hits"] == []
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"query": ""},
-        {"query": "a\0b", "cursor": "nonsense"},
-        {"query": "x" * 1001},
-        {"query": "harbour", "cursor": "nonsense"},
-        {"query": "harbour", "since": "0001-01-01T00:00:00+14:00"},
-    ],
-)
-def test_a_search_that_cannot_be_run_says_why(mcp, arguments):
-    refusal = mcp.refusal("search_recordings", **arguments)
-    assert refusal != "Error executing tool search_recordings"
-
-
 def test_a_recording_is_described(mcp):
     audio_id = store(mcp.api)
     details = mcp.call("get_recording", audio_id=audio_id)
@@ -159,29 +144,6 @@ def test_a_summary_of_html_comes_as_markdown(mcp):
     [given] = mcp.call("get_summary", audio_id=audio_id)["summaries"]
     assert given["content"] == "A **bold** plan\n"
     assert given["format"] == "markdown"
-
-
-def test_html_is_converted_by_its_import_and_by_no_reader(mcp, monkeypatch):
-    good = {"label": "a", "format": "html", "content": "<p>A <b>bold</b> plan"}
-    bad = {"label": "b", "format": "html", "content": "<ul>" * 200 + "harbour"}
-    converted: list[str] = []
-    real = markdown.from_html
-
-    def count(text):
-        converted.append(text)
-        return real(text)
-
-    monkeypatch.setattr(markdown, "from_html", count)
-    audio_id = store(mcp.api, summaries=[good, bad])
-    assert converted == [good["content"], bad["content"]]
-    formats = [
-        summary["format"]
-        for summary in mcp.call("get_summary", audio_id=audio_id)["summaries"]
-    ]
-    assert formats == ["markdown", "html"]
-    assert mcp.call("search_recordings", query="bold harbour")["hits"]
-    assert mcp.request("resources/read", {"uri": f"recording://{audio_id}"})["result"]
-    assert len(converted) == 2
 
 
 def test_a_transcript_is_whole_and_untrimmed(mcp):

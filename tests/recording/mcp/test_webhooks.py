@@ -55,14 +55,6 @@ def test_what_the_api_refuses_changes_nothing(mcp, arguments, text):
     assert not Endpoint.objects.exists()
 
 
-def test_the_quota_is_the_accounts(mcp):
-    for _ in range(5):
-        mcp.call("create_webhook", url=URL, events=[])
-    refusal = mcp.refusal("create_webhook", url=URL, events=[])
-    assert "at most 5 subscriptions" in refusal
-    assert Endpoint.objects.count() == 5
-
-
 def test_the_limits_of_the_api_count_these_calls_too(mcp, settings):
     cache.clear()
     settings.RECORDING_RATES = settings.RECORDING_RATES | {"create": "1/hour"}

@@ -49,8 +49,3 @@ def test_an_unknown_application_has_no_address_shown(visitor):
     text = visitor.get(f"/oauth/authorize?{query}").content.decode()
     assert "The application is not known here." in text
     assert "evil.example" not in text
-
-
-def test_a_wrong_method_gets_the_right_ones(visitor):
-    response = visitor.put("/oauth/authorize")
-    assert (response.status_code, response["Allow"]) == (405, "GET, HEAD, POST")

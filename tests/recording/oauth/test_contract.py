@@ -214,11 +214,6 @@ def test_a_scope_that_is_repeated_is_granted_once(app, scope):
     assert set(AccessToken.objects.values_list("scope", flat=True)) == {"mcp:connect"}
 
 
-@pytest.mark.parametrize("scope", ["admin", "mcp:connect admin", "MCP:connect"])
-def test_another_scope_is_refused_at_the_client(app, scope):
-    assert app.decide(scope=scope)["error"] == "invalid_scope"
-
-
 def test_no_token_request_widens_the_scope(app):
     code = app.code()
     response = app.exchange(code, {"scope": "mcp:connect admin"})
@@ -246,31 +241,6 @@ def test_the_protected_resource_names_itself_as_it_was_asked(path):
     assert body["authorization_servers"] == [ISSUER]
     assert body["scopes_supported"] == ["mcp:connect"]
     assert body["bearer_methods_supported"] == ["header"]
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    "path",
-    ["/v1", "/v2/chat/completions", "/mcp/", "//evil"],
-)
-def test_nothing_else_is_a_protected_resource(path):
-    assert refusal(Client().get("/.well-known/oauth-protected-resource" + path), 404)
-
-
-@pytest.mark.parametrize(
-    ("path", "method"),
-    [
-        ("/oauth/register", "GET"),
-        ("/oauth/token", "GET"),
-        ("/oauth/revoke", "PUT"),
-        ("/.well-known/oauth-authorization-server", "POST"),
-        ("/.well-known/oauth-protected-resource", "DELETE"),
-    ],
-)
-def test_a_wrong_method_gets_the_right_ones(path, method):
-    response = Client().generic(method, path)
-    assert refusal(response, 405) == "invalid_request"
-    assert response["Allow"]
 
 
 @spec("recording", "Errors: OAuth endpoints return a top-level error")
