@@ -15,6 +15,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -99,6 +100,19 @@ class PortalDoor(Door):
             raise TooManyRequestsError(
                 f"Nothing was done: too many in a short time. Try again in {seconds} s."
             )
+
+
+@csrf_exempt
+@require_POST
+@pages.framed
+def close(request: HttpRequest) -> HttpResponse:
+    """End the session of a visitor."""
+    owner = PortalDoor().enter(request)
+    if isinstance(owner, HttpResponse):
+        return owner
+    link = cast("Visitor", owner).link
+    links.revoke(links.of_tenant(link.tenant).filter(pk=link.pk), timezone.now())
+    return pages.say(request, pages.CLOSED, 200)
 
 
 def csrf_token(session: str) -> str:

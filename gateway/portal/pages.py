@@ -41,6 +41,7 @@ NO_SESSION = Notice(
     "cookie of this page: allow it, and ask for a new link.",
 )
 ENDED = Notice("Your session has ended", f"To go on: {ASK_AGAIN}")
+CLOSED = Notice("The portal is closed", ASK_AGAIN)
 FOREIGN_FORM = Notice(
     "This page was too old",
     "The form did not come from a page that was shown in this session. Nothing was changed. Go "

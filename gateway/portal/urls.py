@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path
 
 from gateway.portal.api import PortalLinkView, PortalView
-from gateway.portal.door import PortalDoor
+from gateway.portal.door import PortalDoor, close
 from gateway.portal.opening import OpenLink
 from webhooks_core.pages.urls import urls as webhook_pages
 
@@ -15,5 +15,6 @@ urlpatterns = [
     path("v1/portal", PortalView.as_view()),
     path("v1/portal/<str:link_id>", PortalLinkView.as_view()),
     path("portal/open/<str:token>", OpenLink.as_view()),
+    path("portal/close", close, name="portal-close"),
     path("portal", include(PAGES, namespace="portal")),
 ]

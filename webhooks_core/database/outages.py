@@ -19,7 +19,7 @@ def is_outage(error: BaseException | None) -> bool:
     return isinstance(error, (OperationalError, InterfaceError))
 
 
-def is_redis_error(error: BaseException) -> bool:
+def is_redis_error(error: BaseException | None) -> bool:
     """Return True for an error of Redis, whose package is loaded only where it is used."""
     redis = sys.modules.get("redis.exceptions")
     return redis is not None and isinstance(error, redis.RedisError)

@@ -1,5 +1,6 @@
 """The session of the portal: what is forged, foreign, expired or revoked does nothing."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -128,6 +129,16 @@ def test_a_session_ends_at_the_next_click_when_it_is_revoked(grace):
         assert grace.send(path, word="delete").status_code == 403
 
 
+def test_who_closes_the_portal_ends_this_session_alone(grace):
+    other = visit(new_link())
+    assert Client().post(f"{BASE}/close").status_code == 403
+    assert grace.browser.post(f"{BASE}/close").status_code == 403
+    assert "<bdi>Grace</bdi>" in grace.get()
+    assert "The portal is closed" in grace.post("/close")
+    assert "Your session has ended" in grace.get(status=403)
+    other.get()
+
+
 def test_a_session_ends_after_its_time(db):
     with travel("2030-01-01T00:00:00Z", tick=False) as clock:
         person = visit(new_link())
@@ -192,7 +203,8 @@ def test_view_alone_shows_no_secret_and_offers_nothing_to_do(db):
     ):
         page = viewer.get(path)
         assert "whsec_" not in page, path
-        assert 'method="post"' not in page, path
+        actions = re.findall('method="post" *(?:action="(.*?)")?', page)
+        assert actions == ["/portal/close"], path
         shown += page
     assert "a title" in shown
 
