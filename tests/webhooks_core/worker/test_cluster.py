@@ -21,6 +21,7 @@ from tests.running import (
     Running,
     environment,
     running,
+    status_field,
     until,
 )
 
@@ -60,7 +61,9 @@ def variables(database: Path) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
-def start(variables: dict[str, str]) -> Iterator[Callable[..., Running]]:
+def start(
+    variables: dict[str, str], database: Path
+) -> Iterator[Callable[..., Running]]:
     """Return a function that starts a cluster and waits until all its processes are there."""
     own = environment(
         **variables,
@@ -75,11 +78,29 @@ def start(variables: dict[str, str]) -> Iterator[Callable[..., Running]]:
                 running("-c", CLUSTER.format(silent_s), environment=own)
             )
             # Shown with a failure.
-            stack.callback(lambda: sys.stdout.write(cluster.output))
+            stack.callback(
+                lambda: sys.stdout.write(cluster.output + states(cluster, database))
+            )
             until(lambda: len(cluster.family()) == 2 + 5, "all processes")
             return cluster
 
         yield start
+
+
+def states(cluster: Running, database: Path) -> str:
+    """Return what each process waits for in the kernel, and which tasks wait for them.
+
+    A worker that is killed while it holds a lock of a queue leaves the others in `futex_wait`.
+    """
+    lines = [f"exit status of the cluster: {cluster.process.poll()}"]
+    for pid in cluster.family():
+        with suppress(OSError):
+            waits = Path(f"/proc/{pid}/wchan").read_text()
+            lines.append(f"{pid} of {status_field(pid, 'PPid')}: {waits}")
+    with closing(sqlite3.connect(database, timeout=PATIENCE_S)) as connection:
+        rows = connection.execute("select id, key, lock from django_q_ormq")
+        lines += [f"queued: {row}" for row in rows]
+    return "\n".join([*lines, ""])
 
 
 @pytest.fixture
