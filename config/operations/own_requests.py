@@ -7,7 +7,7 @@ from typing import Any
 import requests
 from requests.adapters import HTTPAdapter
 
-from webhooks_core.network.certificates import client_context
+from webhooks_core.network.pool import client_context
 
 
 class TrustingAdapter(HTTPAdapter):

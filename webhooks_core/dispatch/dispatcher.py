@@ -32,8 +32,8 @@ from webhooks_core.network.connectivity import Connectivity
 # Wait for what is due within this time. Longer than the period of a sweep and the interval of the
 # scheduler together, so that no retry is late because there is no dispatcher.
 LINGER = timedelta(seconds=95)
-# Only one dispatcher stays until it is stopped. Others help it for so long: they leave their
-# worker to other tasks, and come back if there is more work.
+# Only one dispatcher stays until it is stopped. Others help it with what is due, and for so long:
+# they leave their worker to other tasks, and come back if there is more work.
 HELP_S = 20.0
 BUSY_TICK_S = 0.02
 RENEW_EVERY_S, EXPIRE_EVERY_S, REPAIR_EVERY_S = 3.0, 1.0, 20.0
@@ -55,17 +55,16 @@ def dispatch(
 ) -> int:
     """Send what is due, and what falls due within `linger`; return the number of attempts.
 
-    Returns 0 immediately if every slot is taken, or if a resident dispatcher leaves no work. Ends
-    soon after `stop()` returns True: claims that have not been started are released, open requests
-    are awaited. A `resident` dispatcher ends in no other way, unless the database goes away.
+    Returns 0 immediately if every slot is taken. Ends soon after `stop()` returns True: claims that
+    have not been started are released, open requests are awaited. A `resident` dispatcher ends in
+    no other way, unless the database goes away, or another one is resident already.
     """
-    if resident and not leases.is_dispatcher_wanted():
-        return 0
     if (lease := leases.acquire()) is None:
         return 0
+    is_resident, run_s = resident and lease.slot == 0, inf
+    if resident and not is_resident:
+        linger, run_s = timedelta(0), HELP_S
     with _frozen_heap(), Sender() as sender, closing(Listener()) as listener:
-        is_resident = resident and lease.slot == 0
-        run_s = HELP_S if resident and not is_resident else inf
         attempts = Dispatcher(
             lease, sender, listener, stop, linger, is_resident, run_s
         ).run()

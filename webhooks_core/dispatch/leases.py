@@ -47,18 +47,6 @@ def is_general(error: Exception) -> bool:
     return is_outage(error) or isinstance(error, LeaseLostError)
 
 
-def is_dispatcher_wanted() -> bool:
-    """Return False if every slot is taken, or the resident dispatcher leaves nothing for another.
-
-    Two queries, for tasks that were queued long ago: thousands of them must not hold up others.
-    """
-    slots = set(DispatcherLease.objects.live().values_list("slot", flat=True))
-    if 0 not in slots:
-        return True
-    due = EndpointQueue.objects.due(clock.in_sql(), lease=0)
-    return len(slots) < webhook_settings.DISPATCHERS and due.exists()
-
-
 def acquire() -> DispatcherLease | None:
     """Acquire a lease in a free slot; return None if every slot is taken."""
     clock.measure()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 
@@ -20,25 +19,3 @@ def integer_between(least: int, most: int = 10**9) -> Callable[[str], int]:
         )
 
     return read
-
-
-def number_between(
-    least: float, most: float, *, noun: str = "number"
-) -> Callable[[str], float]:
-    """Return an argument type: a number from `least` to `most`."""
-
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if least <= value <= most:
-            return value
-        raise ArgumentTypeError(f"{text!r} is not a {noun} from {least:g} to {most:g}")
-
-    return read
-
-
-def seconds(least: float, most: float) -> Callable[[str], float]:
-    """Return an argument type: seconds from `least` to `most`."""
-    return number_between(least, most, noun="number of seconds")

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import time
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from ipaddress import ip_address
 
 from aiohappyeyeballs import start_connection
+from django.conf import settings
 
 from webhooks_core.conf import webhook_settings
 from webhooks_core.network import proxy
@@ -22,7 +24,6 @@ from webhooks_core.network.addresses import (
     BlockedAddressError,
     is_public,
 )
-from webhooks_core.network.certificates import client_context
 from webhooks_core.network.connection import Connection
 from webhooks_core.network.deadlines import within
 from webhooks_core.network.errors import ProxyRefusedError
@@ -266,3 +267,20 @@ class Connections:
 
 def _is_proxied(info: AddressInfo) -> bool:
     return bool(webhook_settings.PROXY_URL) and is_public(ip_address(info[4][0]))
+
+
+def client_context() -> ssl.SSLContext:
+    """Return the context of outgoing connections: the system's authorities and EXTRA_CA_FILE's.
+
+    Raises OSError (also as ssl.SSLError) if the file cannot be read or holds no certificate.
+    """
+    return _context(getattr(settings, "EXTRA_CA_FILE", ""))
+
+
+@cache
+def _context(extra_ca_file: str) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if extra_ca_file:
+        context.load_verify_locations(extra_ca_file)
+    context.set_alpn_protocols(["http/1.1"])
+    return context

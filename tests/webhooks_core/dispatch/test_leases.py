@@ -45,35 +45,13 @@ def test_there_are_as_many_leases_as_slots(settings):
     assert third.slot == 0
 
 
-class TestTaskThatWasQueuedLongAgo:
-    def run(self) -> int:
-        return engine.dispatch(resident=True)
-
-    def test_it_ends_at_once_beside_a_resident_dispatcher_that_has_no_more_work(
-        self, settings, django_assert_max_num_queries
-    ):
-        settings.WEBHOOK_DISPATCHERS = 2
-        leases.acquire()
-        with django_assert_max_num_queries(2):
-            assert self.run() == 0
-        assert DispatcherLease.objects.count() == 1
-
-    def test_it_ends_at_once_if_every_slot_is_taken(
-        self, settings, django_assert_max_num_queries
-    ):
-        settings.WEBHOOK_DISPATCHERS = 1
-        leases.acquire()
-        EndpointFactory.create(url=URL)
-        publish_event()
-        with django_assert_max_num_queries(1):
-            assert self.run() == 0
-
-    def test_it_helps_with_work_that_nobody_has_leased(self, settings):
-        settings.WEBHOOK_DISPATCHERS = 2
-        leases.acquire()
-        EndpointFactory.create(url=URL)
-        publish_event()
-        assert leases.is_dispatcher_wanted()
+def test_a_second_task_helps_with_what_is_due_and_waits_for_nothing(settings):
+    settings.WEBHOOK_DISPATCHERS = 2
+    leases.acquire()
+    EndpointFactory.create(url=URL)
+    publish_event()
+    EndpointQueue.objects.update(next_due_at=timezone.now() + timedelta(seconds=9))
+    assert engine.dispatch(resident=True) == 0
 
 
 def test_a_lost_race_for_the_last_slot_gives_no_lease(settings, monkeypatch):

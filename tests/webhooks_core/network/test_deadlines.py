@@ -45,21 +45,6 @@ def test_a_block_that_ends_in_time_is_not_affected_and_leaves_no_timer():
     assert run(work) == (0, None)
 
 
-def test_each_task_has_its_own_deadline():
-    async def sleep(kept):
-        with kept.within(60):
-            await asyncio.sleep(0.4)
-        return "done"
-
-    async def work(kept):
-        waits = wait(kept, 0.05), sleep(kept)
-        return await asyncio.gather(*waits, return_exceptions=True)
-
-    short, long = run(work)
-    assert isinstance(short, TimeoutError)
-    assert long == "done"
-
-
 def test_another_cancellation_remains_a_cancellation():
     async def work(kept):
         task = asyncio.ensure_future(wait(kept, 60))
@@ -81,15 +66,6 @@ def test_a_cancellation_that_meets_the_deadline_is_not_swallowed():
         return await is_cancelled(asyncio.ensure_future(meet(kept)))
 
     assert run(work)
-
-
-def test_an_error_of_the_block_itself_is_raised():
-    async def work(kept):
-        with kept.within(60):
-            raise ConnectionResetError
-
-    with pytest.raises(ConnectionResetError):
-        run(work)
 
 
 def test_an_inner_deadline_ends_without_the_outer_one():

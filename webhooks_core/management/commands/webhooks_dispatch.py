@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from webhooks_core.dispatch.dispatcher import dispatch
-from webhooks_core.management.argument_types import seconds
+from webhooks_core.management.argument_types import integer_between
 from webhooks_core.upkeep.sweep import sweep
 
 
@@ -21,13 +21,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--linger",
-            type=seconds(0, 86_400),
-            default=0.0,
+            type=integer_between(0, 86_400),
+            default=0,
             metavar="SECONDS",
             help="wait for deliveries that fall due within this time (default: %(default)s)",
         )
 
-    def handle(self, *args: Any, linger: float, **options: Any) -> None:
+    def handle(self, *args: Any, linger: int, **options: Any) -> None:
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())

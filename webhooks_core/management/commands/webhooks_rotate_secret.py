@@ -9,11 +9,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from webhooks_core.changes import COMMAND
-from webhooks_core.management.argument_types import number_between
+from webhooks_core.management.argument_types import integer_between
 from webhooks_core.models import Endpoint
 from webhooks_core.owners import repairs
 
-LONGEST_H = repairs.LONGEST_OVERLAP / timedelta(hours=1)
+LONGEST_H = repairs.LONGEST_OVERLAP // timedelta(hours=1)
 
 
 class Command(BaseCommand):
@@ -23,14 +23,14 @@ class Command(BaseCommand):
         parser.add_argument("id", help="an endpoint or subscription: ep_… or whsub_…")
         parser.add_argument(
             "--overlap",
-            type=number_between(0, LONGEST_H, noun="number of hours"),
-            default=0.0,
+            type=integer_between(0, LONGEST_H),
+            default=0,
             metavar="HOURS",
             help="how long the old secret signs beside the new one, where the product signs "
-            "with several (default: %(default)g, the old one ends now)",
+            "with several (default: %(default)s, the old one ends now)",
         )
 
-    def handle(self, *args: Any, overlap: float, **options: Any) -> None:
+    def handle(self, *args: Any, overlap: int, **options: Any) -> None:
         endpoint = Endpoint.objects.filter(
             public_id=options["id"], deleted_at=None
         ).first()
