@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, ClassVar, cast
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
@@ -42,7 +41,7 @@ from webhooks_core.models import Endpoint
 from webhooks_core.web.errors import BadRequestError, ConflictError
 from webhooks_core.web.openapi import IDEMPOTENCY
 from webhooks_core.web.pages import NoQuery, read_query
-from webhooks_core.web.views import ProductAPIView, route
+from webhooks_core.web.views import ProductAPIView, Route, route
 
 
 @extend_schema(tags=["Gateway webhooks"])
@@ -82,6 +81,38 @@ class SubscriptionViewSet(GatewayView, views.SubscriptionViewSet):
     delivery_shape = DeliverySerializer
     details_shape = DeliveryDetailsSerializer
     states = STATES
+    routes: ClassVar = {
+        "create": Route(
+            summary="Create a subscription; its secret is returned only here",
+            request=CreationSerializer,
+            response=SubscriptionCreatedSerializer,
+            status=201,
+            throttle="create",
+        ),
+        "partial_update": Route(
+            summary="Change url, event types, description or the active toggle",
+            request=ChangeSerializer,
+            response=SubscriptionSerializer,
+            errors=(409,),
+        ),
+        "destroy": Route(
+            summary="Delete a subscription; its pending deliveries fail",
+            status=204,
+            errors=(409,),
+        ),
+        "test": Route(
+            summary="Queue a signed webhook.test for this subscription alone",
+            response=QueuedSerializer,
+            status=202,
+            errors=(409,),
+            throttle="test",
+        ),
+        "deliveries": Route(
+            summary="List what was sent to a subscription, newest first",
+            query=shapes.search_query(STATES),
+            response=DeliverySerializer(many=True),
+        ),
+    }
 
     @property
     def subscriptions(self) -> Subscriptions:
@@ -96,65 +127,14 @@ class SubscriptionViewSet(GatewayView, views.SubscriptionViewSet):
             )
         return subscription
 
-    @extend_schema(summary="List the tenant's subscriptions, newest first")
-    def list(self, request: Request, **_: str) -> Response:
-        return super().list(request)
-
-    @route(
-        summary="Create a subscription; its secret is returned only here",
-        request=CreationSerializer,
-        response=SubscriptionCreatedSerializer,
-        status=201,
-        throttle="create",
-    )
-    def create(self, request: Request, **_: str) -> Response:
-        return super().create(request)
+    @route(summary="Describe a subscription", response=SubscriptionSerializer)
+    def retrieve(self, request: Request, **_: str) -> Response:
+        return self.respond(self.get_object())
 
     def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
         created = super().perform_create(serializer)
         CreateThrottle().count(self.request, self)
         return created
-
-    @route(summary="Describe a subscription", response=SubscriptionSerializer)
-    def retrieve(self, request: Request, **_: str) -> Response:
-        return self.respond(self.get_object())
-
-    @route(
-        summary="Change url, event types, description or the active toggle",
-        request=ChangeSerializer,
-        response=SubscriptionSerializer,
-        errors=(409,),
-    )
-    def partial_update(self, request: Request, **_: str) -> Response:
-        return super().partial_update(request)
-
-    @route(
-        summary="Delete a subscription; its pending deliveries fail",
-        status=204,
-        errors=(409,),
-    )
-    def destroy(self, request: Request, **_: str) -> Response:
-        return super().destroy(request)
-
-    @route(
-        summary="Queue a signed webhook.test for this subscription alone",
-        response=QueuedSerializer,
-        status=202,
-        errors=(409,),
-        throttle="test",
-    )
-    @action(detail=True, methods=["post"])
-    def test(self, request: Request, **_: str) -> Response:  # type: ignore[override] # of mypy: an action
-        return super().test(request)
-
-    @extend_schema(
-        summary="List what was sent to a subscription, newest first",
-        parameters=[shapes.search_query(STATES)],
-        responses=DeliverySerializer(many=True),
-    )
-    @action(detail=True)
-    def deliveries(self, request: Request, **_: str) -> Response:  # type: ignore[override] # as test
-        return super().deliveries(request)
 
 
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")

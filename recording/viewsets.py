@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django.contrib.auth.models import AbstractUser
 from django.http import HttpResponse
@@ -31,7 +31,7 @@ from recording.subscriptions import Subscriptions, recent_events
 from recording.throttles import AccountThrottle
 from webhooks_core.api import shapes, views
 from webhooks_core.web.pages import read_query
-from webhooks_core.web.views import ProductAPIView, ProductViewSet, route
+from webhooks_core.web.views import ProductAPIView, ProductViewSet, Route
 
 
 @extend_schema(tags=["Recording webhooks"])
@@ -69,57 +69,42 @@ class SubscriptionViewSet(RecordingViewSet, views.SubscriptionViewSet):
     details_shape = DeliveryDetailsSerializer
     states = STATES
     patch_is_partial = False  # omitted events are an empty list
+    routes: ClassVar = {
+        "create": Route(
+            summary="Create a subscription; its secret is returned only here",
+            request=SubscriptionSerializer,
+            response=SubscriptionCreatedSerializer,
+            status=201,
+            throttle="create",
+        ),
+        "partial_update": Route(
+            summary="Replace the events, and the url unless it is omitted or empty",
+            request=SubscriptionSerializer,
+            response=SubscriptionItemSerializer,
+        ),
+        "destroy": Route(
+            summary="Delete a subscription and free its quota",
+            response=DeletedSerializer,
+        ),
+        "test": Route(
+            summary="Queue a signed webhook.ping for this subscription alone",
+            response=PingSerializer,
+            throttle="test",
+        ),
+        "deliveries": Route(
+            summary="List what was sent to a subscription, newest first",
+            query=shapes.search_query(STATES),
+            response=DeliverySerializer(many=True),
+        ),
+    }
 
     @property
     def subscriptions(self) -> Subscriptions:
         return Subscriptions(self.account)
 
-    @extend_schema(summary="List the account's subscriptions, newest first")
-    def list(self, request: Request, **_: str) -> Response:
-        return super().list(request)
-
-    @route(
-        summary="Create a subscription; its secret is returned only here",
-        request=SubscriptionSerializer,
-        response=SubscriptionCreatedSerializer,
-        status=201,
-        throttle="create",
-    )
-    def create(self, request: Request, **_: str) -> Response:
-        return super().create(request)
-
-    @route(
-        summary="Replace the events, and the url unless it is omitted or empty",
-        request=SubscriptionSerializer,
-        response=SubscriptionItemSerializer,
-    )
-    def partial_update(self, request: Request, **_: str) -> Response:
-        return super().partial_update(request)
-
-    @route(
-        summary="Delete a subscription and free its quota", response=DeletedSerializer
-    )
     def destroy(self, request: Request, **_: str) -> Response:
         super().destroy(request)
         return Response({"ok": True})
-
-    @route(
-        summary="Queue a signed webhook.ping for this subscription alone",
-        response=PingSerializer,
-        throttle="test",
-    )
-    @action(detail=True, methods=["post"])
-    def test(self, request: Request, **_: str) -> Response:  # type: ignore[override] # of mypy: an action
-        return super().test(request)
-
-    @extend_schema(
-        summary="List what was sent to a subscription, newest first",
-        parameters=[shapes.search_query(STATES)],
-        responses=DeliverySerializer(many=True),
-    )
-    @action(detail=True)
-    def deliveries(self, request: Request, **_: str) -> Response:  # type: ignore[override] # as test
-        return super().deliveries(request)
 
 
 class MCPView(ProductAPIView):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,14 +20,13 @@ from webhooks_core.models import Endpoint
 from webhooks_core.owners.deliveries import State
 from webhooks_core.owners.details import details_of
 from webhooks_core.owners.resending import Selection
-from webhooks_core.web.pages import read_query
 from webhooks_core.web.views import ProductViewSet, route
 
 ONE_DELIVERY = "deliveries/<str:delivery_id>"
 
 
 class SubscriptionViewSet(ProductViewSet):
-    """The subscriptions of a caller. A product says who that is, and how they are shown."""
+    """The subscriptions of a caller. A product says who that is, and the routes of its contract."""
 
     lookup_field = "public_id"
     list_columns: Sequence[str]  # what the serializer of a list reads
@@ -61,6 +61,7 @@ class SubscriptionViewSet(ProductViewSet):
         kept: BaseSerializer[Any] = shape()
         return kept
 
+    @extend_schema(summary="List the subscriptions, newest first")
     def list(self, request: Request, **_: str) -> Response:
         listed = self.subscriptions.listed(self.list_columns)
         rows: Any = self.paginate_queryset(listed)
@@ -85,15 +86,17 @@ class SubscriptionViewSet(ProductViewSet):
         self.subscriptions.delete(self.get_object())
         return Response(status=204)
 
+    @action(detail=True, methods=["post"])
     def test(self, request: Request, **_: str) -> Response:
         event = self.subscriptions.send_test(self.public_id)
         queued = {"event_id": event.public_id, "queued": True}
         return Response(queued, self.route.statuses[0])
 
+    @action(detail=True)
     def deliveries(self, request: Request, **_: str) -> Response:
         """List one page by its number; other filters may narrow it."""
         subscription = self.get_object()
-        query = read_query(shapes.search_query(self.states)(), request)
+        query = self.read_query()
         rows = self.subscriptions.deliveries(
             subscription,
             wanted=shapes.wanted(query, self.states),

@@ -105,6 +105,8 @@ class ProductAPIView(APIView):
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = IgnoreAccept
     metadata_class = None
+    # Of a product, in place of what the handlers of a base declare.
+    routes: ClassVar[Mapping[str, Route]] = {}
 
     @property
     def default_response_headers(self) -> dict[str, str]:
@@ -126,8 +128,8 @@ class ProductAPIView(APIView):
     def route(self) -> Route:
         """The route of the handler that this request, or this part of the document, is about."""
         name = getattr(self, "action", None) or str(self.request.method).lower()
-        found: Route = getattr(getattr(self, name, None), "route", Route())
-        return found
+        declared: Route = getattr(getattr(self, name, None), "route", Route())
+        return self.routes.get(name, declared)
 
     def throttle_for(self, rate: str) -> BaseThrottle:
         """Return the throttle of a rate of the product."""
