@@ -39,7 +39,6 @@ FAULTS = [
     ("webhooks: !!python/name:os.system", ":1: is not YAML"),
     ("models: []\nmodels: []", ":2: is not YAML: models is given twice"),
     ("webhook: {}", ":1: webhook: unknown key"),
-    ("webhooks:\n  1: 1", ":2: webhooks.1: unknown key"),
     ("webhooks:\n  retries: 1", ":2: webhooks.retries: unknown key"),
     ("webhooks: {base_backoff_s: .nan}", ": is not YAML"),
     ("webhooks: {enabled: !!bool foo}", ": is not YAML"),
@@ -49,8 +48,6 @@ FAULTS = [
     ("webhooks:", ":1: webhooks: must be a dictionary"),
     ("webhooks: {enabled: 'yes'}", "webhooks.enabled: must be a valid boolean"),
     ("webhooks: {max_attempts: true}", "max_attempts: must be a valid integer"),
-    ("webhooks: {max_attempts: 101}", "max_attempts: must be less than or eq"),
-    ("webhooks: {timeout_s: soon}", "webhooks.timeout_s: must be a valid num"),
     ("webhooks: {max_backoff_s: 0.1}", "webhooks: max_backoff_s is below base_backoff"),
     ("webhooks: {publishable: [x]}", "publishable: 'x' is none of ingest.completed"),
     (
@@ -58,11 +55,9 @@ FAULTS = [
         ":3: webhooks.subscriptions[0].url: Field",
     ),
     (static(tenant_id="a b"), ":3: webhooks.subscriptions[0].tenant_id: must"),
-    (static(tenant_id="7"), "[0].tenant_id: must be a valid string"),
     (static(url="'ftp://x'"), "[0].url: url must start with"),
     (static(url="'http://127.0.0.1:8000/'"), "itself"),
     (static(event_types="[x]"), ":1: webhooks: subscriptions: 'x' is no event type"),
-    (static(event_types="[webhook.test]"), "'webhook.test' is no event type"),
     (
         static(secret="'${ABSENT}'"),
         "secret: the environment variable ABSENT is not set",
@@ -73,7 +68,6 @@ FAULTS = [
     ),
     (static(secret="$ACME"), "[0].secret: must be written ${NAME}, with braces,"),
     (static(secret="x" * 257), "1 to 256"),
-    (static(secret="ключ"), "printable ASCII"),
     (static(secret="whsec_"), "secret: must be more than whsec_"),
     (static(filter="{a: {$no: 1}}"), "[0].filter: filter.a.$no is no operator"),
     (
@@ -82,19 +76,13 @@ FAULTS = [
     ),
     # models
     ("models:\n  - {name: m}", ":2: models[0].upstream: Field required"),
-    (model(upstream="x"), ":4: models[0].upstream: must be 'openai', 'anthro"),
     (model(upstream="openai"), "models[0]: needs base_url"),
     (model(upstream="openai", targets="[{}]"), "models[0]: needs base_url"),
     (model(model="x", targets="[{}]"), "models[0]: has targets beside base_url, model"),
     (model(targets="[{x: 0}]"), ":5: models[0].targets[0].x: unknown key"),
-    (model(allow="{x: 1}"), ":5: models[0].allow.x: unknown key"),
     (model(allow="{}"), "allow: must be everyone, or name"),
     (model(allow="{everyone: true}"), "allow: must be everyone, or name"),
     (model(allow="{principals: [ada]}"), "allow.principals[0]: must match"),
-    (
-        model(speaks="[soap]"),
-        "models[0].speaks[0]: must be 'chat', 'responses'",
-    ),
     *(
         (model(base_url=json.dumps(url)), ":5: models[0].base_url: must be an http or")
         for url in ("x:", "http://x:99999", "http://x/?a", "http://x/v 1", "http://x\t")
@@ -111,9 +99,6 @@ FAULTS = [
         ":1: models: several have the name m",
     ),
     (model(supports="[streaming, tool]"), "supports[1]: must be 'streaming'"),
-    (model(supports="tools"), ":5: models[0].supports: must be a valid frozen"),
-    (model(timeouts="{idle_s: 0}"), "timeouts.idle_s: must be greater than"),
-    (model(drop_params="[seed, 1]"), "drop_params[1]: must be a valid string"),
     (model(extra_headers='{"a b": x}'), "extra_headers: 'a b' cannot be the"),
     (
         model(extra_headers="{Host: x}"),
@@ -130,7 +115,6 @@ FAULTS = [
     (budget(limit="0"), ":2: budgets[0].limit: must be greater than 0"),
     (budget(limit="1.5"), "budgets[0]: the limit of 'b' is not a whole number"),
     (budget(name="key 7"), "budgets[0]: 'key 7' is the name of a key's own budget"),
-    (budget(window="year"), "budgets[0].window: must be 'minute', 'hour'"),
 ]
 
 

@@ -55,11 +55,8 @@ FORMS: list[tuple[str, dict[str, Any], str]] = [
     ("another name", {"document": upload()}, "Send one document"),
     ("file and text", {"file": upload(), "text": "x"}, "Send one document"),
     ("not UTF-8", {"file": upload(b"\xff\xfe")}, "not UTF-8"),
-    ("NUL", {"file": upload(b"a\x00")}, "NUL"),
-    ("empty", {"file": upload(b" ")}, "must not be empty"),
     ("a picture", {"file": upload(b"x", "a.png", "image/png")}, "content_type"),
     ("metadata", {"file": upload(), "metadata": "{"}, "metadata is not JSON"),
-    ("metadata list", {"file": upload(), "metadata": "[]"}, "metadata must be"),
 ]
 
 
@@ -75,9 +72,7 @@ def test_a_bad_form_is_400_and_stores_nothing(acme, _case, form, words):
     ("content_type", "body"),
     [
         ("multipart/form-data", b"x"),
-        ("multipart/form-data; boundary=x", b"nonsense"),
         ("multipart/form-data; boundary=x", b"--x\r\n"),
-        ("multipart/form-data; boundary=é", b"--x\r\n"),
         (
             "multipart/form-data; boundary=x",
             (

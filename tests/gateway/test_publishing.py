@@ -89,13 +89,10 @@ UNKNOWN = "type cannot be published; known are drift.detected, order.created."
 @pytest.mark.parametrize(
     ("body", "detail"),
     [
-        ({"type": 5, "data": {}}, "type must be a string."),
         *(
             (EVENT | {"type": name}, UNKNOWN)
             for name in ("no.such", "ingest.completed", "webhook.test")
         ),
-        ({"type": "order.created"}, "data is required."),
-        (EVENT | {"data": None}, "data must be an object."),
         (EVENT | {"data": {"a": NESTED}}, "data is nested deeper than 100 levels."),
         (EVENT | {"data": {"a": "x" * 262_144}}, "data is over 262144 bytes."),
         (EVENT | {"more": "x" * 524_288}, "The body is over 524288 bytes."),

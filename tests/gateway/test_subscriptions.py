@@ -81,14 +81,6 @@ def test_event_types_may_be_missing_and_mean_all(acme):
     assert acme.create()["event_types"] == []
 
 
-@pytest.mark.spec("gateway", "GET /v1/webhooks/subscriptions: list")
-def test_lists_are_complete_and_newest_first(acme):
-    ids = [acme.create(f"{URL}/{n}")["id"] for n in range(3)]
-    listed = acme.get()
-    assert [item["id"] for item in listed["items"]] == ids[::-1]
-    assert list(listed) == ["items"]
-
-
 def test_a_list_is_one_query(acme, django_assert_num_queries):
     acme.create(filter={"type": "drift.detected"})
     acme.create()
@@ -133,13 +125,6 @@ def test_an_empty_patch_changes_nothing(acme):
         == acme.get(f"/{subscription['id']}")
         == subscription | {"secret": MASK}
     )
-
-
-def test_patch_refuses_a_secret(acme):
-    subscription = acme.create()
-    response = acme.patch(subscription, 400, secret="another", description="no")
-    assert "secret" in response["detail"]
-    assert acme.get(f"/{subscription['id']}")["description"] == ""
 
 
 @pytest.mark.spec("gateway", "DELETE /v1/webhooks/subscriptions/{id}")

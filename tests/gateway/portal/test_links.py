@@ -51,16 +51,13 @@ def test_a_link_is_shown_once_and_stored_as_a_hash(acme):
     ("fields", "message"),
     [
         ({"capabilities": None}, "capabilities must be an array"),
-        ({"capabilities": ["view", "root"]}, "capabilities: known are view, view_sec"),
         ({"capabilities": [5]}, "capabilities must be a"),
-        ({"expires_in": 604_801}, "expires_in must be an integer"),
         ({"expires_in": "60"}, "expires_in must be an integer"),
         ({"expires_in": True}, "expires_in must be an integer"),
         ({"actor": ""}, "actor must"),
         ({"actor": "  "}, "actor must have 1 to 128 printable characters"),
         ({"actor": "a\nb"}, "actor must have 1 to 128 printable characters"),
         ({"actor": "x" * 129}, "actor must have 1 to 128 printable characters"),
-        ({"actor": 5}, "actor must be a string"),
     ],
 )
 def test_a_link_that_cannot_be_is_refused_by_its_field(acme, fields, message):
