@@ -8,10 +8,9 @@ from django.conf import settings
 from oauth2_provider import cimd
 from oauthlib.oauth2 import OAuth2Error
 
-from recording.oauth import redirects
+from recording.oauth import redirects, registration
 from recording.oauth.metadata import GRANT_TYPES, RESPONSE_TYPES
 from recording.oauth.models import Application, AuthMethod
-from recording.oauth.registration import Metadata
 from webhooks_core.network.url_policy import UrlPolicy, UrlRefusedError
 
 MAX_LENGTH = 255  # of an address: the column of client ids
@@ -87,15 +86,11 @@ def supported(document: dict[str, Any]) -> dict[str, Any]:
         if needed not in offered[name]:
             raise cimd.CIMDError(f"{name} does not offer {needed}")
     try:
-        metadata = Metadata.of(members, auth_method=AuthMethod.NONE)
+        described = registration.description(members, is_public_client=True)
     except OAuth2Error as error:
         raise cimd.CIMDError(error.description) from error
-    return document | {
-        "token_endpoint_auth_method": AuthMethod.NONE,
-        "grant_types": GRANT_TYPES,
-        "redirect_uris": [*metadata.redirect_uris],
-        "client_name": metadata.name,
-    }
+    fixed = {"token_endpoint_auth_method": AuthMethod.NONE, "grant_types": GRANT_TYPES}
+    return document | {"client_name": ""} | described | fixed
 
 
 def _list(members: dict[str, Any], name: str, default: list[str]) -> list[Any]:

@@ -99,7 +99,7 @@ class Application(AbstractApplication):
     def _check_redirect(self, uri: str) -> None:
         redirects.check(
             uri,
-            listed=settings.OAUTH_ALLOWED_REDIRECTS,
+            allowed=settings.OAUTH_ALLOWED_REDIRECTS,
             is_public_client=not self.is_confidential,
         )
 

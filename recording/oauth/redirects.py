@@ -148,8 +148,8 @@ def is_same(registered: str, requested: str) -> bool:
     return one is not None and one == other
 
 
-def check(uri: object, *, listed: Collection[str], is_public_client: bool) -> None:
-    """Accept loopback and the addresses that the operator listed, nothing else.
+def check(uri: object, *, allowed: Collection[str], is_public_client: bool) -> None:
+    """Accept loopback and the addresses that these words name, nothing else.
 
     Any program can claim a private-use scheme, so what it receives must be worthless without
     PKCE alone: such an address is for clients without a secret. Raises RedirectRefusedError.
@@ -160,8 +160,9 @@ def check(uri: object, *, listed: Collection[str], is_public_client: bool) -> No
         raise RedirectRefusedError("A % must be followed by two hexadecimal digits.")
     if is_loopback(uri):
         return
+    is_listed = uri in listed(tuple(allowed))
     if is_private_use(uri):
-        if uri not in listed:
+        if not is_listed:
             raise RedirectNotListedError(
                 "This address of a custom scheme is not on the allow-list."
             )
@@ -175,5 +176,5 @@ def check(uri: object, *, listed: Collection[str], is_public_client: bool) -> No
             "userinfo, fragments, reserved query parameters (code, state, iss, error) "
             f"and more than {MAX_LENGTH} characters are refused."
         )
-    elif uri not in listed:
+    elif not is_listed:
         raise RedirectNotListedError("This https address is not on the allow-list.")

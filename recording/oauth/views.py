@@ -97,12 +97,8 @@ def register(request: HttpRequest) -> HttpResponse:
     if request.content_type != "application/json":
         text = "The body must be application/json."
         raise OAuthError(text, "invalid_client_metadata")
-    given = registration.Metadata.parse(parameters.body_of(request))
-    application, secret = registration.register(
-        metadata=given, address=client_address(request)
-    )
-    body = registration.registered(application, secret, grant_types=given.grant_types)
-    return respond(body, status=201)
+    given, address = parameters.body_of(request), client_address(request)
+    return respond(registration.register(given, address=address), status=201)
 
 
 @endpoint("POST", rate="token")

@@ -65,7 +65,7 @@ REGISTRATIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", REGISTRATIONS)
 def test_a_preset_registers_its_client_with_every_address(db, settings, name):
     body = REGISTRATIONS[name]
-    settings.OAUTH_ALLOWED_REDIRECTS = list(redirects.PRESETS[name])
+    settings.OAUTH_ALLOWED_REDIRECTS = [name]
     response = register(body)
     assert response.status_code == 201
     client = response.json()
@@ -87,7 +87,7 @@ def test_locally_the_editors_are_allowed(settings):
 
 @pytest.mark.parametrize("name", REGISTRATIONS)
 def test_every_address_of_a_preset_works_to_the_token(visitor, settings, name):
-    settings.OAUTH_ALLOWED_REDIRECTS = list(redirects.PRESETS[name])
+    settings.OAUTH_ALLOWED_REDIRECTS = [name]
     method = REGISTRATIONS[name]["token_endpoint_auth_method"]
     for address in redirects.PRESETS[name]:
         app = App.registered(visitor, method, redirect=address)
