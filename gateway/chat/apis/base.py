@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import structlog
 
+from gateway import json
 from gateway.chat import errors
 from gateway.chat.apis import carried
 from gateway.chat.apis.openai import chunks
@@ -68,7 +69,7 @@ class Operation:
     api: ClassVar[str]
     path: ClassVar[str]
     reader: ClassVar[type[Reader]]
-    turns: ClassVar[str] = "messages"
+    turns: ClassVar[str] = ""
     action: ClassVar[str]  # in policy decisions
     inference_type: ClassVar[str] = "chat"
     can_stream: ClassVar[bool] = True
@@ -86,10 +87,14 @@ class Operation:
 
         Raises InvalidValueError, UpstreamServiceError.
         """
-        value = chunks.parse(body)
-        for delta in self.reader().whole(value):
-            context.note(delta)
+        value = chunks.parse(body, json.MAX_VALUES_READ)
+        self.note(context, value)
         return chunks.renamed(body, value, context.request.model)
+
+    def note(self, context: ChatContext, answer: dict[str, Any]) -> None:
+        """Note the usage of a whole answer. Raises InvalidValueError, UpstreamServiceError."""
+        for delta in self.reader().whole(answer):
+            context.note(delta)
 
     def own_body(self, call: Call) -> dict[str, Any] | None:
         """Return the body for a server that speaks this API, None for the one that was sent.

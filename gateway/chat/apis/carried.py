@@ -18,6 +18,7 @@ PREFIX = "sp1."
 # Between the id of a call and what it carries.
 MARK = ".sp1."
 OWN_SIGNATURE = "signpost:"
+MARKS = PREFIX.encode(), OWN_SIGNATURE.encode()
 # The members of a request that hold any of these.
 PROOFS = ("signature", "data", "encrypted_content")
 KEYS = ("id", "tool_use_id", "call_id")
@@ -54,7 +55,7 @@ def split(key: str) -> tuple[str, dict[str, Any]]:
 
 def is_in(raw: bytes) -> bool:
     """Return True if a request may hold something that this gateway put in."""
-    return PREFIX.encode() in raw or OWN_SIGNATURE.encode() in raw
+    return any(mark in raw for mark in MARKS)
 
 
 def without(items: list[Any]) -> Iterator[Any]:

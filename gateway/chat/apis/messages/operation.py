@@ -25,7 +25,7 @@ class Messages(Operation):
     """A message, at once or as a stream."""
 
     api, path, action = "messages", "messages", "messages"
-    reader = MessagesReader
+    reader, turns = MessagesReader, "messages"
     passed_headers = "anthropic-"
     # Adaptive thinking and an effort leave to the model whether it thinks.
     capabilities = CAPABILITIES | {

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gateway import json
 from gateway.chat.apis.base import Operation
 from gateway.chat.apis.deltas import Writer
-from gateway.chat.apis.openai import chunks
 from gateway.chat.apis.openai.passing import PassedChunks
 from gateway.chat.apis.openai.reader import ChatReader, usage_in
 from gateway.chat.apis.openai.writer import ChatWriter
@@ -28,6 +26,15 @@ class ChatCompletions(Operation):
         is_contract = context.is_contract
         return PassedChunks(context.request, context.log_delta, is_contract=is_contract)
 
+    def note(self, context: ChatContext, answer: dict[str, Any]) -> None:
+        """Read only the usage of an answer that has it all: reading its text costs a tenth more."""
+        usage, has_choices = usage_in(answer), isinstance(answer.get("choices"), list)
+        has_all = usage is not None and bool(usage.completion_tokens) and has_choices
+        if has_all and context.log is None and not replaces_answer(answer):
+            context.usage = usage
+        else:
+            super().note(context, answer)
+
     def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
         context = call.context
         writer = ChatWriter(context.request, is_contract=context.is_contract)
@@ -41,16 +48,13 @@ class Embeddings(Operation):
     inference_type = "embedding"
     can_stream = False
 
-    def passed(self, context: ChatContext, body: bytes) -> bytes:
-        """Return the answer; it has no completion."""
-        value = chunks.parse(body, json.MAX_VALUES_READ)
-        if replaces_answer(value, "data"):
-            raise failure_in(value)
-        if not isinstance(value.get("data"), list):
+    def note(self, context: ChatContext, answer: dict[str, Any]) -> None:
+        if replaces_answer(answer, "data"):
+            raise failure_in(answer)
+        if not isinstance(answer.get("data"), list):
             raise UpstreamServiceError("the answer has no data")
-        if usage := usage_in(value):
+        if usage := usage_in(answer):
             context.usage = replace(usage, completion_tokens=0)
-        return chunks.renamed(body, value, context.request.model)
 
     def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
         raise UnsupportedRequestError("embeddings")
