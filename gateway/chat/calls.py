@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.chat.apis.deltas import Reader
+import structlog
+
+from gateway.chat.apis.deltas import Reader, Writer
 from gateway.chat.apis.messages.reader import MessagesReader
 from gateway.chat.apis.openai import chunks
 from gateway.chat.apis.openai.reader import ChatReader
-from gateway.chat.errors import UnsupportedRequestError
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.streams import OpenedStream, TranslatedStream
 from gateway.chat.upstreams.anthropic.request import translate
 from gateway.chat.upstreams.base import Call, Sent, Upstream
@@ -18,6 +20,8 @@ from gateway.chat.upstreams.bodies import own_body, translated_body
 # What requests of other APIs are translated to, in this order: paths and readers of answers.
 PATHS: Mapping[str, str] = {"chat": "chat/completions", "messages": "messages"}
 READERS: Mapping[str, type[Reader]] = {"chat": ChatReader, "messages": MessagesReader}
+
+log = structlog.stdlib.get_logger(__name__)
 
 
 async def complete(upstream: Upstream, call: Call) -> bytes:
@@ -29,8 +33,7 @@ async def complete(upstream: Upstream, call: Call) -> bytes:
         return operation.passed(context, body)
     if (answer := operation.without_call(context)) is not None:
         return answer
-    chat, writer = operation.translate(call)
-    sent = _translated(apis, call, chat)
+    sent, writer = _translated(apis, call)
     value = chunks.parse(await upstream.post(call, sent))
     for delta in READERS[sent.api]().whole(value):
         context.note(delta)
@@ -45,8 +48,7 @@ def open_stream(upstream: Upstream, call: Call) -> OpenedStream:
     if operation.api in apis:
         sent = _native(call)
         return OpenedStream(operation.passing(context), upstream.stream(call, sent))
-    chat, writer = operation.translate(call)
-    sent = _translated(apis, call, chat)
+    sent, writer = _translated(apis, call)
     reader, is_chat = READERS[sent.api](), operation.api == "chat"
     stream = TranslatedStream(reader, writer, context.log_delta, done_completes=is_chat)
     return OpenedStream(stream, upstream.stream(call, sent))
@@ -60,7 +62,24 @@ def _native(call: Call) -> Sent:
     return Sent(operation.api, operation.path, body, is_native=True)
 
 
-def _translated(apis: frozenset[str], call: Call, chat: dict[str, Any]) -> Sent:
+def _translated(apis: frozenset[str], call: Call) -> tuple[Sent, Writer]:
+    """Return what is sent to a server of another API, and what writes its answer.
+
+    The translations take a request as its API has it: what has another shape fails in them, and is
+    refused here. Raises InvalidValueError, UnsupportedRequestError.
+    """
+    try:
+        chat, writer = call.context.operation.translate(call)
+        return _sent(apis, call, chat), writer
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        request_id, reason = call.context.request_id, repr(error)[:200]
+        log.warning("request not translated", request_id=request_id, reason=reason)
+        if isinstance(error, KeyError):
+            raise InvalidValueError(f"The request lacks {error}.") from error
+        raise InvalidValueError("The request is not of its API's shape.") from error
+
+
+def _sent(apis: frozenset[str], call: Call, chat: dict[str, Any]) -> Sent:
     """Return a chat request in the first of the APIs that the server speaks."""
     entry = call.entry
     if "chat" in apis:

@@ -79,11 +79,3 @@ def _faults(body: Mapping[str, Any]) -> Iterator[str]:
         yield "model: must be a non-empty string."
     if not isinstance(body.get("stream"), bool | None):
         yield "stream: must be a boolean."
-
-
-def object_in(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the object in an optional field of a request. Raises InvalidValueError."""
-    value = body.get(name)
-    if value is not None and not isinstance(value, dict):
-        raise InvalidValueError(f"{name}: must be an object.")
-    return value or {}

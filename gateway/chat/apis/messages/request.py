@@ -10,8 +10,6 @@ from typing import Any
 
 from gateway.chat.apis.base import leave_out
 from gateway.chat.apis.messages import turns
-from gateway.chat.errors import InvalidValueError
-from gateway.chat.request import object_in
 
 SAME_NAME = ("max_tokens", "temperature", "top_p", "top_k")
 TRANSLATED = frozenset(
@@ -31,8 +29,8 @@ CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 def translate(body: Mapping[str, Any], model: str) -> dict[str, Any]:
     """Return a chat request, without the name of the model.
 
-    Raises UnsupportedRequestError for content without a counterpart, InvalidValueError for what
-    is not of the API's shape. Values that an upstream can check are passed on.
+    Raises UnsupportedRequestError for content without a counterpart. Values that an upstream can
+    check are passed on.
     """
     leave_out(model, body.keys() - TRANSLATED)
     translated = {
@@ -51,7 +49,7 @@ def _effort(body: Mapping[str, Any]) -> dict[str, Any]:
 
     Adaptive thinking leaves it to the model.
     """
-    config, thinking = object_in(body, "output_config"), object_in(body, "thinking")
+    config, thinking = body.get("output_config") or {}, body.get("thinking") or {}
     effort, budget = config.get("effort"), thinking.get("budget_tokens")
     if thinking.get("type") == "disabled":
         return {}
@@ -61,28 +59,24 @@ def _effort(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _format(body: Mapping[str, Any], model: str) -> dict[str, Any]:
-    config = object_in(body, "output_config")
+    config = body.get("output_config") or {}
     match config.get("format") or body.get("output_format"):
         case None:
             return {}
-        case {"type": "json_schema", "schema": dict(schema)}:
+        case {"type": "json_schema", "schema": schema}:
             named = {"name": "output", "schema": schema, "strict": True}
             return {"response_format": {"type": "json_schema", "json_schema": named}}
-        case {"type": str(kind)} if kind != "json_schema":
-            leave_out(model, (f"output_config.format {kind}",))
+        case other:
+            leave_out(model, (f"output_config.format {other['type']}",))
             return {}
-    raise InvalidValueError("output_config: a json_schema needs its schema.")
 
 
 def _tools(body: Mapping[str, Any], model: str) -> dict[str, Any]:
     """Return the tools and the choice; tools that a server of the API has itself are left out."""
-    tools, choice = body.get("tools") or [], object_in(body, "tool_choice")
-    if not isinstance(tools, list):
-        raise InvalidValueError("tools: must be a list.")
+    choice = body.get("tool_choice") or {}
+    tools = body.get("tools") or ()
     functions = [function for tool in tools if (function := _function(tool, model))]
     if not functions:
-        if choice.get("type") in {"any", "tool"}:
-            raise InvalidValueError("tool_choice: there are no tools.")
         return {}
     is_single = choice.get("disable_parallel_tool_use") is True
     return {
@@ -92,23 +86,17 @@ def _tools(body: Mapping[str, Any], model: str) -> dict[str, Any]:
     }
 
 
-def _function(tool: Any, model: str) -> dict[str, Any] | None:
-    match tool:
-        case {"type": str(kind)} if kind != "custom":
-            leave_out(model, (f"tools.{kind}",))
-            return None
-        case {"name": str(name), "input_schema": dict(schema)}:
-            optional = {key: tool.get(key) for key in ("description", "strict")}
-            given = {key: value for key, value in optional.items() if value}
-            function = {"name": name, "parameters": schema, **given}
-            return {"type": "function", "function": function}
-    raise InvalidValueError("tools: each must have a name and an input_schema.")
+def _function(tool: Mapping[str, Any], model: str) -> dict[str, Any] | None:
+    if (kind := tool.get("type", "custom")) != "custom":
+        leave_out(model, (f"tools.{kind}",))
+        return None
+    optional = {key: tool.get(key) for key in ("description", "strict")}
+    given = {key: value for key, value in optional.items() if value}
+    function = {"name": tool["name"], "parameters": tool["input_schema"], **given}
+    return {"type": "function", "function": function}
 
 
 def _choice(choice: Mapping[str, Any]) -> Any:
-    match choice:
-        case {"type": "tool", "name": str(name)}:
-            return {"type": "function", "function": {"name": name}}
-        case {"type": "auto" | "any" | "none" as kind}:
-            return CHOICES[kind]
-    raise InvalidValueError("tool_choice: must be auto, any, none, or a tool's name.")
+    if choice["type"] == "tool":
+        return {"type": "function", "function": {"name": choice["name"]}}
+    return CHOICES[choice["type"]]

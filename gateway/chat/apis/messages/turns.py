@@ -8,7 +8,7 @@ from typing import Any
 from gateway import json
 from gateway.chat.apis import carried
 from gateway.chat.apis.messages.writer import OWN_SIGNATURES
-from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.errors import UnsupportedRequestError
 from gateway.json import text_of
 
 Part = dict[str, Any]
@@ -19,50 +19,38 @@ HOSTED = ("_tool_use", "_tool_result", "container_upload", "compaction")
 def messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the messages of a chat request.
 
-    Raises InvalidValueError for what is not of the API's shape, UnsupportedRequestError for
-    content that has no counterpart.
+    Raises UnsupportedRequestError for content that has no counterpart.
     """
-    turns = body.get("messages")
-    if not isinstance(turns, list):
-        raise InvalidValueError("messages: must be a list.")
     translated = _system(body.get("system"))
-    for turn in turns:
+    for turn in body["messages"]:
         translated += _messages(turn)
     return translated
 
 
 def _system(content: Any) -> list[dict[str, Any]]:
     """Return the text of a system prompt; blocks that change the tools have none."""
-    blocks = _blocks(content, "system")
+    blocks = _blocks(content)
     text = _joined(_text(block) for block in blocks if block["type"] == "text")
     return [{"role": "system", "content": text}] if text else []
 
 
-def _messages(turn: Any) -> Iterator[dict[str, Any]]:
-    match turn:
-        case {"role": "user", "content": content}:
-            yield from _user(_blocks(content, "messages"))
-        case {"role": "assistant", "content": content}:
-            yield from _assistant(_blocks(content, "messages"))
-        case {"role": "system", "content": content}:
-            yield from _system(content)
-        case {"role": str(role), "content": _}:
-            raise InvalidValueError(f"messages: no role {role!r:.100}.")
-        case _:
-            raise InvalidValueError("messages: each must have a role and content.")
+def _messages(turn: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    match turn["role"]:
+        case "user":
+            yield from _user(_blocks(turn["content"]))
+        case "assistant":
+            yield from _assistant(_blocks(turn["content"]))
+        case "system":
+            yield from _system(turn["content"])
+        case role:
+            raise UnsupportedRequestError(f"messages with the role {role}")
 
 
-def _blocks(content: Any, where: str) -> Sequence[Mapping[str, Any]]:
-    if content is None:
-        return ()
+def _blocks(content: Any) -> Sequence[Mapping[str, Any]]:
     if isinstance(content, str):
         return ({"type": "text", "text": content},)
-    if not isinstance(content, list):
-        raise InvalidValueError(f"{where}: content must be a string or a list.")
-    for block in content:
-        if not isinstance(block, dict) or not isinstance(block.get("type"), str):
-            raise InvalidValueError(f"{where}: a block of the content has no type.")
-    return content
+    blocks: Sequence[Mapping[str, Any]] = content or ()
+    return blocks
 
 
 def _joined(texts: Iterable[str]) -> str:
@@ -72,14 +60,8 @@ def _joined(texts: Iterable[str]) -> str:
 def _text(block: Mapping[str, Any]) -> str:
     if block["type"] != "text":
         raise UnsupportedRequestError(f"blocks of the type {block['type']}")
-    return _string(block, "text")
-
-
-def _string(block: Mapping[str, Any], name: str) -> str:
-    value = block.get(name)
-    if not isinstance(value, str):
-        raise InvalidValueError(f"messages: {block['type']}.{name} must be a string.")
-    return value
+    text: str = block["text"]
+    return text
 
 
 # ── Turns of the user ───────────────────────────────────────────────────────────────
@@ -108,13 +90,13 @@ def _content(parts: Sequence[Part]) -> Any:
 
 def _result(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[Part]]:
     """Return the result of a tool, and what of it is no text: that goes to the user's message."""
-    inner = _blocks(block.get("content"), "tool_result")
+    inner = _blocks(block.get("content"))
     parts = [part for each in inner for part in _parts(each)]
     text = _joined(part["text"] for part in parts if part["type"] == "text")
     if block.get("is_error"):
         text = f"Error: {text}"
     others = [part for part in parts if part["type"] != "text"]
-    key, _ = carried.split(_string(block, "tool_use_id"))
+    key, _ = carried.split(block["tool_use_id"])
     return {"role": "tool", "tool_call_id": key, "content": text}, others
 
 
@@ -127,14 +109,14 @@ def _parts(block: Mapping[str, Any]) -> list[Part]:
         case "document":
             return _document(block)
         case "tool_reference":  # a tool that a search of the client found
-            name = _string(block, "tool_name")
-            return [{"type": "text", "text": f"The tool {name} is available."}]
+            text = f"The tool {block['tool_name']} is available."
+            return [{"type": "text", "text": text}]
         case kind:
             raise UnsupportedRequestError(f"blocks of the type {kind}")
 
 
 def _image_url(block: Mapping[str, Any]) -> str:
-    match block.get("source"):
+    match block["source"]:
         case {"type": "base64", "media_type": str(kind), "data": str(data)}:
             return f"data:{kind};base64,{data}"
         case {"type": "url", "url": str(url)}:
@@ -143,16 +125,14 @@ def _image_url(block: Mapping[str, Any]) -> str:
             raise _unknown_source("image", source)
 
 
-def _unknown_source(where: str, source: Any) -> Exception:
-    if isinstance(source, dict) and isinstance(source.get("type"), str):
-        kind = f"{where} with a source of the type {source['type']}"
-        return UnsupportedRequestError(kind)
-    return InvalidValueError(f"messages: {where} needs its source.")
+def _unknown_source(where: str, source: Any) -> UnsupportedRequestError:
+    kind = source["type"]
+    return UnsupportedRequestError(f"{where} with a source of the type {kind}")
 
 
 def _document(block: Mapping[str, Any]) -> list[Part]:
     title = text_of(block.get("title"))
-    match block.get("source"):
+    match block["source"]:
         case {"type": "base64", "media_type": "application/pdf", "data": str(data)}:
             url = f"data:application/pdf;base64,{data}"
             file = {"filename": title or "document.pdf", "file_data": url}
@@ -206,13 +186,7 @@ def _think(
 
 
 def _call(block: Mapping[str, Any]) -> dict[str, Any]:
-    given = block.get("input")
-    if not isinstance(given, dict):
-        raise InvalidValueError("messages: tool_use.input must be an object.")
-    try:
-        arguments = json.dumps(given).decode()
-    except ValueError as error:
-        raise InvalidValueError("The body is nested too deeply.") from error
-    key, extra = carried.split(_string(block, "id"))
-    function = {"name": _string(block, "name"), "arguments": arguments}
+    key, extra = carried.split(block["id"])
+    arguments = json.dumps(block["input"]).decode()
+    function = {"name": block["name"], "arguments": arguments}
     return {"id": key, "type": "function", "function": function, **extra}

@@ -10,7 +10,7 @@ from gateway.chat.apis import carried
 from gateway.chat.apis.base import leave_out
 from gateway.chat.apis.openai.reader import THOUGHTS
 from gateway.chat.apis.responses.tools import arguments_of, flat_name
-from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.errors import UnsupportedRequestError
 
 Message = dict[str, Any]
 
@@ -40,18 +40,13 @@ HOSTED = (
 
 
 def messages(body: Mapping[str, Any], model: str) -> list[Message]:
-    """Return the instructions and the input. Raises InvalidValueError, UnsupportedRequestError."""
-    given = body.get("input")
+    """Return the instructions and the input. Raises UnsupportedRequestError."""
+    given = body["input"]
     if isinstance(given, str):
         given = [{"role": "user", "content": given}]
-    if not isinstance(given, list):
-        raise InvalidValueError("input: must be a text or a list of items.")
     conversation = Conversation(model)
-    instructions = body.get("instructions")
-    if isinstance(instructions, str) and instructions:
+    if instructions := body.get("instructions"):
         conversation.add({"role": "system", "content": instructions})
-    elif instructions:
-        raise InvalidValueError("instructions: must be a text.")
     for item in given:
         conversation.read(item)
     return conversation.end()
@@ -80,27 +75,26 @@ class Conversation:
         return self._messages
 
     def read(self, item: Any) -> None:
-        """Add an item. Raises InvalidValueError, UnsupportedRequestError.
+        """Add an item. Raises UnsupportedRequestError.
 
         Items of tools that a server of the API has itself are left out: other servers have not
         made them, and the conversation can go on without them.
         """
-        kind = _kind(item)
+        kind = item.get("type") or "message"
         match kind:
             case "message":
                 self._message(item)
             case "function_call":
-                self._call(item, item.get("arguments"))
+                self._call(item, item["arguments"])
             case "custom_tool_call":
-                text = item.get("input")
-                self._call(item, arguments_of(text) if isinstance(text, str) else None)
+                self._call(item, arguments_of(item["input"]))
             case "reasoning":
                 # What another server encrypted has no effect.
                 if fields := carried.unpack(item.get("encrypted_content")):
                     self._reasoning.append(fields)
             case _ if kind in RESULTS:
                 self._result(item, item.get("output"))
-            case _ if kind in CLIENT_TOOLS and isinstance(item.get("call_id"), str):
+            case _ if kind in CLIENT_TOOLS and item.get("call_id"):
                 name, member = CLIENT_TOOLS[kind]
                 text = json.dumps(item.get(member) or {}).decode()
                 if name:
@@ -161,68 +155,45 @@ class Conversation:
             if texts:
                 message[name] = (message.get(name) or "") + "".join(texts)
 
-    def _call(self, item: Mapping[str, Any], arguments: Any) -> None:
-        key, name = item.get("call_id"), item.get("name")
-        if not (isinstance(key, str) and isinstance(name, str)):
-            raise InvalidValueError("input: a call needs call_id and name.")
-        if not isinstance(arguments, str):
-            raise InvalidValueError("input: the arguments of a call must be a text.")
-        own, extra = carried.split(key)
-        flat = flat_name(name, item.get("namespace"))
+    def _call(self, item: Mapping[str, Any], arguments: str) -> None:
+        own, extra = carried.split(item["call_id"])
+        flat = flat_name(item["name"], item.get("namespace"))
         function = {"name": flat, "arguments": arguments or NO_ARGUMENTS}
         call = {"id": own, "type": "function", "function": function, **extra}
         self._assistant().setdefault("tool_calls", []).append(call)
 
     def _result(self, item: Mapping[str, Any], output: Any) -> None:
-        key = item.get("call_id")
-        if not isinstance(key, str):
-            raise InvalidValueError("input: a result needs its call_id.")
+        own, _ = carried.split(item["call_id"])
         parts = _parts(output)
         content = "\n".join(part["text"] for part in parts if part["type"] == "text")
-        own, _ = carried.split(key)
         self._messages.append({"role": "tool", "tool_call_id": own, "content": content})
         self._images += [part for part in parts if part["type"] != "text"]
 
 
-def _kind(item: Any) -> str:
-    if not isinstance(item, dict):
-        raise InvalidValueError("input: each item must be an object.")
-    kind = item.get("type") or ("message" if "role" in item else None)
-    if not isinstance(kind, str):
-        raise InvalidValueError("input: each item needs a type or a role.")
-    return kind
-
-
 def _parts(content: Any) -> list[dict[str, Any]]:
-    """Return the parts of a message. Raises InvalidValueError, UnsupportedRequestError."""
-    if content is None:
-        return []
+    """Return the parts of a message. Raises UnsupportedRequestError."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    if not isinstance(content, list):
-        raise InvalidValueError("input: content must be a text or a list.")
-    return [_part(part) for part in content]
+    return [_part(part) for part in content or ()]
 
 
-def _part(part: Any) -> dict[str, Any]:
+def _part(part: Mapping[str, Any]) -> dict[str, Any]:
     match part:
-        case {"type": "input_text" | "output_text" | "text", "text": str(text)}:
+        case {"type": "input_text" | "output_text" | "text", "text": text}:
             return {"type": "text", "text": text}
-        case {"type": "refusal", "refusal": str(text)}:
+        case {"type": "refusal", "refusal": text}:
             return {"type": "refusal", "refusal": text}
         case {"type": "input_image", "image_url": str(url)}:
             image = {"url": url, **_given(part, ("detail",))}
             return {"type": "image_url", "image_url": image}
-        case {"type": "input_file"} if isinstance(part.get("file_data"), str):
+        case {"type": "input_file", "file_data": str()}:
             return {"type": "file", "file": _given(part, ("filename", "file_data"))}
-        case {"type": "input_audio", "input_audio": dict(audio)}:
+        case {"type": "input_audio", "input_audio": audio}:
             return {"type": "input_audio", "input_audio": audio}
         case {"type": "input_image" | "input_file" as kind}:
             names = ", ".join(_given(part, ("file_id", "file_url"))) or "no data"
             raise UnsupportedRequestError(f"{kind}: {names}")
-        case {"type": str(kind)}:
-            raise UnsupportedRequestError(f"content of the type {kind}")
-    raise InvalidValueError("input: a part of the content has no type.")
+    raise UnsupportedRequestError(f"content of the type {part['type']}")
 
 
 def _given(part: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

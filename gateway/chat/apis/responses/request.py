@@ -12,8 +12,7 @@ from typing import Any
 from gateway.chat.apis.base import leave_out
 from gateway.chat.apis.responses import items, tools
 from gateway.chat.apis.responses.tools import Tools
-from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.request import object_in
+from gateway.chat.errors import UnsupportedRequestError
 
 # What only a server with a memory has: without it, another answer would come.
 STATEFUL = ("previous_response_id", "conversation", "prompt")
@@ -37,7 +36,7 @@ FORMATS = ("name", "description", "schema", "strict")
 
 
 def translate(body: Mapping[str, Any], model: str) -> tuple[dict[str, Any], Tools]:
-    """Return the chat request and its tools. Raises InvalidValueError, UnsupportedRequestError."""
+    """Return the chat request and its tools. Raises UnsupportedRequestError."""
     refused = [name for name in STATEFUL if body.get(name) is not None]
     refused += ["background: true"] if body.get("background") else []
     if refused:
@@ -55,8 +54,6 @@ def translate(body: Mapping[str, Any], model: str) -> tuple[dict[str, Any], Tool
 
 
 def _with_tools(body: Mapping[str, Any], known: Tools, choice: Any) -> dict[str, Any]:
-    if not body.get("tools") and choice not in (None, "auto", "none"):
-        raise InvalidValueError("tool_choice: there are no tools.")
     if not known.functions:
         return {}
     others = {
@@ -68,7 +65,7 @@ def _with_tools(body: Mapping[str, Any], known: Tools, choice: Any) -> dict[str,
 
 
 def _options(body: Mapping[str, Any]) -> dict[str, Any]:
-    reasoning, text = object_in(body, "reasoning"), object_in(body, "text")
+    reasoning, text = body.get("reasoning") or {}, body.get("text") or {}
     options = {
         "max_completion_tokens": body.get("max_output_tokens"),
         "reasoning_effort": reasoning.get("effort"),
@@ -82,11 +79,7 @@ def _format(value: Any) -> dict[str, Any] | None:
     match value:
         case None | {"type": "text"}:
             return None
-        case {"type": "json_schema", "schema": dict()}:
+        case {"type": "json_schema"}:
             schema = {n: value[n] for n in FORMATS if value.get(n) is not None}
             return {"type": "json_schema", "json_schema": schema}
-        case {"type": str(kind)} if kind != "json_schema":
-            return {"type": kind}
-    raise InvalidValueError(
-        "text: the format must have a type, a json_schema a schema."
-    )
+    return {"type": value["type"]}

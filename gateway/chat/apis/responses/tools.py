@@ -8,7 +8,6 @@ from typing import Any
 
 from gateway import json
 from gateway.chat.apis.base import leave_out
-from gateway.chat.errors import InvalidValueError
 from gateway.json import mapping
 
 # A custom tool takes a text, which becomes the only parameter of a function.
@@ -19,7 +18,6 @@ INPUT_SCHEMA = {
     "required": [INPUT],
     "additionalProperties": False,
 }
-CHOICES = ("auto", "none", "required")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,36 +41,28 @@ class Tools:
         """Return the tool of a call; a model may call one that does not exist."""
         return self.by_name.get(name) or Tool(name)
 
-    def add(self, tool: Any, namespace: str = "") -> None:
-        """Add a tool; one that a server of the API has itself is left out.
-
-        Raises InvalidValueError.
-        """
-        match tool:
-            case {"type": "function", "name": str(name)}:
-                self._add(_function(tool, namespace), Tool(name, namespace))
-            case {"type": "custom", "name": str(name)}:
-                known = Tool(name, namespace, is_custom=True)
+    def add(self, tool: Mapping[str, Any], namespace: str = "") -> None:
+        """Add a tool; one that a server of the API has itself is left out."""
+        match tool["type"]:
+            case "function":
+                known = Tool(tool["name"], namespace)
+                self._add(_function(tool, namespace), known)
+            case "custom":
+                known = Tool(tool["name"], namespace, is_custom=True)
                 self._add(_custom(tool, namespace), known)
-            case {"type": "namespace", "name": str(name), "tools": list(inner)}:
-                for item in inner:
-                    self.add(item, name)
-            case {"type": str(kind)} if kind not in {"function", "custom", "namespace"}:
+            case "namespace":
+                for item in tool["tools"]:
+                    self.add(item, tool["name"])
+            case kind:
                 leave_out(self.model, (f"tools.{kind}",))
-            case _:
-                raise InvalidValueError("tools: each must be a function with a name.")
 
     def _add(self, function: dict[str, Any], tool: Tool) -> None:
-        if function["name"] in self.by_name:
-            raise InvalidValueError(f"tools: {function['name']} is given twice."[:500])
         self.functions.append({"type": "function", "function": function})
         self.by_name[function["name"]] = tool
 
 
 def read(tools: Any, model: str = "") -> Tools:
-    """Return the tools of a request. Raises InvalidValueError."""
-    if tools is not None and not isinstance(tools, list):
-        raise InvalidValueError("tools: must be a list.")
+    """Return the tools of a request."""
     known = Tools(model)
     for tool in tools or ():
         known.add(tool)
@@ -130,16 +120,12 @@ def arguments_of(text: str) -> str:
 
 
 def choice(value: Any, tools: Tools) -> Any:
-    """Return the `tool_choice` of a chat request; None for none. Raises InvalidValueError."""
+    """Return the `tool_choice` of a chat request; None for none."""
     match value:
-        case None:
-            return None
-        case str() if value in CHOICES:
+        case None | "auto" | "none" | "required":
             return value
-        case {"type": "function" | "custom", "name": str(name)}:
+        case {"type": "function" | "custom", "name": name}:
             flat = flat_name(name, value.get("namespace"))
             return {"type": "function", "function": {"name": flat}}
-        case {"type": str(kind)}:
-            leave_out(tools.model, (f"tool_choice.{kind}",))
-            return None
-    raise InvalidValueError("tool_choice: not one of OpenAI's forms.")
+    leave_out(tools.model, (f"tool_choice.{value['type']}",))
+    return None

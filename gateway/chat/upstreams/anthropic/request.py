@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.chat.apis.base import leave_out
-from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.request import object_in
+from gateway.chat.errors import UnsupportedRequestError
 from gateway.chat.upstreams.anthropic.turns import system, turns, with_cache_control
 from gateway.configuration.shapes import ADAPTIVE, BUDGET, UNASKED
 
@@ -48,13 +47,11 @@ def translate(
 ) -> dict[str, Any]:
     """Return the body of a call to /v1/messages, for a model that thinks in this way.
 
-    Raises UnsupportedRequestError for content that the API does not have, InvalidValueError for
-    what is not of OpenAI's shape. Values that the API can check are passed on.
+    Raises UnsupportedRequestError for content that the API does not have. Values that the API can
+    check are passed on.
     """
     leave_out(entry, (n for n in body if n not in TRANSLATED and body[n] is not None))
-    messages = body.get("messages")
-    if not isinstance(messages, list):
-        raise InvalidValueError("messages: must be a list.")
+    messages = body["messages"]
     call: dict[str, Any] = {
         "model": model,
         **_lengths(body, thinking),
@@ -91,7 +88,7 @@ def _default_limit(thinking: Mapping[str, Any], way: str) -> int:
 
 def _thinking(body: Mapping[str, Any], limit: Any, way: str) -> Mapping[str, Any]:
     """Return the `thinking` of a request, or what its effort asks for."""
-    effort, thinking = _effort(body), object_in(body, "thinking")
+    effort, thinking = body.get("reasoning_effort"), body.get("thinking") or {}
     if thinking == {"type": "enabled"}:  # the API requires a budget
         effort, thinking = effort or "medium", {}
     # The API refuses to think before a call that it is forced to make.
@@ -113,44 +110,31 @@ def _for_effort(effort: str, limit: Any, way: str) -> Mapping[str, Any]:
     return {"type": "enabled", "budget_tokens": budget}
 
 
-def _effort(body: Mapping[str, Any]) -> str | None:
-    """Return the `reasoning_effort`. Raises InvalidValueError."""
-    effort = body.get("reasoning_effort")
-    if effort is None:
-        return None
-    if not isinstance(effort, str) or effort not in ("none", *EFFORTS):
-        known = ", ".join(("none", *EFFORTS))
-        raise InvalidValueError(f"reasoning_effort: must be one of {known}.")
-    return effort
-
-
 def _output_config(body: Mapping[str, Any], way: str, entry: str) -> dict[str, Any]:
     """Return the `output_config`, with the effort and the format that other fields ask for."""
-    given = object_in(body, "output_config")
-    config = {name: value for name, value in given.items() if value is not None}
-    effort, _ = EFFORTS.get(_effort(body) or "", (None, 0))
+    effort, _ = EFFORTS.get(str(body.get("reasoning_effort")), ("", 0))
     wanted = {
-        "effort": None if way == BUDGET else effort,
-        "format": _format(body, entry),
+        "effort": None if way == BUDGET else effort or None,
+        "format": _format(body.get("response_format") or {}, entry),
+        **(body.get("output_config") or {}),
     }
-    config = {n: v for n, v in wanted.items() if v is not None} | config
+    config = {name: value for name, value in wanted.items() if value is not None}
     return {"output_config": config} if config else {}
 
 
-def _format(body: Mapping[str, Any], entry: str) -> dict[str, Any] | None:
-    match body.get("response_format"):
-        case None | {"type": "text"}:
+def _format(wanted: Mapping[str, Any], entry: str) -> dict[str, Any] | None:
+    match wanted.get("type"):
+        case None | "text":
             return None
-        case {"type": "json_schema", "json_schema": {"schema": dict(schema)} as named}:
+        case "json_schema":
+            named = wanted["json_schema"]
+            schema = named["schema"]
             if description := named.get("description"):
                 schema = {"description": description, **schema}
             return {"type": "json_schema", "schema": schema}
-        case {"type": "json_schema"}:
-            raise InvalidValueError("response_format: a json_schema needs its schema.")
-        case {"type": str(kind)}:
+        case kind:
             leave_out(entry, (f"response_format {kind}",))
             return None
-    raise InvalidValueError("response_format: must be an object with a type.")
 
 
 def _sampling(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,49 +151,32 @@ def _sampling(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tools(body: Mapping[str, Any]) -> dict[str, Any]:
     tools, parallel = body.get("tools"), body.get("parallel_tool_calls")
-    if tools is not None and not isinstance(tools, list):
-        raise InvalidValueError("tools: must be a list.")
-    choice = _tool_choice(body.get("tool_choice"))
     if not tools:
-        if choice.get("type") in {"any", "tool"}:
-            raise InvalidValueError("tool_choice: there are no tools.")
         return {}
+    choice = _tool_choice(body.get("tool_choice"))
     if parallel is False and choice.get("type") != "none":
         choice = {"type": "auto", **choice, "disable_parallel_tool_use": True}
     translated = {"tools": [_tool(tool) for tool in tools]}
     return {**translated, "tool_choice": choice} if choice else translated
 
 
-def _tool(tool: Any) -> dict[str, Any]:
-    match tool:
-        case {"type": "function", "function": {"name": str(name)} as function}:
-            same = ("description", "strict")
-            translated = {
-                "name": name,
-                "input_schema": _object_schema(function.get("parameters") or {}),
-                **{key: function[key] for key in same if function.get(key)},
-            }
-            return with_cache_control(with_cache_control(translated, function), tool)
-        case {"type": str(kind)} if kind != "function":
-            raise UnsupportedRequestError(f"tools of the type {kind}")
-    raise InvalidValueError("tools: each must be a function with a name.")
-
-
-def _object_schema(schema: Any) -> Any:
-    """Return the schema of a tool's input; the API requires its type."""
-    if isinstance(schema, dict) and schema.get("type") is None:
-        return {**schema, "type": "object"}
-    return schema
+def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    if tool["type"] != "function":
+        raise UnsupportedRequestError(f"tools of the type {tool['type']}")
+    function = tool["function"]
+    # The API requires the type of an input.
+    schema = {"type": "object", **(function.get("parameters") or {})}
+    given = {n: function[n] for n in ("description", "strict") if function.get(n)}
+    translated = {"name": function["name"], "input_schema": schema, **given}
+    return with_cache_control(with_cache_control(translated, function), tool)
 
 
 def _tool_choice(choice: Any) -> dict[str, Any]:
     match choice:
         case None:
             return {}
-        case "auto" | "required" | "none":
+        case str():
             return {"type": TOOL_CHOICES[choice]}
-        case {"type": "function", "function": {"name": str(name)}}:
+        case {"function": {"name": name}}:
             return {"type": "tool", "name": name}
-        case {"type": str(kind)}:
-            raise UnsupportedRequestError(f"tool_choice of the type {kind}")
-    raise InvalidValueError("tool_choice: not one of OpenAI's forms.")
+    raise UnsupportedRequestError(f"tool_choice of the type {choice['type']}")

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from gateway.chat.apis.messages.reader import THINKING
 from gateway.chat.apis.messages.writer import arguments_of
-from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.upstreams.anthropic.call_ids import replace_ids
+from gateway.chat.errors import UnsupportedRequestError
 from gateway.json import text_of
 
 Block = dict[str, Any]
 
 SYSTEM = ("system", "developer")
 ROLES = (*SYSTEM, "user", "assistant", "tool")
+NOT_IN_IDS = re.compile(r"[^A-Za-z0-9_-]")
 # Names that clients give to the API's media types.
 MEDIA_TYPES = {
     "image/jpg": "image/jpeg",
@@ -33,17 +34,11 @@ PROOFS = {"thinking": "signature", "redacted_thinking": "data"}
 def with_cache_control(block: Block, part: Mapping[str, Any]) -> Block:
     """Return a block with the `cache_control` of its part of the request."""
     cache_control = part.get("cache_control")
-    if cache_control is None:
-        return block
-    if not isinstance(cache_control, dict):
-        raise InvalidValueError("cache_control: must be an object.")
-    return {**block, "cache_control": cache_control}
+    return {**block, "cache_control": cache_control} if cache_control else block
 
 
-def _role(message: Any) -> str:
-    """Return the role. Raises InvalidValueError, UnsupportedRequestError."""
-    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-        raise InvalidValueError("messages: each must be an object with a role.")
+def _role(message: Mapping[str, Any]) -> str:
+    """Return the role. Raises UnsupportedRequestError."""
     role: str = message["role"]
     if role not in ROLES:
         raise UnsupportedRequestError(f"messages with the role {role}")
@@ -80,7 +75,6 @@ def turns(messages: Sequence[Any]) -> list[dict[str, Any]]:
             merged.append({"role": turn_role, "content": content})
     for turn in merged:
         turn["content"].sort(key=lambda block: block["type"] != "tool_result")
-    replace_ids(block for turn in merged for block in turn["content"])
     return merged
 
 
@@ -92,7 +86,7 @@ def _blocks(role: str, message: Mapping[str, Any]) -> list[Block]:
         case "tool":
             result = {
                 "type": "tool_result",
-                "tool_use_id": message.get("tool_call_id"),
+                "tool_use_id": _id(message["tool_call_id"]),
                 "content": _without_blanks(_content(message.get("content"))),
             }
             blocks = [result]
@@ -105,18 +99,8 @@ def _blocks(role: str, message: Mapping[str, Any]) -> list[Block]:
 
 
 def _without_blanks(blocks: Sequence[Block]) -> list[Block]:
-    """Return the blocks without those whose text is empty or white space: the API refuses them.
-
-    The `cache_control` of such a block goes to the block before, where the same prefix ends.
-    A block of thinking cannot have one.
-    """
-    kept: list[Block] = []
-    for block in blocks:
-        if block["type"] != "text" or block["text"].strip():
-            kept.append(block)
-        elif "cache_control" in block and kept and kept[-1]["type"] not in THINKING:
-            kept[-1] = {"cache_control": block["cache_control"], **kept[-1]}
-    return kept
+    """Return the blocks without texts that are empty or white space, which the API refuses."""
+    return [b for b in blocks if b["type"] != "text" or b["text"].strip()]
 
 
 # ── The assistant ───────────────────────────────────────────────────────────────────
@@ -131,10 +115,10 @@ def _assistant(message: Mapping[str, Any]) -> list[Block]:
     if text := text_of(message.get("refusal")):
         texts.append({"type": "text", "text": text})
     texts = [block for block in texts if block.get("text") != ""]
-    calls = [*map(_tool_use, _list(message, "tool_calls"))]
+    calls = [*map(_tool_use, message.get("tool_calls") or ())]
     blocks: list[Block] = []
     counted = 0  # blocks of thinking, and calls
-    for block in _list(message, "thinking_blocks"):
+    for block in message.get("thinking_blocks") or ():
         if (signed := _thinking(block)) is None:
             continue
         before = max(0, _number(block, "calls") - (counted - _thoughts(blocks)))
@@ -155,61 +139,51 @@ def _number(block: Mapping[str, Any], name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _thinking(block: Any) -> Block | None:
+def _thinking(block: Mapping[str, Any]) -> Block | None:
     """Return a block as the API sent it: its signature covers exactly this text.
 
     Without a signature it is another model's, and left out.
     """
-    if not isinstance(block, dict) or block.get("type") not in THINKING:
-        raise InvalidValueError("messages: a thinking block has no type.")
-    if not text_of(block.get(PROOFS[block["type"]])):
+    if not block.get(PROOFS[block["type"]]):
         return None
     return {name: value for name, value in block.items() if name not in PLACE}
 
 
-def _list(message: Mapping[str, Any], name: str) -> list[Any]:
-    value = message.get(name)
-    if value is not None and not isinstance(value, list):
-        raise InvalidValueError(f"messages: {name} must be a list.")
-    return value or []
+def _tool_use(call: Mapping[str, Any]) -> Block:
+    if call.get("type", "function") != "function":
+        raise UnsupportedRequestError(f"tool calls of the type {call['type']}")
+    function = call["function"]
+    arguments = arguments_of(function.get("arguments"))
+    key, name = _id(call["id"]), function["name"]
+    return {"type": "tool_use", "id": key, "name": name, "input": arguments}
 
 
-def _tool_use(call: Any) -> Block:
-    match call:
-        case {"id": str(key), "function": {"name": str(name)} as function}:
-            arguments = arguments_of(function.get("arguments"))
-            return {"type": "tool_use", "id": key, "name": name, "input": arguments}
-        case {"type": str(kind)} if kind != "function":
-            raise UnsupportedRequestError(f"tool calls of the type {kind}")
-    raise InvalidValueError("messages: a tool call needs id, name and arguments.")
+def _id(key: str) -> str:
+    """Return the id of a call in the characters that the API takes; other servers have more."""
+    if key and not NOT_IN_IDS.search(key):
+        return key
+    digest = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{NOT_IN_IDS.sub('_', key[:40])}_{digest}"
 
 
 # ── Content ─────────────────────────────────────────────────────────────────────────
 
 
 def _content(content: Any) -> list[Block]:
-    if content is None:
-        return []
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    if not isinstance(content, list):
-        raise InvalidValueError("messages: content must be a string or a list.")
-    return [block for part in content if (block := _block(part)) is not None]
+    blocks = (_block(part) for part in content or ())
+    return [block for block in blocks if block is not None]
 
 
-def _block(part: Any) -> Block | None:
-    if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-        raise InvalidValueError("messages: a part of the content has no type.")
+def _block(part: Mapping[str, Any]) -> Block | None:
     match part["type"]:
         case "text" | "refusal" as kind:
-            if not isinstance(part.get(kind), str):
-                text = f"messages: a part of the type {kind} has no text."
-                raise InvalidValueError(text)
             block: Block = {"type": "text", "text": part[kind]}
         case "image_url":
-            block = _image(part)
+            block = _image(part["image_url"]["url"])
         case "file":
-            block = _file(part)
+            block = _file(part["file"])
         case "thinking" | "redacted_thinking":
             return _thinking(part)
         case "reasoning":  # of another model
@@ -219,11 +193,7 @@ def _block(part: Any) -> Block | None:
     return with_cache_control(block, part)
 
 
-def _image(part: Mapping[str, Any]) -> Block:
-    image = part.get("image_url")
-    if not isinstance(image, dict) or not isinstance(image.get("url"), str):
-        raise InvalidValueError("messages: an image needs its url.")
-    url: str = image["url"]
+def _image(url: str) -> Block:
     if not _is_data(url):
         return {"type": "image", "source": {"type": "url", "url": url}}
     media_type, data = _data_url(url)
@@ -244,29 +214,15 @@ def _data_url(url: str) -> tuple[str, str]:
     return MEDIA_TYPES.get(media_type, media_type), data
 
 
-def _file(part: Mapping[str, Any]) -> Block:
-    file = part.get("file")
-    if not isinstance(file, dict):
-        raise InvalidValueError("messages: a part of the type file has no file.")
-    data = file.get("file_data")
-    if not isinstance(data, str) or not _is_data(data):
-        raise InvalidValueError("messages: file_data must be a data URL.")
+def _file(file: Mapping[str, Any]) -> Block:
     title = {"title": file["filename"]} if file.get("filename") else {}
-    return {"type": "document", "source": _document(data), **title}
-
-
-def _document(url: str) -> dict[str, str]:
-    media_type, data = _data_url(url)
+    media_type, data = _data_url(file["file_data"])
     match media_type:
         case "application/pdf":
-            return {"type": "base64", "media_type": media_type, "data": data}
+            source = {"type": "base64", "media_type": media_type, "data": data}
         case "text/plain":
-            return {"type": "text", "media_type": media_type, "data": _decoded(data)}
-    raise UnsupportedRequestError(f"files of the type {media_type}")
-
-
-def _decoded(data: str) -> str:
-    try:
-        return base64.b64decode(data, validate=True).decode()
-    except (binascii.Error, ValueError) as error:
-        raise InvalidValueError("messages: a file is not text in UTF-8.") from error
+            text = base64.b64decode(data, validate=True).decode()
+            source = {"type": "text", "media_type": media_type, "data": text}
+        case _:
+            raise UnsupportedRequestError(f"files of the type {media_type}")
+    return {"type": "document", "source": source, **title}

@@ -41,6 +41,19 @@ def test_without_a_key_none_is_sent(gateway, upstream):
 
 
 @pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": "x"}, "The request lacks 'role'."),
+        ("x", "The request is not of its API's shape."),
+    ],
+)
+def test_a_request_of_another_shape_is_refused(claude, upstream, message, text):
+    response = claude(messages=[message])
+    assert (response.status_code, response.json()) == (400, {"detail": text})
+    assert not upstream.requests
+
+
+@pytest.mark.parametrize(
     ("reason", "finish"),
     [
         ("end_turn", "stop"),
