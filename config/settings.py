@@ -338,7 +338,6 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
 
 # ── The products ────────────────────────────────────────────────────────────────────
 
-WEBHOOK_SUPPORT_GROUP = "support"
 
 PASSWORD_HASHERS = [
     *global_settings.PASSWORD_HASHERS,  # passwords of users

@@ -32,7 +32,13 @@ class WebhooksCoreConfig(AppConfig):
         from webhooks_core import checks  # noqa: F401 - registers them
         from webhooks_core.upkeep import bootstrap
 
-        bootstrap.after_migrate(self)
+        bootstrap.schedule_after_migrate(
+            self,
+            "webhooks_core.tasks.sweep",
+            name="webhooks: sweep",
+            schedule_type="I",
+            minutes=1,
+        )
         if not structlog.is_configured():
             _log_to_logging()
 

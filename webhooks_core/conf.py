@@ -48,8 +48,5 @@ class WebhookSettings:
     # The User-Agent header of every delivery.
     USER_AGENT = Setting(lambda: "Signpost")
 
-    # The group that `migrate` creates, whose members see webhooks in the admin. Empty: none.
-    SUPPORT_GROUP = Setting(str)
-
 
 webhook_settings = WebhookSettings()

@@ -3,9 +3,7 @@
 import re
 
 import pytest
-from django.contrib.auth.models import Group
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management.sql import emit_post_migrate_signal
 from django.db import connection
 
 from tests.docs.samples import DOCS
@@ -26,7 +24,6 @@ def test_a_project_that_sets_nothing_gets_the_defaults(settings):
         "DISPATCHERS": 1 if connection.vendor == "sqlite" else 4,
         "RETENTION_DAYS": 30,
         "USER_AGENT": "Signpost",
-        "SUPPORT_GROUP": "",
     }
     with pytest.raises(ImproperlyConfigured, match="WEBHOOK_SECRET_KEYS"):
         _ = webhook_settings.SECRET_KEYS
@@ -40,14 +37,3 @@ def test_the_page_lists_every_setting():
 def test_a_setting_that_changes_counts_at_once(settings):
     settings.WEBHOOK_RETENTION_DAYS = 7
     assert webhook_settings.RETENTION_DAYS == 7
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(("name", "groups"), [("", []), ("helpers", ["helpers"])])
-def test_migrate_creates_the_support_group_only_where_it_has_a_name(
-    settings, name, groups
-):
-    settings.WEBHOOK_SUPPORT_GROUP = name
-    Group.objects.all().delete()
-    emit_post_migrate_signal(verbosity=0, interactive=False, db="default")
-    assert list(Group.objects.values_list("name", flat=True)) == groups
