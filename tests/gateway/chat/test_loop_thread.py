@@ -18,6 +18,7 @@ from gateway.chat.upstreams import echo
 from gateway.models import PolicyDecision
 from tests.gateway.chat.harness import IDENTITY, V2, WSGI, Gateway, run_in, running
 from tests.running import PATIENCE_S
+from webhooks_core.network.client import HttpClient
 
 
 @pytest.fixture
@@ -122,7 +123,14 @@ def test_a_forked_process_has_a_loop_of_its_own():
     thread.stop()
 
 
-def test_the_client_of_an_earlier_runtime_is_closed_first(loops, upstream):
+def test_the_client_of_an_earlier_runtime_is_closed_first(loops, upstream, monkeypatch):
+    closed: list[HttpClient] = []
+
+    async def close(client: HttpClient) -> None:
+        closed.append(client)
+
+    monkeypatch.setattr(HttpClient, "close", close)
+
     async def started() -> runtime.Runtime:
         first, second = runtime.current(), runtime.current()
         assert first is second
@@ -130,7 +138,7 @@ def test_the_client_of_an_earlier_runtime_is_closed_first(loops, upstream):
 
     earlier = run_in(LOOP_THREAD.loop, started())
     with running(Gateway(loops[0], upstream), WSGI):
-        assert earlier.client.closed
+        assert closed == [earlier.client]
 
 
 ANTHROPIC, OPENAI, CONTRACT = ("type", "error"), ("error",), ("detail",)
