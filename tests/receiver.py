@@ -23,8 +23,10 @@ class _Server(ThreadingHTTPServer):
 
     daemon_threads = False
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, address: tuple[str, int], *arguments: Any) -> None:
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
+        super().__init__(address, *arguments)
         self._connections: set[socket.socket] = set()
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -52,7 +54,11 @@ class Receiver:
     """
 
     def __init__(
-        self, *statuses: int, delay: float = 0.0, is_open: bool = True
+        self,
+        *statuses: int,
+        delay: float = 0.0,
+        is_open: bool = True,
+        host: str = "127.0.0.1",
     ) -> None:
         self.statuses = list(statuses) or [204]
         self.delay = delay
@@ -65,7 +71,9 @@ class Receiver:
             self.gate.set()
         self._is_closing = threading.Event()
         self._lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", 0), self._handler())
+        self._server = _Server((host, 0), self._handler())
+        name = f"[{host}]" if ":" in host else host
+        self.origin = f"http://{name}:{self._server.server_port}"
 
     @property
     def port(self) -> int:
@@ -73,7 +81,7 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/hook"
+        return f"{self.origin}/hook"
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         receiver = self
@@ -83,8 +91,8 @@ class Receiver:
             # A response leaves whole: its reader has only a second for the body.
             wbufsize = -1
 
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+            def do_GET(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 status = receiver._next(
                     Received(self.path, dict(self.headers.items()), body)
                 )
@@ -99,6 +107,8 @@ class Receiver:
                 self.end_headers()
                 if status != 204:
                     self.wfile.write(receiver.answer)
+
+            do_POST = do_GET  # noqa: N815 - the base's name
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -130,6 +140,6 @@ class Receiver:
             thread.join()
 
 
-def receiver(*statuses: int, delay: float = 0.0, is_open: bool = True) -> Any:
+def receiver(*statuses: int, **options: Any) -> Any:
     """Return a context manager that runs a Receiver."""
-    return Receiver(*statuses, delay=delay, is_open=is_open).running()
+    return Receiver(*statuses, **options).running()

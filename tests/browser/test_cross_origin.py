@@ -1,15 +1,13 @@
 """A client that runs in a page of another origin, in Chromium: from a bare 401 to a revocation."""
 
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any
 
 import pytest
 from django.test import Client
 from playwright.sync_api import Page
 
 from tests.factories import UserFactory
+from tests.receiver import receiver
 from tests.recording.oauth.flows import REDIRECT, App
 
 METHODS = ["none", "client_secret_basic", "client_secret_post"]
@@ -61,26 +59,14 @@ BLOCKED = """async (addresses) => {
 }"""
 
 
-class Blank(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><title>Notebook</title>")
-
-    def log_message(self, *args: Any) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
 def elsewhere(page: Page) -> Iterator[Page]:
     """A page of another origin: another host name, another port."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Blank)
-    Thread(target=server.serve_forever, daemon=True).start()
-    page.goto(f"http://127.0.0.1:{server.server_port}/")
-    yield page
-    server.shutdown()
-    server.server_close()
+    with receiver(200) as server:
+        server.headers["Content-Type"] = "text/html"
+        server.answer = b"<!doctype html><title>Notebook</title>"
+        page.goto(server.origin)
+        yield page
 
 
 @pytest.fixture

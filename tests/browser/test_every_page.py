@@ -32,7 +32,6 @@ from tests.browser.staff import log_in
 from tests.docs.filling import fill_products
 from tests.gateway.chat.factories import RequestRecordFactory, ended
 from tests.gateway.client import Api
-from tests.gateway.portal.conftest import delivery_of, endpoint_of, new_link
 from tests.receiver import receiver
 from tests.running import PATIENCE_S
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT
@@ -215,24 +214,3 @@ def test_no_page_complains_loads_anything_foreign_overflows_or_excludes_anybody(
     page.get_by_role("button", name="Open").click()
     for path in portal_pages():
         visit(path)
-
-
-def test_axe_finds_nothing_in_the_portal(live_server, page, axe):
-    endpoint = endpoint_of(filter={"type": "x"})
-    delivery_of(endpoint_of())
-    made = new_link()
-    link = f"{live_server.url}/portal/open/{made.token}"
-    one = f"{live_server.url}/portal/endpoints/{endpoint.public_id}"
-    page.set_viewport_size({"width": 390, "height": 900})
-    page.goto(link)
-    found = {"link": violations(page, axe)}
-    page.get_by_role("button", name="Open").click()
-    page.wait_for_url("**/portal")
-    found["start"] = violations(page, axe)
-    for path in (one, f"{one}/secret", f"{one}/none"):
-        page.goto(path)
-        found[path] = violations(page, axe)
-    page.context.clear_cookies()
-    page.goto(link)
-    found["used"] = violations(page, axe)
-    assert not {path: rules for path, rules in found.items() if rules}

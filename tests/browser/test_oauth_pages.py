@@ -1,10 +1,7 @@
 """Login, consent and connected apps in Chromium: by keyboard, without scripts, under the CSP."""
 
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import AF_INET, AF_INET6
-from threading import Thread
-from typing import Any
+from contextlib import ExitStack
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,6 +9,7 @@ from django.test import Client
 from playwright.sync_api import Page, expect
 
 from tests.factories import UserFactory
+from tests.receiver import Receiver, receiver
 from tests.recording.oauth.flows import App, query_of
 from tests.tools import needs_ipv6
 
@@ -23,57 +21,34 @@ def account(db) -> User:
     )
 
 
-class Callback(ThreadingHTTPServer):
-    """A native application's own listener; `seen` holds what the browser brought."""
-
-    def __init__(self, host: str) -> None:
-        self.address_family = AF_INET6 if ":" in host else AF_INET
-        self.seen: list[str] = []
-        self.next_address = ""  # where it sends the browser on to
-        super().__init__((host, 0), Answer)
-
-    @property
-    def address(self) -> str:
-        host = "[::1]" if self.address_family == AF_INET6 else "127.0.0.1"
-        return f"http://{host}:{self.server_port}/callback"
-
-
-class Answer(BaseHTTPRequestHandler):
-    server: Callback
-
-    def do_GET(self) -> None:
-        if self.path.startswith("/callback?"):
-            self.server.seen.append(self.path)
-        self.send_response(302 if self.server.next_address else 200)
-        if self.server.next_address:
-            self.send_header("Location", self.server.next_address)
-        self.end_headers()
-        self.wfile.write(b"connected")
-
-    def log_message(self, *args: Any) -> None:
-        """Say nothing: the path holds a code."""
+Listen = Callable[[str], Receiver]
 
 
 @pytest.fixture
-def listen() -> Iterator[Callable[[str], Callback]]:
-    """Start a client's listener: `listen("127.0.0.1")`."""
-    running: list[Callback] = []
-
-    def start(host: str) -> Callback:
-        running.append(Callback(host))
-        Thread(target=running[-1].serve_forever, daemon=True).start()
-        return running[-1]
-
-    yield start
-    for server in running:
-        server.shutdown()
-        server.server_close()
+def listen() -> Iterator[Listen]:
+    """Start a native application's own listener: `listen("127.0.0.1")`."""
+    with ExitStack() as running:
+        yield lambda host: running.enter_context(receiver(200, host=host))
 
 
 @pytest.fixture
-def callback(listen) -> Callback:
-    server: Callback = listen("127.0.0.1")
-    return server
+def callback(listen: Listen) -> Receiver:
+    return listen("127.0.0.1")
+
+
+def address_of(server: Receiver) -> str:
+    return f"{server.origin}/callback"
+
+
+def seen(server: Receiver) -> list[str]:
+    """Return what the browser brought."""
+    paths = [request.path for request in server.requests]
+    return [path for path in paths if path.startswith("/callback?")]
+
+
+def send_on(server: Receiver, address: str) -> None:
+    """Redirect who comes to the callback."""
+    server.statuses, server.headers["Location"] = [302], address
 
 
 def log_in(page: Page, name: str = "ada") -> None:
@@ -92,7 +67,7 @@ def test_a_person_logs_in_and_allows_by_keyboard(
     live_server, page, complaints, listen, account, host
 ):
     callback = listen("127.0.0.1" if host == "localhost" else host)
-    address = callback.address.replace("127.0.0.1", host)
+    address = address_of(callback).replace("127.0.0.1", host)
     app = App.registered(Client(), redirect=address)
     page.goto(live_server.url + app.address())
     log_in(page)
@@ -103,7 +78,7 @@ def test_a_person_logs_in_and_allows_by_keyboard(
     page.get_by_role("button", name="Allow", exact=True).focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/callback?*")
-    assert app.exchange(query_of(callback.seen[0])["code"]).status_code == 200
+    assert app.exchange(query_of(seen(callback)[0])["code"]).status_code == 200
     assert complaints == []
 
 
@@ -113,7 +88,7 @@ def test_another_account_answers_the_same_request_by_keyboard(
     UserFactory.create(
         username="eve", email="eve@example.org", password="correct horse"
     )
-    app = App.registered(Client(), redirect=callback.address)
+    app = App.registered(Client(), redirect=address_of(callback))
     page.goto(live_server.url + app.address())
     log_in(page)
     page.get_by_role("button", name="Use another account").focus()
@@ -122,7 +97,7 @@ def test_another_account_answers_the_same_request_by_keyboard(
     page.get_by_role("button", name="Allow", exact=True).focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/callback?*")
-    tokens = app.exchange(query_of(callback.seen[0])["code"]).json()
+    tokens = app.exchange(query_of(seen(callback)[0])["code"]).json()
     assert tokens["email"] == "eve@example.org"
     assert complaints == []
 
@@ -132,15 +107,16 @@ def test_the_callback_may_send_the_browser_on_to_another_origin(
     live_server, page, complaints, listen, account, decision
 ):
     last, callback = listen("127.0.0.1"), listen("127.0.0.1")
-    callback.next_address = last.address.replace("127.0.0.1", "localhost") + "?end=1"
-    app = App.registered(Client(), redirect=callback.address)
+    end = address_of(last).replace("127.0.0.1", "localhost") + "?end=1"
+    send_on(callback, end)
+    app = App.registered(Client(), redirect=address_of(callback))
     changes = {"scope": "admin"} if decision == "an error" else {}
     page.goto(live_server.url + app.address(**changes))
     log_in(page)
     if not changes:
         page.get_by_role("button", name=decision, exact=True).click()
-    page.wait_for_url(callback.next_address)
-    assert last.seen == ["/callback?end=1"]
+    page.wait_for_url(end)
+    assert seen(last) == ["/callback?end=1"]
     assert complaints == []
 
 
@@ -148,12 +124,13 @@ def test_the_callback_may_send_the_browser_on_to_another_origin(
 def test_the_callback_may_send_the_browser_on_to_a_program(
     live_server, page, callback, account, scheme
 ):
-    callback.next_address = f"{scheme}://signpost.example/callback?end=1"
-    app = App.registered(Client(), redirect=callback.address)
+    program = f"{scheme}://signpost.example/callback?end=1"
+    send_on(callback, program)
+    app = App.registered(Client(), redirect=address_of(callback))
     page.goto(live_server.url + app.address())
     log_in(page)
     page.get_by_role("button", name="Allow", exact=True).focus()
-    with page.expect_request(callback.next_address):
+    with page.expect_request(program):
         page.keyboard.press("Enter")
 
 
@@ -163,10 +140,10 @@ def test_the_policy_stops_a_form_of_another_page_that_leads_elsewhere(
     page.goto(live_server.url + "/accounts/login/")
     log_in(page)
     page.get_by_role("button", name="Log out ada").focus()
-    page.evaluate(f"document.forms[0].action = '{callback.address}?x=1'")
+    page.evaluate(f"document.forms[0].action = '{address_of(callback)}?x=1'")
     with page.expect_event("console"):
         page.keyboard.press("Enter")
-    assert callback.seen == []
+    assert seen(callback) == []
     assert any("form-action" in complaint for complaint in complaints)
 
 

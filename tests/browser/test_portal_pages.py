@@ -2,18 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
 from django.utils import timezone
 from playwright.sync_api import Browser, FrameLocator, expect
 
-from gateway.models import PortalLink
 from gateway.portal import links
 from tests.gateway.portal.conftest import EVERYTHING, endpoint_of, event_of
-from tests.receiver import receiver
+from tests.receiver import Receiver, receiver
 from tests.running import PATIENCE_S, until
 from tests.webhooks_core.engine import running_dispatcher
 from webhooks_core.models import Delivery, Endpoint
@@ -24,27 +21,16 @@ pytestmark = [
 
 
 @contextmanager
-def provider(frame: str = "") -> Iterator[tuple[str, list[str]]]:
-    """Serve the page of a provider, which frames an address; yield its origin and that address."""
-    framed = [frame]
+def provider() -> Iterator[Receiver]:
+    """Serve the page of a provider, which frames no address yet."""
+    with receiver(200) as site:
+        site.headers["Content-Type"] = "text/html"
+        yield site
 
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = f'<!doctype html><title>App</title><h1>Our app</h1><iframe src="{framed[0]}"'
-            body += ' title="Webhooks" width="1000" height="900"></iframe>'
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(body.encode())
 
-        def log_message(self, *args: Any) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", framed
-    server.shutdown()
-    server.server_close()
+def framing(url: str) -> bytes:
+    frame = f'<iframe src="{url}" title="Webhooks" width="1000" height="900"></iframe>'
+    return f"<!doctype html><title>App</title><h1>Our app</h1>{frame}".encode()
 
 
 def new_url(**fields: Any) -> str:
@@ -72,12 +58,12 @@ def failed_delivery(server: Any) -> None:
 def test_a_tenant_repairs_a_failure_in_a_frame_of_the_provider(
     live_server, settings, page, browser, complaints
 ):
-    with provider() as (origin, framed), receiver(500) as server, running_dispatcher():
-        settings.PORTAL_FRAME_ANCESTORS = [origin]
+    with provider() as site, receiver(500) as server, running_dispatcher():
+        settings.PORTAL_FRAME_ANCESTORS = [site.origin]
         server.answer = b"no such table: orders"
         failed_delivery(server)
-        framed[0] = url = new_url()
-        page.goto(origin)
+        site.answer = framing(url := new_url())
+        page.goto(site.origin)
         frame = page.frame_locator("iframe")
         expect(frame.get_by_text("Open the portal of acme")).to_be_visible()
         frame.get_by_role("button", name="Open").click()
@@ -125,35 +111,28 @@ def ends_at_the_next_click(frame: FrameLocator) -> None:
 
 @pytest.mark.usefixtures("in_production")
 def test_a_site_that_is_not_named_cannot_frame_the_portal(settings, page):
-    with provider() as (origin, framed):
+    with provider() as site:
         settings.PORTAL_FRAME_ANCESTORS = ["https://app.example"]
-        framed[0] = new_url()
+        site.answer = framing(new_url())
         refused = []
         page.on("console", lambda message: refused.append(message.text))
-        page.goto(origin)
+        page.goto(site.origin)
         until(lambda: bool(refused) or page.wait_for_timeout(50), "it is refused")
         assert "frame-ancestors https://app.example" in refused[0]
         button = page.frame_locator("iframe").get_by_role("button", name="Open")
         expect(button).to_have_count(0)
 
 
-def test_with_cookies_blocked_a_page_says_so_and_the_link_stays_unused(
-    live_server, settings, page
-):
+def test_with_cookies_blocked_a_page_says_so(live_server, settings, page):
     """The cookies of a local instance are not for frames of another site."""
     settings.BASE_URL = live_server.url
-    with provider() as (origin, framed):
-        settings.PORTAL_FRAME_ANCESTORS = [origin]
-        framed[0] = url = new_url()
-        page.goto(origin)
+    with provider() as site:
+        settings.PORTAL_FRAME_ANCESTORS = [site.origin]
+        site.answer = framing(new_url())
+        page.goto(site.origin)
         frame = page.frame_locator("iframe")
         frame.get_by_role("button", name="Open").click()
-        title = "Your browser blocks the cookie of this page"
-        expect(frame.get_by_role("heading", name=title)).to_be_visible()
-        assert PortalLink.objects.get().opened_at is None
-    page.goto(url)  # in a window of its own
-    page.get_by_role("button", name="Open").click()
-    expect(page.get_by_text("You have no endpoints yet.")).to_be_visible()
+        expect(frame.get_by_text("your browser blocks the cookie")).to_be_visible()
 
 
 @pytest.mark.usefixtures("in_production")

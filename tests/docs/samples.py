@@ -74,14 +74,6 @@ def commands(code: str) -> Iterator[list[str]]:
             yield [word.strip("[]") for word in words[at + 1 :]]
 
 
-def make_targets() -> set[str]:
-    """Return what `make` can be asked for, but for files."""
-    rules = re.findall(
-        r"^([a-z][a-z -]*):(?!=)", (ROOT / "Makefile").read_text(), re.MULTILINE
-    )
-    return {target for rule in rules for target in rule.split()}
-
-
 def shell(
     script: str,
     *,

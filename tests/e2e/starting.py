@@ -7,8 +7,8 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -179,14 +179,6 @@ class Instance:
             last: str = it.lines[-1]
         return last.strip()
 
-    def copy_data(self, file: Path) -> None:
-        """Write what is stored now to another file."""
-        with (
-            closing(sqlite3.connect(self.data)) as source,
-            closing(sqlite3.connect(file)) as target,
-        ):
-            source.backup(target)
-
     @cached_property
     def token(self) -> str:
         """A personal token of the demo user."""
@@ -207,14 +199,3 @@ class Instance:
         found = re.search(pattern, self.process.output)
         assert found, self.process.output
         return found.group()
-
-
-@contextmanager
-def web_server(data: Path) -> Iterator[Instance]:
-    """Start a web server alone."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    arguments = ("manage.py", "web", "--port", str(port))
-    with running(*arguments, environment=variables(data, BASE_URL=url)) as process:
-        until(lambda: answers(f"{url}/healthz"), "an answer")
-        yield Instance(process, data, url)

@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from gateway.models import Document
 from tests.api import Api as BaseApi
 from tests.receiver import Received
-from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.models import Delivery, Event
 
 PATH = "/v1/webhooks/subscriptions"
 INGEST = "/v1/ingest"
@@ -49,11 +49,6 @@ class Api(BaseApi):
 
     def publish(self, body: Any, query: str = "", **extra: Any) -> Any:
         return self.call("POST", f"{EVENTS}{query}", body, **extra)
-
-
-def nothing_happened() -> bool:
-    """Return True if no subscription, event or delivery exists."""
-    return not any(table.objects.exists() for table in (Endpoint, Event, Delivery))
 
 
 def stripe_accepts(

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.test import Client
 
-from tests.api import Api
 from tests.factories import UserFactory
 from tests.gateway.client import Api as GatewayApi
 from tests.receiver import Received
@@ -111,11 +110,6 @@ class Caller:
         self, method: str, address: str = "", body: Any = None, **options: Any
     ) -> Any:
         return self.api.call(method, self.product.path + address, body, **options)
-
-    def without_identity(self) -> "Caller":
-        """Return the same addresses for a caller whom nobody knows."""
-        nobody = Api({"Authorization": "Bearer nonsense"})
-        return Caller(self.product, self.owner, nobody)
 
     def in_thread(self) -> "Caller":
         """Return this caller with a client of its own."""

@@ -95,11 +95,6 @@ class Broken:
         raise self.error
 
 
-def test_a_host_that_is_not_ours_is_400(product, client):
-    response = client.get(product.path, headers={"Host": "evil.example"})
-    assert "evil" not in product.error(response, 400)
-
-
 def test_a_client_that_goes_away_while_sending_is_400(product, mine, monkeypatch):
     def fail(*_args: object) -> None:
         raise UnreadablePostError("reset by peer")

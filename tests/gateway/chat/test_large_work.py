@@ -24,9 +24,7 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-from webhooks_core.web.json_values import MAX_VALUES
 
-MANY = f"more than {MAX_VALUES} values"
 MANY_IN_REQUEST = f"more than {MAX_VALUES_OF_REQUEST} values"
 
 

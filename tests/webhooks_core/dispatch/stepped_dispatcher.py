@@ -39,11 +39,6 @@ def timed_out(request: OutgoingRequest) -> AttemptResult:
     return _result(request, Outcome.TIMEOUT, error="no answer within 1 s")
 
 
-def late_connection(request: OutgoingRequest) -> AttemptResult:
-    duration_ms = int(request.timeout_s * 1000)
-    return _result(request, Outcome.CONNECT, duration_ms=duration_ms)
-
-
 def unreached(request: OutgoingRequest) -> AttemptResult:
     return _result(request, Outcome.DNS, error="the host name could not be resolved")
 

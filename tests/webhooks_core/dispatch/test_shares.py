@@ -1,7 +1,6 @@
 """An owner's share of slots, claims, bytes and queues: none waits for another's time-outs."""
 
 import socket
-from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,7 @@ from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.dispatch import claims, sender
 from webhooks_core.dispatch.shares import Shares
-from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.models import Attempt, Endpoint
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
@@ -31,11 +30,6 @@ def url_of(server: socket.socket) -> str:
 def add_endpoints(owner: str, count: int, url: str = "http://127.0.0.1:9/") -> None:
     for number in range(count):
         EndpointFactory.create(owner=owner, url=f"{url}{number}")
-
-
-def claimed_by_owner() -> dict[str, int]:
-    claimed = Delivery.objects.filter(claimed_by__isnull=False)
-    return Counter(claimed.values_list("endpoint__owner", flat=True))
 
 
 def test_an_owner_alone_leaves_a_quarter_and_a_contender_gets_no_more_than_a_quarter():

@@ -31,16 +31,6 @@ def said(
     return event({**HEAD, "choices": [choice]})
 
 
-def all_text(events: list[Any]) -> str:
-    """Return the text and the reasoning of a stream, as they came."""
-    return "".join(
-        "".join(choice["delta"].values())
-        for item in events
-        if item != "[DONE]"
-        for choice in item.get("choices", ())
-    )
-
-
 @pytest.mark.parametrize("ends", [(STREAM[2],), (DONE,), (STREAM[2], DONE)])
 def test_a_finish_reason_or_done_completes_a_stream(gateway, upstream, ends):
     upstream.script = sends(*STREAM[:2], *ends)
