@@ -23,7 +23,6 @@ from recording.cors import CORS_HEADERS
 from recording.mcp import calls
 from recording.mcp.server import server
 from recording.throttles import AccountThrottle
-from webhooks_core.network.deadlines import within
 from webhooks_core.web.errors import (
     ApiError,
     BadRequestError,
@@ -156,7 +155,7 @@ class _Exchange:
         if media_type != "application/json":
             raise errors.UnsupportedMediaTypeError
         try:
-            with within(RECEIVE_S):
+            async with asyncio.timeout(RECEIVE_S):
                 return _normalized(await self._read())
         except TimeoutError as error:
             raise BadRequestError(

@@ -15,6 +15,7 @@ from mcp.server.mcpserver.exceptions import (
     ToolError,
 )
 from mcp_types import ToolAnnotations
+from pydantic import ValidationError
 
 from recording import errors
 from recording.throttles import AccountThrottle
@@ -81,6 +82,15 @@ def threaded(
             raise refusal(api_error) from error
 
     return call
+
+
+def faults_of(error: ValidationError) -> str:
+    """Return what pydantic finds wrong with the arguments of a call, each fault with its place."""
+    faults = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
+        for fault in faults
+    )
 
 
 def tool_error(error: ApiError) -> Exception:

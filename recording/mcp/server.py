@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, RequestParams
 from pydantic import ConfigDict, ValidationError
 
-from recording.mcp import calls, faults, prompts, resources, tools, webhook_tools
+from recording.mcp import calls, prompts, resources, tools, webhook_tools
 from recording.mcp.events import methods
 from recording.mcp.events.errors import EventsError
 
@@ -94,7 +94,7 @@ def _reason(error: BaseException) -> str:
     """Return why a call was refused, without what the package writes before it."""
     cause = error.__cause__
     if isinstance(cause, ValidationError):
-        return faults.describe(cause)
+        return calls.faults_of(cause)
     return str(cause if isinstance(cause, ToolError) else error)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from recording.mcp import calls, faults
+from recording.mcp import calls
 from recording.mcp.events import challenges, clients, profile, subscriptions
 from recording.mcp.events.errors import EventsError
 from recording.mcp.events.subscriptions import Key
@@ -104,7 +104,7 @@ def _read(model: type[Model], params: Params) -> Model:
     try:
         return model.model_validate(params)
     except ValidationError as error:
-        raise EventsError("InvalidParams", faults.describe(error)) from error
+        raise EventsError("InvalidParams", calls.faults_of(error)) from error
 
 
 async def list_events(params: Params) -> dict[str, Any]:

@@ -95,6 +95,12 @@ def test_segments_are_dropped_before_the_text_and_truncated_marks_a_cut(
     assert after.get("segments") in (None, before.get("segments"))
 
 
+def test_a_body_one_byte_over_the_target_loses_a_character():
+    size = len(body_of(with_text("ab", truncated=False)))
+    data = build(with_text("ab"), target=size - 1)
+    assert data["transcript"] == {"text": "a", "truncated": True}
+
+
 @given(text=TEXT, size=st.integers(-5, 500))
 def test_a_prefix_is_the_longest_that_fits(text, size):
     prefix_text = prefix(text, size=size)
@@ -123,6 +129,14 @@ def test_a_long_text_fills_the_target_to_the_last_character(_case, character):
     size = len(body_of(data))
     assert TARGET - event_data.LONGEST_UNIT < size <= TARGET
     assert data["transcript"]["truncated"] is True
+
+
+def test_a_body_of_exactly_the_target_is_left_alone():
+    room = TARGET - len(body_of(with_text("", truncated=False)))
+    data = build(with_text("a" * room))
+    assert len(body_of(data)) == TARGET
+    assert data["transcript"] == {"truncated": False, "text": "a" * room}
+    assert build(with_text("a" * (room + 1)))["transcript"]["truncated"] is True
 
 
 @pytest.mark.spec("recording", "segments removed first, then text cut, truncated true")
