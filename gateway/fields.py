@@ -1,4 +1,4 @@
-"""What bodies have: rows, names, URLs, secrets, filters."""
+"""What bodies have: rows, names, filters."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from gateway.configuration.rules import MAX_SECRET
 from gateway.webhooks import subscribable
 from webhooks_core import filters
-from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.web.fields import (
-    StrictCharField,
     StrictChoiceField,
     StrictListField,
     TimeField,
@@ -52,18 +49,6 @@ class EventTypesField(NamesField):
             choices=names, error_messages={"invalid_choice": unknown}
         )
         super().__init__(child=child, **kwargs)
-
-
-@extend_schema_field(
-    {"type": "string", "minLength": 1, "maxLength": UrlPolicy().max_length}
-)
-class UrlField(StrictCharField):
-    """A URL that the profile's UrlPolicy checks, its length too."""
-
-
-@extend_schema_field({"type": ["string", "null"], "maxLength": MAX_SECRET})
-class SecretField(StrictCharField):
-    """A secret. Its length is checked elsewhere, since a setting has the minimum."""
 
 
 @extend_schema_field(

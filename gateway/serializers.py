@@ -12,12 +12,7 @@ from rest_framework.exceptions import ValidationError
 from gateway import json
 from gateway.configuration.rules import check_secret
 from gateway.events import MAX_DATA_DEPTH, is_deeper
-from gateway.fields import (
-    EventTypesField,
-    FilterField,
-    SecretField,
-    UrlField,
-)
+from gateway.fields import EventTypesField, FilterField
 from gateway.ingest import CONTENT_TYPES, PLAIN
 from gateway.parsers import MAX_DATA_BYTES
 from gateway.publishing import publishable
@@ -53,7 +48,7 @@ class ErrorSerializer(serializers.Serializer[Any]):
 
 
 class ChangeSerializer(serializers.Serializer[Any]):
-    url = UrlField(help_text="Where events are sent.")
+    url = StrictCharField(help_text="Where events are sent.")
     event_types = EventTypesField(
         required=False, help_text="The event types to receive. Empty: all of them."
     )
@@ -88,7 +83,7 @@ class ChangeSerializer(serializers.Serializer[Any]):
 
 
 class CreationSerializer(ChangeSerializer):
-    secret = SecretField(
+    secret = StrictCharField(
         required=False,
         allow_null=True,
         allow_blank=True,

@@ -7,17 +7,14 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from operator import attrgetter
 
-from django.utils import timezone
 from prometheus_client import Gauge
 from prometheus_client.core import (
     CounterMetricFamily,
-    GaugeMetricFamily,
     HistogramMetricFamily,
     Metric,
 )
 from prometheus_client.registry import Collector
 
-from gateway.chat.metering import reports
 from gateway.chat.metering.usage import BUCKETS, DURATION, FIRST_CHUNK
 from gateway.chat.models import UsageBucket, UsageTotal
 
@@ -43,12 +40,11 @@ budget_store_up = Gauge(
 
 
 class ChatCollector(Collector):
-    """Four queries for each scrape; a request counts a tenth of a second after its end."""
+    """Two queries for each scrape; a request counts a tenth of a second after its end."""
 
     def collect(self) -> Iterator[Metric]:
         yield from _counters()
         yield from _histograms()
-        yield _budgets()
 
     def describe(self) -> list[Metric]:
         return []  # registering must not query the database
@@ -85,18 +81,6 @@ def _counters() -> Iterator[Metric]:
         cost.add_metric((model,), sum(row.cost_nano for row in rows) / 1e9)
         estimated.add_metric((model,), sum(row.estimated_requests for row in rows))
     yield from (requests, tokens, cost, estimated)
-
-
-def _budgets() -> Metric:
-    family = GaugeMetricFamily(
-        "gateway_chat_budget_counters",
-        "Counters of budgets that have reached a share of their limit in the current window.",
-        labels=("budget", "percent"),
-    )
-    for budget, counts in reports.counters_by_share(timezone.now()).items():
-        for share, count in counts.items():
-            family.add_metric((budget, str(share)), count)
-    return family
 
 
 def _histograms() -> Iterator[Metric]:

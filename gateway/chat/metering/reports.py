@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from functools import reduce
-from operator import or_
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Q, Sum
 
 from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.metering import definitions
 from gateway.chat.metering.windows import next_start, start_of
 from gateway.chat.models import UsageDay
 from gateway.configuration.shapes import COST, BudgetEntry
-from gateway.event_types import BUDGET_SHARES
 from gateway.models import GatewayKey
 from webhooks_core.times import iso
 from webhooks_core.web.errors import BadRequestError
@@ -66,14 +63,17 @@ def budgets(tenant: str, now: datetime) -> list[dict[str, Any]]:
     entries = definitions.budgets()
     keys = GatewayKey.objects.live(now).filter(tenant=tenant, budget__isnull=False)
     entries += filter(None, (key.budget_entry for key in keys.order_by("pk")))
-    rows = current_counters(entries, now).filter(tenant=tenant).order_by("subject")
+    starts = {
+        each.window: int(start_of(each.window, now).timestamp()) for each in entries
+    }
+    rows = BudgetCounter.objects.filter(tenant=tenant, window__in=starts.values())
     used = defaultdict(list)
-    for counter in rows[:MAX_ROWS]:
-        used[counter.budget].append((counter.subject, counter.amount))
+    for counter in rows.order_by("subject")[:MAX_ROWS]:
+        used[counter.budget, counter.window].append((counter.subject, counter.amount))
     return [
         _budget_item(entry, subject, amount, now)
         for entry in entries
-        for subject, amount in used[entry.name]
+        for subject, amount in used[entry.name, starts[entry.window]]
     ]
 
 
@@ -91,30 +91,6 @@ def _budget_item(
         "left": shown(budget, max(0, limit - amount)),
         "resets_at": iso(next_start(budget.window, now)),
     }
-
-
-def current_counters(
-    entries: Iterable[BudgetEntry], now: datetime
-) -> QuerySet[BudgetCounter]:
-    """Return the counters of budgets in their current windows."""
-    names = defaultdict(list)
-    for entry in entries:
-        names[int(start_of(entry.window, now).timestamp())].append(entry.name)
-    current = [Q(window=start, budget__in=same) for start, same in names.items()]
-    rows = BudgetCounter.objects.all()
-    return rows.filter(reduce(or_, current)) if current else rows.none()
-
-
-def counters_by_share(now: datetime) -> dict[str, dict[int, int]]:
-    """Return, by budget, how many counters have reached each share in their current windows."""
-    entries = definitions.budgets()
-    counts = {entry.name: dict.fromkeys(BUDGET_SHARES, 0) for entry in entries}
-    reached = current_counters(entries, now).filter(reported__gt=0)
-    for row in reached.values("budget", "reported").annotate(count=Count("pk")):
-        for share in BUDGET_SHARES:
-            if share <= row["reported"]:
-                counts[row["budget"]][share] += row["count"]
-    return counts
 
 
 def shown(budget: BudgetEntry, amount: int) -> int | str:

@@ -50,6 +50,7 @@ LOOKUPS = {
     "model": "requested",
     "key": "key_id",
 }
+OTHER = object_of() | AND_OTHERS
 NULL_NOT_KEPT = "Null: the operator's configuration does not keep it."
 
 
@@ -92,24 +93,6 @@ class StoredJSONField(serializers.Field[Any, Any, Any, Any]):
         return orjson.Fragment(value)
 
 
-CHOICE = object_of(
-    text=described("The text, cut."),
-    reasoning=described("The text of the reasoning, cut."),
-    refusal=described("Why the model refused."),
-    tool_calls=described(
-        "The calls of tools.",
-        array_of(
-            object_of(
-                id=described("The upstream's id of the call."),
-                name=described("The tool."),
-                arguments=described("JSON as text, cut."),
-            )
-        ),
-    ),
-    finish_reason=described("Why it ended, in the words of the client's API."),
-)
-
-
 class RequestSerializer(ShownModel[Any]):
     id = serializers.CharField(source="public_id", help_text="Of this entry.")
     model = serializers.CharField(
@@ -136,10 +119,11 @@ class RequestSerializer(ShownModel[Any]):
 
 class RequestDetailsSerializer(RequestSerializer):
     tools = StoredJSONField("The names of the tools that it offers.", array_of(STRING))
-    prompt = StoredJSONField(
-        "The body as it was sent, without tools, cut.", {"type": "object"} | AND_OTHERS
+    prompt = StoredJSONField("The body as it was sent, without tools, cut.", OTHER)
+    answer = StoredJSONField(
+        "For each choice its `text`, `reasoning`, `refusal`, `tool_calls` and `finish_reason`, cut.",
+        array_of(OTHER),
     )
-    answer = StoredJSONField("One for each choice.", array_of(CHOICE))
 
     class Meta(RequestSerializer.Meta):
         fields = (*RequestSerializer.Meta.fields, "tools", "prompt", "answer")

@@ -47,15 +47,6 @@ def test_another_tenant_s_ids_are_nowhere(grace):
                 assert response.status_code in {404, 405}, path
 
 
-def test_lists_show_nothing_of_another_tenant(grace):
-    delivery = delivery_of(endpoint_of("globex", "http://127.0.0.1:9/secret-path"))
-    endpoint_of()
-    for query in ("", "/deliveries?show=all"):
-        page = grace.get(query)
-        assert "secret-path" not in page
-        assert delivery.public_id not in page
-
-
 FOREIGN_COOKIES = [
     *("", "x", "gw_session_" + "0" * 36, "gw_portal_" + "0" * 36, "é", "x" * 4000)
 ]
@@ -72,19 +63,6 @@ def test_without_a_session_every_address_says_so_and_does_nothing(db):
                 if response.status_code != 405:
                     assert response.status_code == 403, (cookie, path)
                     assert "is not open in this browser" in response.content.decode()
-
-
-def test_the_token_of_a_link_and_the_session_of_an_account_are_no_session(
-    grace, client
-):
-    made = new_link()
-    client.cookies["portal"] = made.token
-    assert client.get(BASE).status_code == 403
-    grace.browser.cookies["sessionid"] = grace.browser.cookies["portal"].value
-    assert grace.browser.get("/accounts").status_code == 302  # to the login
-    login = Client()
-    login.cookies["portal"] = "x"
-    assert login.get(BASE).status_code == 403
 
 
 FOREIGN_ORIGINS = [

@@ -6,15 +6,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from gateway import configuration
 from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.metering.counters import CounterKey, add_to_rows
 from gateway.chat.metering.thresholds import Reached, highest_share, report
 from gateway.chat.metering.windows import start_of
-from gateway.chat.metrics import ChatCollector
 from gateway.configuration.shapes import BudgetEntry
 from gateway.event_types import BUDGET_THRESHOLD
 from gateway.webhooks import PROFILE, matches
@@ -108,20 +105,3 @@ def test_a_failure_to_publish_leaves_the_share_for_the_next_report(monkeypatch):
     assert BudgetCounter.objects.get().reported == 0
     use(0)
     assert len(events()) == 1
-
-
-def test_the_metric_counts_the_counters_that_have_reached_a_share(monkeypatch):
-    current = configuration.Configuration(budgets=(ENTRY,))
-    monkeypatch.setattr(configuration, "current", lambda: current)
-    use(5)
-    use(9, KEY._replace(subject="tenant beta", tenant="beta"))
-    use(9, KEY._replace(window=0))
-    registry = CollectorRegistry()
-    registry.register(ChatCollector())
-    counts = [
-        registry.get_sample_value(
-            "gateway_chat_budget_counters", {"budget": "calls", "percent": share}
-        )
-        for share in ("50", "80", "100")
-    ]
-    assert counts == [2, 1, 0]
