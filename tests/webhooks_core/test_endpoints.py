@@ -149,16 +149,6 @@ class TestRotation:
 
 @at_once
 class TestReturn:
-    def test_what_waits_is_sent_when_its_endpoint_is_enabled(self):
-        target = EndpointFactory.create(url=URL)
-        publish_event()
-        endpoints.update(target, status=Endpoint.Status.DISABLED)
-        dispatcher = SteppedDispatcher()
-        assert dispatcher.claim() == []
-        assert only_delivery().status == Delivery.Status.PENDING
-        endpoints.enable(target)
-        assert len(dispatcher.claim()) == 1
-
     def test_a_delivery_published_after_a_return_to_activity_does_not_fail(
         self, use_profile, monkeypatch
     ):

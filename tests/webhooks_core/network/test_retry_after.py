@@ -1,4 +1,4 @@
-"""`Retry-After` in all its forms, and what it does to the pause of a delivery."""
+"""`Retry-After` in all its forms."""
 
 import time
 from email.utils import formatdate
@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webhooks_core.network.retry_after import retry_after
-from webhooks_core.profiles import RetryPolicy
 
 AT = 2_950_000_000  # in June 2063
 DATE = formatdate(AT, usegmt=True)
@@ -66,15 +65,3 @@ def test_any_text_is_a_pause(value):
     assert seconds >= 0
     assert text.isascii()
     assert text.isprintable()
-
-
-@pytest.mark.parametrize(
-    ("value", "pause_s"),
-    [
-        *((value, 20) for value in ("9" * 6, "9" * 400, DATE)),
-        *(("17", 17), ("0", 10), ("x", 10), ("", 10)),
-    ],
-)
-def test_a_receiver_lengthens_a_pause_to_at_most_twice_its_length(value, pause_s):
-    policy = RetryPolicy((10,), retry_after_cap=30)
-    assert policy.delay_after(1, retry_after=retry_after(value)[0] or None) == pause_s
