@@ -14,8 +14,8 @@ from webhooks_core.network import proxy
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.connection import Connection
 from webhooks_core.network.errors import NotHttpError
+from webhooks_core.network.heads import Origin, Target, head_of, target_of
 from webhooks_core.network.pool import Connections, Progress, Route
-from webhooks_core.network.request_head import Origin, Target, head_of, target_of
 
 NOBODY = ("", "")  # all callers share the connections
 STEP_BYTES = 64 * 1024

@@ -27,7 +27,7 @@ from webhooks_core.network.addresses import (
 from webhooks_core.network.connection import Connection
 from webhooks_core.network.deadlines import within
 from webhooks_core.network.errors import ProxyRefusedError
-from webhooks_core.network.request_head import Origin
+from webhooks_core.network.heads import Origin
 from webhooks_core.network.resolver import (
     AddressInfo,
     GuardedResolver,

@@ -20,10 +20,9 @@ from webhooks_core.network.errors import (
     forget_frames,
     local_failure,
 )
+from webhooks_core.network.heads import head_of, retry_after, target_of
 from webhooks_core.network.pool import Connections, Progress, Route
 from webhooks_core.network.proxy import UNREACHABLE
-from webhooks_core.network.request_head import head_of, target_of
-from webhooks_core.network.retry_after import retry_after
 from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.signing.schemes import SecretFormError
 

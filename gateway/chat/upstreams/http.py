@@ -15,7 +15,7 @@ from gateway.chat.upstreams.base import Call
 from webhooks_core.network.client import Answer, HttpClient
 from webhooks_core.network.deadlines import within
 from webhooks_core.network.errors import NotHttpError, tls_reason
-from webhooks_core.network.retry_after import retry_after, whole_seconds
+from webhooks_core.network.heads import retry_after, whole_seconds
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 # FastAPI repeats the request in its errors.

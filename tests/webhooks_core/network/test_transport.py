@@ -27,7 +27,7 @@ from tests.webhooks_core.network.hostile import (
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.network import pool, resolver
 from webhooks_core.network.errors import MalformedUrlError, Outcome
-from webhooks_core.network.request_head import Origin, head_of, target_of
+from webhooks_core.network.heads import Origin, head_of, target_of
 from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.network.url_policy import UrlPolicy
 

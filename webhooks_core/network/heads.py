@@ -1,9 +1,13 @@
-"""The bytes of a request, and where they go. Pure."""
+"""Heads: the bytes of a request and where they go, and the `Retry-After` of a response."""
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from collections.abc import Mapping
+from datetime import UTC
+from email.utils import format_datetime, parsedate_to_datetime
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote
@@ -12,6 +16,7 @@ from yarl import URL
 
 from webhooks_core.network.errors import MalformedUrlError
 
+MAX_DIGITS = 8  # of a Retry-After that is passed on: three years
 _WORD = re.compile(r"[!-~]+")
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 # What follows the authority, without a fragment (RFC 3986 appendix B).
@@ -77,3 +82,25 @@ def _common(defaults: tuple[tuple[str, str], ...], replaced: tuple[str, ...]) ->
     names = {name.lower() for name in replaced}
     kept = [(name, value) for name, value in defaults if name.lower() not in names]
     return "".join([f"{name}: {value}\r\n" for name, value in kept])
+
+
+def retry_after(value: str) -> tuple[float, str]:
+    """Return a `Retry-After` (RFC 9110 section 10.2.3) in seconds from now, and as text for others.
+
+    An invalid one is 0 and empty. One of more than MAX_DIGITS digits has no text.
+    """
+    if value.isascii() and value.isdigit():
+        return float(value), value if len(value) <= MAX_DIGITS else ""
+    try:
+        at = parsedate_to_datetime(value)
+        # The old forms of a date do not name their zone.
+        at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return 0.0, ""
+    return max(0.0, at.timestamp() - time.time()), format_datetime(at, usegmt=True)
+
+
+def whole_seconds(value: str) -> str:
+    """Return a `Retry-After` in whole seconds, for clients that read no date; "" if invalid."""
+    seconds, text = retry_after(value)
+    return str(math.ceil(seconds)) if text else ""
