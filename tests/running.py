@@ -127,6 +127,16 @@ def running(
         process.clean_up()
 
 
+@contextlib.contextmanager
+def web(variables: Mapping[str, str], *options: str) -> Iterator[tuple[Running, str]]:
+    """Run the web server on a free port; yield it and its address."""
+    port = free_port()
+    command = ("manage.py", "web", "--port", str(port), "--skip-checks", *options)
+    with running(*command, environment=variables) as process:
+        until(lambda: listens(port), "the web server")
+        yield process, f"http://127.0.0.1:{port}"
+
+
 def environment(**variables: str) -> dict[str, str]:
     """Return an environment with nothing in it but what a process needs."""
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.sites import local, web
+from tests.config.sites import local
 from tests.deploy_check import PRODUCTION
-from tests.running import Running, environment
+from tests.running import Running, environment, web
 
 
 @pytest.fixture(scope="module")

@@ -1,18 +1,14 @@
-"""One web server in a process of its own, locally or in production, and words to ask it."""
+"""Words to ask a web server in a process of its own."""
 
-import os
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
-from tests.running import Running, environment, free_port, listens, running, until
+from tests.running import environment
 
 HOSTS_OF_PROBES = pytest.mark.parametrize(
     "lines", [[], ["Host: 10.1.2.3:8000"], ["Host: a", "Host: b"]]
@@ -36,15 +32,6 @@ def local(folder: Path) -> dict[str, str]:
         DATABASE_URL=f"sqlite:///{folder / 'db.sqlite3'}",
         GATEWAY_CONFIG=str(folder / "gateway.yaml"),
     )
-
-
-@contextmanager
-def web(variables: dict[str, str]) -> Iterator[tuple[Running, str]]:
-    port = free_port()
-    command = ("manage.py", "web", "--port", str(port), "--skip-checks")
-    with running(*command, environment=variables) as process:
-        until(lambda: listens(port), "the web server")
-        yield process, f"http://127.0.0.1:{port}"
 
 
 def ask(url: str, path: str, method: str = "GET", **options: Any) -> requests.Response:
@@ -71,18 +58,3 @@ def raw(url: str, path: str, *lines: str) -> tuple[int, bytes]:
                 data += part
     head_, _, body = data.partition(b"\r\n\r\n")
     return int(head_.split()[1]), body
-
-
-def start(*command: str, **variables: str | None) -> subprocess.CompletedProcess[str]:
-    """Run `manage.py check`, or another command, in an environment of its own."""
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
-    environment |= {
-        name: value for name, value in variables.items() if value is not None
-    }
-    return subprocess.run(
-        [sys.executable, "manage.py", *(command or ("check",))],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )

@@ -12,9 +12,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config.cookies import PrefixedCookieStorage
 from config.environment import database, stored_key
-from tests.config.sites import start
 from tests.deploy_check import PRODUCTION
 from tests.docs.samples import DOCS
+from tests.e2e.starting import Outcome, outcomes
+from tests.running import environment as nothing_but
 
 
 def fault(environment: dict[str, str]) -> str:
@@ -25,6 +26,10 @@ def fault(environment: dict[str, str]) -> str:
     ):
         runpy.run_path("config/settings.py")
     return str(raised.value)
+
+
+def check(**variables: str) -> Outcome:
+    return outcomes(("check",), environment=nothing_but(**variables))[0]
 
 
 REQUIRED = sorted(PRODUCTION.keys() - {"ENVIRONMENT"})
@@ -82,10 +87,7 @@ import config.urls
 print({"redis", "bs4"} & set(sys.modules))
 """
     command = [sys.executable, "-c", shown]
-    variables = {
-        "PATH": os.environ["PATH"],
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-    }
+    variables = nothing_but(DJANGO_SETTINGS_MODULE="config.settings")
     assert subprocess.check_output(command, env=variables) == b"set()\nset()\n"
 
 
@@ -93,8 +95,9 @@ print({"redis", "bs4"} & set(sys.modules))
 def test_production_starts_when_every_variable_is_set_or_names_a_file(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text(PRODUCTION["SECRET_KEY"] + "\n")
-    done = start(**(PRODUCTION | {"SECRET_KEY": None, "SECRET_KEY_FILE": str(secret)}))
-    assert done.returncode == 0, done.stderr
+    given = {k: v for k, v in PRODUCTION.items() if k != "SECRET_KEY"}
+    done = check(**given, SECRET_KEY_FILE=str(secret))
+    assert done.status == 0, done.output
 
 
 @pytest.mark.parametrize(
@@ -150,14 +153,6 @@ def test_spaces_around_a_value_mean_nothing():
     with patch.dict(os.environ, spaced, clear=True):
         values = runpy.run_path("config/settings.py")
     assert {name: values[name] for name in given} == given
-
-
-@pytest.mark.slow
-def test_a_configuration_that_is_not_there_ends_a_command_with_a_clear_error():
-    done = start(GATEWAY_CONFIG="/no/such/file")
-    assert done.returncode == 1
-    assert "/no/such/file: cannot be read" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 LAX: dict[str, Any] = {
@@ -218,11 +213,14 @@ def test_the_cookie_of_messages_has_the_prefix_of_the_others(settings):
 
 
 def test_a_command_ends_with_every_fault_at_once_and_no_traceback():
-    done = start(DEBUG="perhaps", WORKERS="many")
-    assert done.returncode == 1
-    assert "DEBUG:" in done.stderr
-    assert "WORKERS:" in done.stderr
-    assert "Traceback" not in done.stderr
+    for given, words in (
+        ({"DEBUG": "perhaps", "WORKERS": "many"}, ("DEBUG:", "WORKERS:")),
+        ({"GATEWAY_CONFIG": "/no/such/file"}, ("/no/such/file: cannot be read",)),
+    ):
+        done = check(**given)
+        assert done.status == 1
+        assert all(word in done.output for word in words)
+        assert "Traceback" not in done.output
 
 
 def test_options_of_the_database_url_precede_our_own():

@@ -7,8 +7,8 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -125,6 +125,15 @@ def rows(data: Path) -> dict[str, list[tuple[object, ...]]]:
             )
         ]
         return {n: connection.execute(f"select * from {n}").fetchall() for n in names}  # noqa: S608
+
+
+@contextmanager
+def started(data: Path, *options: str, **more: str) -> Iterator["Instance"]:
+    """Start an instance on a file of data, and wait until it is ready."""
+    url = f"http://127.0.0.1:{free_port()}"
+    with start(data, "--port", url.rpartition(":")[2], *options, **more) as process:
+        process.wait_for(READY)
+        yield Instance(process, data, url)
 
 
 def wait_for_everybody(it: Running) -> None:

@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.docs.samples import sample
-from tests.e2e.starting import READY, Instance, start
+from tests.e2e.starting import Instance, started
 from tests.recording.oauth.live import (
     CSRF,
     Memory,
@@ -22,7 +22,6 @@ from tests.recording.oauth.live import (
     installed_node_clients,
     provider,
 )
-from tests.running import free_port
 from tests.tools import output_of
 
 
@@ -31,10 +30,8 @@ def fresh(tmp_path_factory, migrated_file) -> Iterator[Instance]:
     """An instance of its own: other tests import recordings, and these search for the demo's."""
     data = tmp_path_factory.mktemp("mcp") / "data.sqlite3"
     shutil.copy(migrated_file, data)
-    url = f"http://127.0.0.1:{free_port()}"
-    with start(data, "--port", url.rpartition(":")[2], "--no-worker") as process:
-        process.wait_for(READY)
-        yield Instance(process, data, url)
+    with started(data, "--no-worker") as instance:
+        yield instance
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,8 @@ import pytest
 
 from gateway import configuration
 from gateway.configuration import ConfigurationError
-from tests.config.sites import start
+from tests.e2e.starting import Outcome, outcomes
+from tests.running import environment
 
 URL = "http://127.0.0.1:9/hook"
 
@@ -144,9 +145,14 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
 def test_a_bad_file_stops_the_start_with_one_clear_error(tmp_path):
     file = tmp_path / "bad.yaml"
     file.write_text(static(secret="'${ABSENT}'"))
-    done = start(GATEWAY_CONFIG=str(file))
-    assert done.returncode == 1
+
+    def check(**variables: str) -> Outcome:
+        given = environment(GATEWAY_CONFIG=str(file), **variables)
+        return outcomes(("check",), environment=given)[0]
+
+    refused = check()
+    assert refused.status == 1
     place = f"{file}:3: webhooks.subscriptions[0].secret"
-    assert f"{place}: the environment variable ABSENT is not set" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert start(GATEWAY_CONFIG=str(file), ABSENT="now it is").returncode == 0
+    assert f"{place}: the environment variable ABSENT is not set" in refused.output
+    assert "Traceback" not in refused.output
+    assert check(ABSENT="now it is").status == 0
