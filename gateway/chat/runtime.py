@@ -18,7 +18,8 @@ from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.policy_hook import configured
 from gateway.chat.service import Service
 from gateway.chat.targets import Router, Targets
-from gateway.chat.upstreams import http, registry
+from gateway.chat.upstreams import http
+from gateway.chat.upstreams.server import connect
 from webhooks_core.network.client import HttpClient
 from webhooks_core.web.thread_pool import InThread, ThreadPool, with_connection
 
@@ -53,7 +54,7 @@ class Runtime:
             budgets=current.budgets,
         )
         service = Service(
-            targets=Targets(registry.connect(client), Router(), budgets.reserve),
+            targets=Targets(connect(client), Router(), budgets.reserve),
             registry=models,
             recorder=writer,
             limits=Limits(settings.CHAT_REQUESTS_AT_ONCE),

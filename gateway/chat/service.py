@@ -20,6 +20,7 @@ from gateway.chat.apis.models import (
     openai_list,
     openai_model,
 )
+from gateway.chat.calls import complete
 from gateway.chat.capabilities import require
 from gateway.chat.context import ABSENT, CLIENT_GONE, SUCCESS, ChatContext
 from gateway.chat.errors import (
@@ -48,6 +49,7 @@ from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.routes import MODEL_PREFIX, route_of
 from gateway.chat.streams import OpenedStream, Stream, StreamTimeout
 from gateway.chat.targets import Targets
+from gateway.chat.targets import opened as opened_stream
 from gateway.configuration.shapes import ModelEntry, RequestLogSettings
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
 from gateway.identity import CHAT as CHAT_SCOPE
@@ -198,7 +200,7 @@ class Service:
                 context.request = await self.policy(context.caller, context.request)
             if is_stream:
                 return await self._stream(context)
-            completion = await self.targets.complete(context)
+            completion = await self.targets.call(context, complete)
             self._end(context, SUCCESS)
             return ChatResponse.json(SUCCESS, completion, context.response_headers)
         except asyncio.CancelledError:
@@ -224,7 +226,7 @@ class Service:
         return LogEntry.begin(context, max_characters=most)
 
     async def _stream(self, context: ChatContext) -> ChatResponse:
-        opened = await self.targets.open_stream(context)
+        opened = await self.targets.call(context, opened_stream)
         parts = self._events(context, opened)
         context.forget_body()
         # The generator has begun, so that closing it ends the request.

@@ -110,16 +110,17 @@ def _key(endpoint: ModelEntry, target: Target) -> tuple[str, str, str]:
     return endpoint.name, target.base_url, target.model
 
 
-async def _opened(upstream: Upstream, call: Call) -> OpenedStream:
-    opened = calls.open_stream(upstream, call)
+async def opened(upstream: Upstream, call: Call) -> OpenedStream:
+    """Return a stream once its first chunk has come. Raises as Upstream's methods do."""
+    stream = calls.open_stream(upstream, call)
     try:
         with within(call.entry.timeouts.first_byte_s):
-            await opened.read_first_chunk()
+            await stream.read_first_chunk()
     except BaseException:
-        await opened.events.aclose()
+        await stream.events.aclose()
         raise
     call.context.first_chunk_s = call.context.elapsed()
-    return opened
+    return stream
 
 
 async def _nothing(context: ChatContext) -> None:
@@ -138,39 +139,27 @@ class Targets:
     router: Router
     reserve: Callable[[ChatContext], Awaitable[None]] = _nothing
 
-    async def complete(self, context: ChatContext) -> bytes:
-        """Return the body for the client. Raises as Upstream's methods do."""
-        return await self._first_success(context, calls.complete)
+    async def call(self, context: ChatContext, call: Method[T]) -> T:
+        """Return the result of the first endpoint that succeeds, which then is the context's.
 
-    async def open_stream(self, context: ChatContext) -> OpenedStream:
-        """Return a stream once its first chunk has come. Raises as Upstream's methods do."""
-        return await self._first_success(context, _opened)
-
-    async def _first_success(self, context: ChatContext, call: Method[T]) -> T:
-        """Return the result of the first endpoint that succeeds, which then is the context's."""
+        Raises as Upstream's methods do.
+        """
         requested = context.endpoint
+        failure = UpstreamServiceError("there is no target")
         try:
-            result = await self._any_entry(context, call)
+            for entry in (requested, *context.fallbacks):
+                if entry is requested or await self._is_able(context, entry):
+                    try:
+                        result = await self._call_entry(context, call)
+                    except UpstreamServiceError as error:
+                        failure = error
+                    else:
+                        _name_answerer(context, requested)
+                        return result
+            raise failure
         except BaseException:
             context.endpoint = requested
             raise
-        if requested.fallbacks:
-            answered_by = {ANSWERED_BY: header_value(context.endpoint.name)}
-            context.response_headers = {**context.response_headers, **answered_by}
-        return result
-
-    async def _any_entry(self, context: ChatContext, call: Method[T]) -> T:
-        requested = context.endpoint
-        failure: UpstreamServiceError | None = None
-        for entry in (requested, *context.fallbacks):
-            is_fallback = entry is not requested
-            if is_fallback and not await self._is_able(context, entry):
-                continue
-            try:
-                return await self._call_entry(context, call)
-            except UpstreamServiceError as error:
-                failure = error
-        raise failure or UpstreamServiceError("there is no target")
 
     async def _is_able(self, context: ChatContext, entry: ModelEntry) -> bool:
         """Make a fallback the endpoint; return False if it cannot take the request."""
@@ -234,6 +223,12 @@ class Targets:
             upstream_model=target.model,
             reason=str(failure),
         )
+
+
+def _name_answerer(context: ChatContext, requested: ModelEntry) -> None:
+    if requested.fallbacks:
+        answered_by = {ANSWERED_BY: header_value(context.endpoint.name)}
+        context.response_headers = {**context.response_headers, **answered_by}
 
 
 def header_value(name: str) -> str:

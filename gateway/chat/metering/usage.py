@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from itertools import repeat
 from operator import add, attrgetter
 from typing import Any, NamedTuple
 
@@ -39,8 +38,8 @@ SUMS = (
     *("requests", "failures", "prompt_tokens", "completion_tokens"),
     *("cost_nano", "estimated_requests"),
 )
-# The maximum of a sum, which the database accepts.
-MAX_SUM = 10**18
+# The maximum of one cost, so that the database accepts the sums of thousands.
+MAX_COST = 10**15
 PRUNED = 500
 # The longest window is a month.
 COUNTERS_KEPT = timedelta(days=62)
@@ -129,7 +128,7 @@ class CompletedRequest(NamedTuple):
         price = prices.get(self.model) or listed(self.base_url, self.upstream_model)
         if price is None:
             return self.assumed_cost
-        return min(round(price.cost(self.usage) * NANO_PER_TOKEN), MAX_SUM)
+        return min(round(price.cost(self.usage) * NANO_PER_TOKEN), MAX_COST)
 
     def record(self, cost: int | None) -> tuple[Any, ...]:
         """Return the values of COLUMNS, but for the time."""
@@ -246,21 +245,15 @@ class SumTable:
         for key, values in rows:
             known = added.get(key)
             added[key] = [*map(add, known, values)] if known else values
-        most = repeat(MAX_SUM)
-        parameters = [
-            (*map(_plain, key), *map(min, added[key], most)) for key in sorted(added)
-        ]
+        parameters = [(*map(_plain, key), *added[key]) for key in sorted(added)]
         with connection.cursor() as cursor:
             cursor.executemany(self._statement(), parameters)
 
     def _statement(self) -> str:
         columns = (*self.keys, *self.sums)
         marks = ", ".join(["%s"] * len(columns))
-        least = "MIN" if connection.vendor == "sqlite" else "LEAST"
         updates = ", ".join(
-            f"{name} = {least}({self.name}.{name}, {MAX_SUM} - excluded.{name})"
-            f" + excluded.{name}"
-            for name in self.sums
+            f"{name} = {self.name}.{name} + excluded.{name}" for name in self.sums
         )
         return (
             f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({marks}) "  # noqa: S608 - names of ours

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import AsyncGenerator, Awaitable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gateway import json
 from gateway.chat.errors import ChatError, UpstreamServiceError
@@ -35,21 +35,18 @@ def client() -> HttpClient:
     return HttpClient({"User-Agent": USER_AGENT, "Accept-Encoding": "identity"})
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """What is posted: JSON, and headers besides the usual ones."""
-
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
-
-
 # What is raised of a server that cannot be reached, or does not speak HTTP.
 FAULTS = (TimeoutError, OSError, NotHttpError, ValueError)
 
 
 async def post(
-    client: HttpClient, call: Call, prepared: Prepared, *, keeps_errors: bool
+    client: HttpClient,
+    call: Call,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    keeps_errors: bool,
 ) -> Answer:
     """POST JSON; return the answer, which the caller reads, if it is a success.
 
@@ -57,7 +54,13 @@ async def post(
     and some of its headers. Raises as Upstream's methods do.
     """
     try:
-        answer = await _send(client, call, prepared)
+        answer = await client.post(
+            url,
+            _with_usual(headers, call),
+            body,
+            connect_s=call.entry.timeouts.connect_s,
+            through=call.entry.proxy,
+        )
     except FAULTS as error:
         raise UpstreamServiceError(describe(error)) from error
     if answer.status != OK:
@@ -70,23 +73,17 @@ async def post(
     return answer
 
 
-async def _send(client: HttpClient, call: Call, prepared: Prepared) -> Answer:
-    headers: Mapping[str, str] = {
+def _with_usual(headers: Mapping[str, str], call: Call) -> Mapping[str, str]:
+    """Return the headers of a call with those that all have, and those of its entry."""
+    headers = {
         "Content-Type": "application/json",
         "X-Request-Id": call.context.request_id,
-        **prepared.headers,
+        **headers,
     }
     if extra := call.entry.extra_headers:
         names = {name.lower() for name in extra}
-        kept = {n: v for n, v in headers.items() if n.lower() not in names}
-        headers = kept | extra
-    return await client.post(
-        prepared.url,
-        headers,
-        prepared.body,
-        connect_s=call.entry.timeouts.connect_s,
-        through=call.entry.proxy,
-    )
+        headers = {n: v for n, v in headers.items() if n.lower() not in names} | extra
+    return headers
 
 
 async def _failure(response: Answer, *, is_kept: bool) -> ChatError:

@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from gateway.chat.sse import BlockReader, EventReader
 from gateway.chat.upstreams import http
-from gateway.chat.upstreams.base import Call, Sent
+from gateway.chat.upstreams.base import Call, Sent, Upstream
+from gateway.chat.upstreams.echo import Echo
 from gateway.chat.upstreams.servers import SERVERS
 from gateway.configuration.shapes import ModelEntry, Target
 from webhooks_core.network.client import Answer, HttpClient
@@ -36,26 +37,30 @@ class Server:
         return http.events(self._post(call, sent), kind)
 
     def _post(self, call: Call, sent: Sent) -> Awaitable[Answer]:
-        is_passed = _is_passed_message(sent)
-        prepared = _prepared(call, sent)
-        return http.post(self._client, call, prepared, keeps_errors=is_passed)
+        url, headers = _prepared(call, sent)
+        is_kept = sent.is_native and sent.api == "messages"
+        return http.post(
+            self._client, call, url, headers, sent.body, keeps_errors=is_kept
+        )
 
 
-def _is_passed_message(sent: Sent) -> bool:
-    return sent.is_native and sent.api == "messages"
+def connect(client: HttpClient) -> Mapping[str, Upstream]:
+    """Return an upstream of each kind, which calls through this client."""
+    server = Server(client)
+    return {"openai": server, "anthropic": server, "echo": Echo()}
 
 
-def _prepared(call: Call, sent: Sent) -> http.Prepared:
+def _prepared(call: Call, sent: Sent) -> tuple[str, Mapping[str, str]]:
+    """Return the URL of a call, and its headers besides the usual ones."""
     entry, target = call.entry, call.target
     kind = "anthropic" if entry.upstream == "anthropic" else entry.server
     url, key = _place(kind, target, entry.api_version, sent.path)
     if sent.api != "messages":
-        return http.Prepared(url, key, sent.body)
+        return url, key
     passed = call.context.passed_headers if sent.is_native else {}
     if sent.is_native and BETA in call.context.passed_query.split("&"):
         url += f"?{BETA}"
-    headers = {"anthropic-version": VERSION, **passed, **key}
-    return http.Prepared(url, headers, sent.body)
+    return url, {"anthropic-version": VERSION, **passed, **key}
 
 
 @lru_cache(maxsize=1024)

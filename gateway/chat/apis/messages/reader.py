@@ -42,48 +42,20 @@ WRITTEN, CACHED = "cache_creation_input_tokens", "cache_read_input_tokens"
 HOUR = "ephemeral_1h_input_tokens"
 
 
-class MessageUsage:
-    """The usage of one message, which a stream reports in parts.
+def usage_in(value: Any) -> Usage:
+    """Return the usage that a message or an event reports.
 
     The API counts cached input apart; here it is within the prompt, as OpenAI has it.
     """
-
-    def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-
-    def add(self, value: Any, *, has_begun: bool = True) -> Usage:
-        """Keep the larger numbers: they are cumulative, and some servers end with zeros.
-
-        The output of a message that has only begun does not count.
-        """
-        numbers = {
-            **mapping(value),
-            HOUR: member(value, "cache_creation", HOUR),
-            "thinking": member(value, "output_tokens_details", "thinking_tokens"),
-        }
-        if not has_begun:
-            numbers.pop("output_tokens", None)
-        for name in (
-            "input_tokens",
-            "output_tokens",
-            WRITTEN,
-            CACHED,
-            HOUR,
-            "thinking",
-        ):
-            if numbers.get(name) is not None:
-                number = count(numbers[name]) or 0
-                self._counts[name] = max(self._counts.get(name, 0), number)
-        known = self._counts
-        cached, written = known.get(CACHED, 0), known.get(WRITTEN, 0)
-        return Usage(
-            known.get("input_tokens", 0) + cached + written,
-            known.get("output_tokens"),
-            cached,
-            written,
-            min(known.get("thinking", 0), known.get("output_tokens", 0)),
-            min(known.get(HOUR, 0), written),
-        )
+    value = mapping(value)
+    given, cached, written = (
+        count(value.get(name)) or 0 for name in ("input_tokens", CACHED, WRITTEN)
+    )
+    hour = count(member(value, "cache_creation", HOUR)) or 0
+    thinking = count(member(value, "output_tokens_details", "thinking_tokens")) or 0
+    is_known = value.get("output_tokens") is not None
+    completion = (count(value["output_tokens"]) or 0) if is_known else None
+    return Usage(given + cached + written, completion, cached, written, thinking, hour)
 
 
 @dataclass(slots=True)
@@ -113,7 +85,6 @@ class MessagesReader:
 
     def __init__(self) -> None:
         self.has_begun = self.is_done = False
-        self._usage = MessageUsage()
         self._calls = 0
         self._open: dict[Any, _Block] = {}
 
@@ -123,7 +94,9 @@ class MessagesReader:
         match event:
             case {"type": "message_start", "message": dict(message)}:
                 self.has_begun = True
-                yield Tokens(self._usage.add(message.get("usage"), has_begun=False))
+                # The output of a message that has only begun does not count.
+                usage = usage_in(message.get("usage"))
+                yield Tokens(replace(usage, completion_tokens=None))
             case {"type": "content_block_start", "content_block": dict(block)}:
                 self.has_begun = True
                 yield from self._start(str(event.get("index")), block)
@@ -134,7 +107,7 @@ class MessagesReader:
                 yield from self._stop(str(event.get("index")))
             case {"type": "message_delta", "delta": dict(delta)}:
                 yield from self._stop_all()
-                yield Tokens(self._usage.add(event.get("usage")))
+                yield Tokens(usage_in(event.get("usage")))
                 yield from _finish(delta)
             case {"type": "message_stop"} if self.has_begun:
                 yield from self._stop_all()
@@ -195,7 +168,7 @@ class MessagesReader:
         for place, block in enumerate(objects(content)):
             yield from self._start(str(place), block)
             yield from self._stop(str(place))
-        yield Tokens(self._usage.add(answer.get("usage")))
+        yield Tokens(usage_in(answer.get("usage")))
         yield from _finish({"stop_reason": "end_turn", **answer})
 
 
