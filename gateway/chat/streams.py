@@ -154,6 +154,8 @@ class TranslatedStream(Stream):
         return events
 
     def end(self) -> bytes:
+        # Most texts have not passed through the writer.
+        self.writer.characters = self.characters
         self._ready += self.writer.end()
         return self.flush()
 

@@ -6,11 +6,11 @@ answers go the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gateway.chat.tokens import Usage
+from gateway.chat.tokens import Usage, estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,28 +88,58 @@ class Reader(Protocol):
         """Yield what a whole answer says. Raises InvalidValueError, UpstreamServiceError."""
 
 
-class Writer(Protocol):
-    """Writes answers for the clients of one API.
+class Writer:
+    """Writes an answer for a client of one API.
 
     `text_mark` stands before the text of an event; it is empty if events of text differ in more.
+    `characters` are those of an answer so far.
     """
 
     text_mark: bytes
+    characters = 0
 
     def write(self, delta: Delta) -> Iterator[bytes]:
         """Yield the framed events of a stream that a delta makes."""
+        raise NotImplementedError
 
     def end(self) -> Iterator[bytes]:
         """Yield the events that complete a stream."""
+        raise NotImplementedError
 
     def failed(self, error: BaseException, request_id: str) -> bytes | None:
         """Return the events that end a failed stream; None for the event of the format."""
+        return None
 
     def add(self, delta: Delta) -> None:
         """Take a delta of a whole answer."""
+        for _ in self.write(delta):
+            pass
 
     def whole(self) -> dict[str, Any]:
         """Return what was added as a whole answer."""
+        raise NotImplementedError
+
+
+class CountingWriter(Writer):
+    """A writer of an API whose answers always have a usage, which is estimated where it lacks.
+
+    `prompt_tokens` estimates those of the prompt.
+    """
+
+    def __init__(self, prompt_tokens: Callable[[], int]) -> None:
+        self.prompt_tokens = prompt_tokens
+        self.usage: Usage | None = None
+
+    def count(self, delta: Delta) -> None:
+        if isinstance(delta, Tokens):
+            self.usage = delta.usage.at_least(self.usage)
+        self.characters += length_of(delta)
+
+    def counted(self) -> Usage:
+        usage = self.usage or Usage(self.prompt_tokens(), None)
+        if usage.completion_tokens is None:
+            usage = usage.with_completion(estimate(self.characters))
+        return usage
 
 
 def length_of(delta: Delta) -> int:

@@ -11,18 +11,17 @@ from gateway.chat.apis import carried
 from gateway.chat.apis.deltas import (
     CallArguments,
     CallStart,
+    CountingWriter,
     Delta,
     Finish,
     Text,
     Thinking,
-    Tokens,
-    length_of,
 )
 from gateway.chat.apis.openai.reader import THOUGHTS
 from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.request import MAX_VALUES
 from gateway.chat.sse import frame
-from gateway.chat.tokens import Usage, estimate
+from gateway.chat.tokens import Usage
 from gateway.json import text_of
 
 STOP_REASONS = {
@@ -46,24 +45,20 @@ DELTAS = {
 Block = dict[str, Any]
 
 
-class MessagesWriter:
-    """A Writer. The reason why a message stopped waits for the usage, as the API has it.
-
-    `prompt_tokens` estimates those of the prompt, for an upstream that does not count them.
-    """
+class MessagesWriter(CountingWriter):
+    """A Writer. The reason why a message stopped waits for the usage, as the API has it."""
 
     text_mark = b'"text":"'
 
     def __init__(self, model: str, prompt_tokens: Callable[[], int]) -> None:
+        super().__init__(prompt_tokens)
         # The id is not the upstream's: Ollama has a thousand of them, and Claude Code takes
         # messages with one id for parts of the same message.
         key = f"msg_{secrets.token_hex(12)}"
         head = {"id": key, "type": "message", "role": "assistant", "model": model}
-        self._head, self._prompt_tokens = head, prompt_tokens
+        self._head = head
         self._has_begun = False
-        self._usage: Usage | None = None
         self._finish = Finish("stop")
-        self._characters = 0
         self._started = 0
         self._open: Block = {}
         self._call = -1  # the number of the open call
@@ -72,12 +67,10 @@ class MessagesWriter:
         self._content: list[Block] = []  # of a whole answer
 
     def write(self, delta: Delta) -> Iterator[bytes]:
-        if isinstance(delta, Tokens):
-            self._usage = delta.usage.at_least(self._usage)
+        self.count(delta)
         if not self._has_begun:
             self._has_begun = True
             yield self._start_message()
-        self._characters += length_of(delta)
         match delta:
             case Text(text):
                 yield from self._add("text", text)
@@ -111,7 +104,7 @@ class MessagesWriter:
         return key
 
     def _start_message(self) -> bytes:
-        usage = self._usage or Usage(self._prompt_tokens(), 0)
+        usage = self.usage or Usage(self.prompt_tokens(), 0)
         nothing: Block = {"content": [], "stop_reason": None, "stop_sequence": None}
         message = {**self._head, **nothing, "usage": usage_of(usage)}
         return _event({"type": "message_start", "message": message})
@@ -187,15 +180,9 @@ class MessagesWriter:
 
     def end(self) -> Iterator[bytes]:
         yield from self._end_block()
-        delta, usage = self._stop(), usage_of(self._counted())
+        delta, usage = self._stop(), usage_of(self.counted())
         yield _event({"type": "message_delta", "delta": delta, "usage": usage})
         yield _event({"type": "message_stop"})
-
-    def _counted(self) -> Usage:
-        usage = self._usage or Usage(self._prompt_tokens(), None)
-        if usage.completion_tokens is None:
-            usage = usage.with_completion(estimate(self._characters))
-        return usage
 
     def _stop(self) -> dict[str, Any]:
         """Return why a message stopped; some servers call a tool and say `stop`, or the reverse."""
@@ -208,17 +195,10 @@ class MessagesWriter:
             return {"stop_reason": "stop_sequence", "stop_sequence": sequence}
         return {"stop_reason": reason, "stop_sequence": None}
 
-    def failed(self, error: BaseException, request_id: str) -> bytes | None:
-        return None
-
-    def add(self, delta: Delta) -> None:
-        for _ in self.write(delta):
-            pass
-
     def whole(self) -> dict[str, Any]:
         for _ in self._end_block():
             pass
-        usage = usage_of(self._counted())
+        usage = usage_of(self.counted())
         return {**self._head, "content": self._content, **self._stop(), "usage": usage}
 
 

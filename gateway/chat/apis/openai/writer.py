@@ -15,6 +15,7 @@ from gateway.chat.apis.deltas import (
     Text,
     Thinking,
     Tokens,
+    Writer,
 )
 from gateway.chat.apis.openai import chunks
 from gateway.chat.apis.openai.chunks import Template
@@ -23,7 +24,7 @@ from gateway.chat.sse import DONE, frame
 from gateway.chat.tokens import Usage
 
 
-class ChatWriter:
+class ChatWriter(Writer):
     """A Writer, of the contract's chunks if `is_contract`: their last one carries the usage."""
 
     text_mark = Template.MARK
@@ -112,9 +113,6 @@ class ChatWriter:
         if self._is_contract:
             value = chunks.without_nulls(value)
         return frame(chunks.dump(value))
-
-    def failed(self, error: BaseException, request_id: str) -> bytes | None:
-        return None
 
     # ── Whole answers ───────────────────────────────────────────────────────────────
 

@@ -9,26 +9,24 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway import json
 from gateway.chat.apis import carried
 from gateway.chat.apis.deltas import (
     CallArguments,
     CallStart,
+    CountingWriter,
     Delta,
     Finish,
     Text,
     Thinking,
-    Tokens,
-    length_of,
 )
 from gateway.chat.apis.responses.format import error_of
 from gateway.chat.apis.responses.tools import Tools, input_of
 from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.sse import MAX_EVENT_BYTES, frame
-from gateway.chat.tokens import Usage, estimate
+from gateway.chat.tokens import Usage
 
 Item = dict[str, Any]
 
@@ -49,40 +47,25 @@ ECHOED: Mapping[str, Any] = {
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A kind of parts: where they stand in an item, and what their events are called."""
 
     list_name: str
     event: str  # of the part
-    index: str  # the name of its place
     text_event: str
     text: str = "text"  # the name of its text
-    more: Mapping[str, Any] = field(default_factory=dict)  # of its text's events
 
 
 PARTS = {
-    "output_text": Part(
-        *("content", "response.content_part", "content_index", "response.output_text"),
-        more={"logprobs": []},
-    ),
-    "refusal": Part(
-        *("content", "response.content_part", "content_index", "response.refusal"),
-        text="refusal",
-    ),
-    "summary_text": Part(
-        *("summary", "response.reasoning_summary_part", "summary_index"),
-        "response.reasoning_summary_text",
-    ),
+    "output_text": Part("content", "content_part", "output_text"),
+    "refusal": Part("content", "content_part", "refusal", "refusal"),
+    "summary_text": Part("summary", "reasoning_summary_part", "reasoning_summary_text"),
 }
 MESSAGE: Item = {"type": "message", "status": "in_progress", "role": "assistant"}
 
 
-class ResponsesWriter:
-    """A Writer of the answer to a request.
-
-    `prompt_tokens` estimates those of the prompt, for an upstream that does not count them.
-    """
+class ResponsesWriter(CountingWriter):
+    """A Writer of the answer to a request."""
 
     text_mark = b""  # each event has another number
 
@@ -93,11 +76,12 @@ class ResponsesWriter:
         tools: Tools,
         prompt_tokens: Callable[[], int],
     ) -> None:
+        super().__init__(prompt_tokens)
         include = body.get("include")
         self._is_encrypted_wanted = isinstance(include, list) and ENCRYPTED in include
         self._key = f"{random.getrandbits(128):032x}"
         self._head = _head(body, model, f"resp_{self._key}")
-        self._tools, self._prompt_tokens = tools, prompt_tokens
+        self._tools = tools
         self._number = 0
         self._output: list[Item] = []
         self._open: Item | None = None  # the last one, while it is not done
@@ -106,16 +90,14 @@ class ResponsesWriter:
         self._thought = ""  # where the upstream wants thinking back
         self._call = 0  # the number of the open call
         self._keys: set[str] = set()
-        self._usage: Usage | None = None
         self._finish = ""
-        self._characters = 0
 
     def write(self, delta: Delta) -> Iterator[bytes]:
         if self._number == 0:
             yield from self._begin()
-        self._characters += length_of(delta)
+        self.count(delta)
         # The last event repeats the whole answer.
-        if self._characters > MAX_EVENT_BYTES:
+        if self.characters > MAX_EVENT_BYTES:
             raise UpstreamServiceError("the answer is too large")
         match delta:
             case Text(text, is_refusal):
@@ -129,8 +111,6 @@ class ResponsesWriter:
                 yield from self._continue_call(number, text)
             case Finish(reason):
                 self._finish = reason
-            case Tokens(usage):
-                self._usage = usage.at_least(self._usage)
 
     def end(self) -> Iterator[bytes]:
         yield from self._end_item()
@@ -140,12 +120,8 @@ class ResponsesWriter:
     def failed(self, error: BaseException, request_id: str) -> bytes:
         begun = b"".join(self._begin()) if self._number == 0 else b""
         fault = error_of(error, request_id)
-        response = self._response("failed", usage=self._counted(), error=fault)
+        response = self._response("failed", usage=usage_of(self.counted()), error=fault)
         return begun + self._event("response.failed", response=response)
-
-    def add(self, delta: Delta) -> None:
-        for _ in self.write(delta):
-            pass
 
     def whole(self) -> dict[str, Any]:
         for _ in self._end_item():
@@ -163,18 +139,12 @@ class ResponsesWriter:
         return {**self._head, "status": status, "output": self._output, **fields}
 
     def _ended(self) -> dict[str, Any]:
-        usage = self._counted()
+        usage = usage_of(self.counted())
         if reason := INCOMPLETE.get(self._finish):
             details = {"reason": reason}
             return self._response("incomplete", usage=usage, incomplete_details=details)
         now = int(time.time())
         return self._response("completed", usage=usage, completed_at=now)
-
-    def _counted(self) -> dict[str, Any]:
-        usage = self._usage or Usage(self._prompt_tokens(), None)
-        if usage.completion_tokens is None:
-            usage = usage.with_completion(estimate(self._characters))
-        return usage_of(usage)
 
     def _event(self, kind: str, **fields: Any) -> bytes:
         value = {"type": kind, **fields, "sequence_number": self._number}
@@ -256,19 +226,20 @@ class ResponsesWriter:
             self._part = kind
             yield self._in_part(f"{part.event}.added", part=part_of(kind, ""))
         self._texts.append(text)
-        yield self._in_part(f"{part.text_event}.delta", delta=text, **part.more)
+        yield self._in_part(f"{part.text_event}.delta", delta=text, **more_of(kind))
 
     def _in_part(self, kind: str, **fields: Any) -> bytes:
-        part = PARTS[self._part]
-        place = {part.index: len(self._item[part.list_name])}
-        return self._in_item(kind, **place, **fields)
+        name = PARTS[self._part].list_name
+        place = {f"{name}_index": len(self._item[name])}
+        return self._in_item(f"response.{kind}", **place, **fields)
 
     def _end_part(self) -> Iterator[bytes]:
         if not self._part:
             return
         kind, text, part = self._part, self._take_text(), PARTS[self._part]
+        fields = {part.text: text, **more_of(kind)}
+        yield self._in_part(f"{part.text_event}.done", **fields)
         done = part_of(kind, text)
-        yield self._in_part(f"{part.text_event}.done", **{part.text: text}, **part.more)
         yield self._in_part(f"{part.event}.done", part=done)
         self._item[part.list_name].append(done)
         self._part = ""
@@ -346,6 +317,10 @@ def _head(body: Mapping[str, Any], model: str, key: str) -> dict[str, Any]:
         "usage": None,
         **echoed,
     }
+
+
+def more_of(kind: str) -> Item:
+    return {"logprobs": []} if kind == "output_text" else {}
 
 
 def part_of(kind: str, text: str) -> Item:

@@ -1,5 +1,6 @@
 """Streams that a client leaves or that break: their tokens are recorded, estimates are marked."""
 
+import json
 from typing import Any
 
 import pytest
@@ -105,6 +106,15 @@ def test_a_stream_without_usage_is_estimated_from_its_text(
     upstream.script = sends(*parts)
     gateway.stream()
     assert counted(gateway) == (Usage(PROMPT, 6), True)
+
+
+def test_a_translated_stream_without_usage_tells_the_same_estimate(gateway, upstream):
+    word = json.dumps(chunk("harbour "), separators=(",", ":")).encode()
+    upstream.script = sends(*[event(word)] * 10, STREAM[2], DONE)
+    body = gateway.post(path="/v1/messages", stream=True, max_tokens=64).text
+    end = next(part for part in body.split("\n\n") if '"message_delta"' in part)
+    assert json.loads(end.partition("data: ")[2])["usage"]["output_tokens"] == 20
+    assert counted(gateway) == (Usage(PROMPT, 20), True)
 
 
 def test_the_arguments_of_tools_and_reasoning_are_text(gateway, upstream):
