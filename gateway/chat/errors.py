@@ -21,15 +21,14 @@ UPSTREAM = "Upstream service error for request_id {request_id}"
 class UpstreamError:
     """The parts of an upstream's error that OpenAI's shape passes on, validated.
 
-    `retry_after` is the pause as the upstream gave it, `retry_after_s` in whole seconds. `reason`
-    is its text, for clients of whom the operator wants it to be read. `response` is all of it, its
-    status, body and headers, where a client gets it as it is.
+    `retry_after` is the pause in seconds that it asks for. `reason` is its text, for clients of whom
+    the operator wants it to be read. `response` is all of it, its status, body and headers, where a
+    client gets it as it is.
     """
 
     status: int = 0
     fields: Mapping[str, str] = field(default_factory=dict)
-    retry_after: str = ""
-    retry_after_s: str = ""
+    retry_after: float | None = None
     reason: str = ""
     response: tuple[int, bytes, dict[str, str]] | None = None
 
@@ -67,14 +66,7 @@ class UnsupportedInferenceTypeError(ChatError):
 
 
 class UpstreamServiceError(ChatError):
-    """The upstream failed. The message is for the log, never for the caller.
-
-    `retry_after` is the pause in seconds that the upstream requested.
-    """
-
-    def __init__(self, reason: str, *, retry_after: float = 0.0) -> None:
-        super().__init__(reason)
-        self.retry_after = retry_after
+    """The upstream failed. The message is for the log, never for the caller."""
 
 
 class OverBudgetError(TooManyRequestsError):

@@ -91,14 +91,14 @@ class Router:
             self._health.pop(_key(endpoint, target), None)
 
     def failed(
-        self, endpoint: ModelEntry, target: Target, *, retry_after: float = 0.0
+        self, endpoint: ModelEntry, target: Target, *, retry_after: float | None = None
     ) -> None:
         """Note a failure; `retry_after` ejects the target at once for so many seconds."""
         if len(self._health) >= MAX_KNOWN:
             self._health.clear()
         health = self._health.setdefault(_key(endpoint, target), Health())
         health.failures += 1
-        pause = retry_after
+        pause = min(retry_after or 0.0, LONGEST_EJECTION_S)
         doublings = health.failures - FAILURES_UNTIL_EJECTED
         if doublings >= 0:
             ejection_s = FIRST_EJECTION_S * 2 ** min(doublings, 8)
@@ -215,7 +215,7 @@ class Targets:
         # A server may lack an operation that costs nothing, and still have the others.
         is_budgeted = context.operation.is_budgeted
         if is_budgeted or failure.upstream.status != NOT_FOUND:
-            self.router.failed(entry, target, retry_after=failure.retry_after)
+            self.router.failed(entry, target, retry_after=failure.upstream.retry_after)
         log.warning(
             "upstream failed",
             request_id=context.request_id,

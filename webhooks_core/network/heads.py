@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Mapping
@@ -98,9 +97,3 @@ def retry_after(value: str) -> tuple[float, str]:
     except (ValueError, OverflowError):
         return 0.0, ""
     return max(0.0, at.timestamp() - time.time()), format_datetime(at, usegmt=True)
-
-
-def whole_seconds(value: str) -> str:
-    """Return a `Retry-After` in whole seconds, for clients that read no date; "" if invalid."""
-    seconds, text = retry_after(value)
-    return str(math.ceil(seconds)) if text else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -133,6 +134,10 @@ def leave_out(model: str, fields: Iterable[str]) -> None:
         if place not in _logged and len(_logged) < MAX_LOGGED:
             _logged.add(place)
             log.warning("field left out", model=model, field=place[1])
+
+
+def pause_header(seconds: float | None) -> dict[str, str]:
+    return {} if seconds is None else {"Retry-After": str(math.ceil(seconds))}
 
 
 def upstream_error(error: BaseException) -> UpstreamError:

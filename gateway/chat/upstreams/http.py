@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import AsyncGenerator, Awaitable, Mapping
 from dataclasses import replace
 
 from gateway import json
+from gateway.chat.apis.base import pause_header
 from gateway.chat.errors import ChatError, UpstreamServiceError
 from gateway.chat.failures import MAX_CHARACTERS, failure_in
 from gateway.chat.sse import BYTE_ORDER_MARK, EventReader
@@ -15,13 +15,12 @@ from gateway.chat.upstreams.base import Call
 from webhooks_core.network.client import Answer, HttpClient
 from webhooks_core.network.deadlines import within
 from webhooks_core.network.errors import NotHttpError, tls_reason
-from webhooks_core.network.heads import retry_after, whole_seconds
+from webhooks_core.network.heads import retry_after
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 # FastAPI repeats the request in its errors.
 MAX_ERROR_BYTES = 1024 * 1024
 ERROR_BODY_S = 5.0
-MAX_RETRY_AFTER_S = 60.0
 PASSED_ON = frozenset({"request-id", "x-should-retry"})
 USER_AGENT = "Signpost"
 OK = 200
@@ -98,13 +97,11 @@ async def _failure(response: Answer, *, is_kept: bool) -> ChatError:
     except ValueError:
         value = body[:MAX_CHARACTERS].decode(errors="replace")
     failure = failure_in(value, status=response.status)
-    seconds, pause, whole = pause_of(response.headers)
-    failure.upstream = replace(failure.upstream, retry_after=pause, retry_after_s=whole)
+    pause = pause_of(response.headers)
+    failure.upstream = replace(failure.upstream, retry_after=pause)
     if is_kept and isinstance(value, dict):  # else it is a page of a proxy, perhaps
         kept = response.status, body, passed_on(response.headers)
         failure.upstream = replace(failure.upstream, response=kept)
-    if isinstance(failure, UpstreamServiceError):
-        failure.retry_after = min(seconds, MAX_RETRY_AFTER_S)
     return failure
 
 
@@ -119,27 +116,22 @@ def passed_on(headers: Mapping[str, str]) -> dict[str, str]:
         if name in PASSED_ON
         or (name.startswith("anthropic-") and not name.endswith("-id"))
     }
-    if pause := pause_of(headers)[2]:
-        passed["Retry-After"] = pause
-    return passed
+    return passed | pause_header(pause_of(headers))
 
 
-def pause_of(headers: Mapping[str, str]) -> tuple[float, str, str]:
-    """Return the pause that a server asks for: in seconds, as it gave it, and in whole seconds.
+def pause_of(headers: Mapping[str, str]) -> float | None:
+    """Return the pause in seconds that a server asks for, if it does.
 
     Vendors use seconds, with a fraction too, dates, and milliseconds.
     """
     milliseconds = headers.get("retry-after-ms", "")
     text = headers.get("retry-after", "")
     if MILLISECONDS.fullmatch(milliseconds):
-        seconds = float(milliseconds) / 1000
-    elif FRACTION.fullmatch(text):
-        seconds = float(text)
-    else:
-        seconds, pause = retry_after(text)
-        return seconds, pause, whole_seconds(text)
-    whole = str(math.ceil(seconds))
-    return seconds, whole, whole
+        return float(milliseconds) / 1000
+    if FRACTION.fullmatch(text):
+        return float(text)
+    seconds, is_valid = retry_after(text)
+    return seconds if is_valid else None
 
 
 async def _read(response: Answer, limit: int) -> bytes:

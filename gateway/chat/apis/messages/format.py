@@ -7,7 +7,12 @@ from typing import Any
 
 from gateway import json
 from gateway.chat import errors
-from gateway.chat.apis.base import TOO_MANY_REQUESTS, ErrorFormat, upstream_error
+from gateway.chat.apis.base import (
+    TOO_MANY_REQUESTS,
+    ErrorFormat,
+    pause_header,
+    upstream_error,
+)
 from gateway.chat.failures import NO_CREDIT, is_too_long
 from gateway.chat.sse import frame
 from webhooks_core.web.errors import ApiError
@@ -72,8 +77,7 @@ class MessagesFormat(ErrorFormat):
             return upstream.response
         if upstream.status == TOO_MANY_REQUESTS:
             status = TOO_MANY_REQUESTS
-            if upstream.retry_after_s:
-                headers["Retry-After"] = upstream.retry_after_s
+            headers |= pause_header(upstream.retry_after)
         has_no_credit = upstream.status == NO_CREDIT_STATUS or bool(
             NO_CREDIT & {upstream.fields.get("code"), upstream.fields.get("type")}
         )

@@ -7,7 +7,12 @@ from typing import Any
 
 from gateway import json
 from gateway.chat import errors
-from gateway.chat.apis.base import TOO_MANY_REQUESTS, ErrorFormat, upstream_error
+from gateway.chat.apis.base import (
+    TOO_MANY_REQUESTS,
+    ErrorFormat,
+    pause_header,
+    upstream_error,
+)
 from gateway.chat.errors import ChatError, EndpointNotFoundError, UpstreamError
 from gateway.chat.sse import frame
 
@@ -40,11 +45,9 @@ class OpenAIFormat(ErrorFormat):
         self, table: errors.Table, error: BaseException, request_id: str
     ) -> tuple[int, Any, dict[str, str]]:
         status, detail = errors.look_up(table, error, request_id)
-        upstream, headers = upstream_error(error), {}
+        upstream, headers = upstream_error(error), dict[str, str]()
         if upstream.status == TOO_MANY_REQUESTS:
-            status = TOO_MANY_REQUESTS
-            if upstream.retry_after:
-                headers["Retry-After"] = upstream.retry_after
+            status, headers = TOO_MANY_REQUESTS, pause_header(upstream.retry_after)
         return status, openai_error(status, detail, upstream), headers
 
     def error_event(self, error: BaseException, request_id: str) -> bytes:
