@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 # What the API's vendor charges for tokens that its cache keeps for an hour.
 HOUR_WRITE_FACTOR = 2
 OPTIONAL = {"null": True, "blank": True}
-NO_TEXT: Any = {"blank": True, "default": "", "db_default": ""}
 
 
 class ModelEndpoint(DefinedRow):

@@ -1,4 +1,4 @@
-"""How people of a tenant get to the pages of its webhooks: by the session that a link began."""
+"""How people of a tenant get to the pages of its webhooks: a link opens a session, once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.decorators import method_decorator
+from django.views import View
+from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from rest_framework.request import Request
@@ -30,6 +34,7 @@ from webhooks_core.pages.owners import Capability, Door, Owner, PageView
 from webhooks_core.web.errors import TooManyRequestsError
 
 SAFE = ("GET", "HEAD")
+State = PortalLink.State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +74,7 @@ class PortalDoor(Door):
         link = links.by_session(token)
         if link is None:
             return pages.say(request, pages.NO_SESSION, 403)
-        if link.state(timezone.now()) != PortalLink.State.OPEN:
+        if link.state(timezone.now()) != State.OPEN:
             return pages.say(request, pages.ENDED, 403)
         form_token = csrf_token(token)
         if request.method not in SAFE and not is_own_form(request, form_token):
@@ -125,3 +130,49 @@ def is_own_form(request: HttpRequest, token: str) -> bool:
     own = {settings.BASE_URL, f"{request.scheme}://{request.get_host()}"}
     given = request.POST.get("csrfmiddlewaretoken", "")
     return request.headers.get("Origin") in own and constant_time_compare(given, token)
+
+
+@method_decorator([csrf_exempt, pages.framed, never_cache], name="dispatch")
+class OpenLink(View):
+    """GET asks and changes nothing: programs that check links follow them. POST opens.
+
+    The browser says that the form is of this site: no other one opens a link of its own in
+    somebody's browser. `Origin` would not do: it is `null` behind `no-referrer`.
+    """
+
+    http_method_names = ["get", "head", "post"]
+
+    def dispatch(self, request: HttpRequest, token: str) -> HttpResponseBase:
+        link = links.by_token(token)
+        response = (
+            pages.say(request, pages.UNKNOWN_LINK, 404)
+            if link is None
+            else super().dispatch(request, link)
+        )
+        response["Referrer-Policy"] = "no-referrer"  # the address holds the token
+        return response
+
+    def get(self, request: HttpRequest, link: PortalLink) -> HttpResponse:
+        state = link.state(timezone.now())
+        if state == State.OPEN and _is_in_this_browser(request, link):
+            return redirect("portal:start")
+        if state != State.UNUSED:
+            return pages.say(request, pages.OVER[state], 410)
+        return render(request, "gateway/portal/open.html", {"link": link})
+
+    def post(self, request: HttpRequest, link: PortalLink) -> HttpResponse:
+        if request.headers.get("Sec-Fetch-Site") != "same-origin":
+            return pages.say(request, pages.FOREIGN_FORM, 403)
+        session = links.open_once(link)
+        if session is None:
+            link.refresh_from_db()
+            return pages.say(request, pages.OVER[link.state(timezone.now())], 410)
+        response = redirect("portal:start")
+        seconds = int(links.SESSION_FOR.total_seconds())
+        cookies.write(response, cookies.SESSION, session, max_age=seconds)
+        return response
+
+
+def _is_in_this_browser(request: HttpRequest, link: PortalLink) -> bool:
+    current = links.by_session(cookies.read(request, cookies.SESSION))
+    return current is not None and current.pk == link.pk

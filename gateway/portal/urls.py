@@ -5,8 +5,7 @@ from __future__ import annotations
 from django.urls import include, path
 
 from gateway.portal.api import PortalLinkView, PortalView
-from gateway.portal.door import PortalDoor, close
-from gateway.portal.opening import OpenLink
+from gateway.portal.door import OpenLink, PortalDoor, close
 from webhooks_core.pages.urls import urls as webhook_pages
 
 PAGES = webhook_pages(PortalDoor())
