@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django_q.tasks import async_task
 
-from recording.ids import row_id
+from recording.accounts.owners import row_id
 from webhooks_core.models import Endpoint
 from webhooks_core.owners import state
 from webhooks_core.profiles import Notice, NoticeKind

@@ -1,4 +1,4 @@
-"""Name the owners of recording's webhooks to operators, who else see a number alone."""
+"""Owners of recording's webhooks: accounts by their ids and names."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
+from django.core.management.base import CommandError
 
-from recording.ids import row_id
+LONGEST = 18  # digits of an id; every number of so many fits the column
 
 
 def names_of(owners: Collection[str]) -> Mapping[str, str]:
@@ -28,3 +29,18 @@ def named(name: str) -> str:
 def owner_id(account: AbstractUser) -> str:
     """Return the name by which the engine knows an account."""
     return str(account.pk)
+
+
+def row_id(text: str) -> int:
+    """Return the id that a text from a request is; 0, which no row has, for any other text."""
+    is_id = text.isascii() and text.isdecimal() and len(text) <= LONGEST
+    return int(text) if is_id else 0
+
+
+def user_named(username: str) -> AbstractUser:
+    """Return the user that an argument of a command names. Raises CommandError."""
+    try:
+        username.encode()
+        return get_user_model().objects.get_by_natural_key(username)
+    except (get_user_model().DoesNotExist, UnicodeEncodeError) as error:
+        raise CommandError(f"there is no user named {username!r}") from error

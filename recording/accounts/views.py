@@ -16,8 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from recording.accounts import personal_tokens
-from recording.accounts.owners import owner_id
-from recording.ids import row_id
+from recording.accounts.owners import owner_id, row_id
 from recording.models import PersonalToken
 from recording.oauth import grants
 from recording.oauth.models import Application

@@ -6,7 +6,7 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -39,8 +39,7 @@ from webhooks_core.web.thread_pool import InThread
 Header = tuple[bytes, bytes]
 
 RECEIVE_S = 60.0  # for a whole body
-# Of many messages at once, each would have a part in every round of the loop, for which chat waits.
-AT_ONCE = 4
+QUICK_S = 0.1
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 HEADERS = {**CORS_HEADERS, "Cache-Control": "no-store"}
 # Not for the SDK: the token stays here, and of JSON this server has one kind.
@@ -62,7 +61,9 @@ class MCPApplication:
 
     def __init__(self, in_thread: InThread) -> None:
         self._in_thread = in_thread
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        # One message at a time: of many, each would have a part in every round of the loop, for
+        # which chat waits.
+        self._turns = asyncio.Semaphore(1)
         self._manager: StreamableHTTPSessionManager
 
     @asynccontextmanager
@@ -100,14 +101,27 @@ class MCPApplication:
             account = await self._in_thread(partial(_admitted, token))
         method, body = await exchange.message()
         # Not while a receiver is asked, for some seconds.
-        turn = nullcontext() if method == "events/subscribe" else self._turns
-        async with turn:
-            reset = calls.current.set(calls.Call(account, token, self._in_thread))
+        has_turn = method != "events/subscribe"
+        in_thread = self._aside if has_turn else self._in_thread
+        async with self._turns if has_turn else nullcontext():
+            reset = calls.current.set(calls.Call(account, token, in_thread))
             try:
                 await self._manager.handle_request(*exchange.passed_on(body))
             finally:
                 calls.current.reset(reset)
         await exchange.finish()
+
+    async def _aside(self, function: Callable[[], Any]) -> Any:
+        """Run a function in a thread; while one takes long, other messages have their turns."""
+        work = asyncio.ensure_future(self._in_thread(function))
+        await asyncio.wait({work}, timeout=QUICK_S)
+        if not work.done():
+            self._turns.release()
+            try:
+                await asyncio.wait({work})
+            finally:
+                await asyncio.shield(self._turns.acquire())
+        return await work
 
 
 def _admitted(token: str) -> AbstractUser:

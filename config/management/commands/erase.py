@@ -16,7 +16,7 @@ from gateway import keys
 from gateway.erasure import tenant_erasure
 from gateway.identity import NAME_RULE, is_name
 from recording.accounts import erasure as recording
-from recording.management.accounts import user_named
+from recording.accounts.owners import user_named
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.upkeep.erasure import StaticEndpointError
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from recording.accounts import personal_tokens
-from recording.management.accounts import user_named
+from recording.accounts.owners import user_named
 
 
 class Command(BaseCommand):

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from recording.accounts import owners
-from recording.ids import row_id
+from recording.accounts.owners import row_id
 from recording.mcp.events import clients
 from recording.models import EventSubscription
 from recording.webhooks import EVENT_TYPES, EVENTS_PROFILE, PROFILE, SUMMARY_COMPLETED
