@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from argparse import ArgumentParser
@@ -81,7 +82,9 @@ class Command(BaseCommand):
             call_command("migrate", interactive=False, verbosity=0)
             call_command("sync_gateway_config", verbosity=0)
             if demo or (settings.LOCAL and not no_demo and data.is_wanted()):
+                logging.disable(logging.INFO)  # of each endpoint that is made
                 password = data.load()
+                logging.disable(logging.NOTSET)
         except DatabaseError as error:
             raise CommandError(f"the database is not usable: {error}") from error
         connections.close_all()
