@@ -215,15 +215,14 @@ class AttemptRow(NamedTuple):
     details: str
 
 
-# A commit that the database did not confirm is written again, hence the conflicts.
 _ATTEMPT_COLUMNS = ", ".join(AttemptRow._fields)
-_INSERT = "INSERT INTO webhooks_core_attempt ({}) VALUES {} ON CONFLICT DO NOTHING"
+_INSERT = "INSERT INTO webhooks_core_attempt ({}) VALUES {}"
 _VALUES = f"({', '.join(['%s'] * len(AttemptRow._fields))})"
 _COPY = f"COPY webhooks_core_attempt ({_ATTEMPT_COLUMNS}) FROM STDIN"
 
 
 def insert_attempts(rows: Sequence[AttemptRow]) -> None:
-    """Insert attempts. On PostgreSQL a batch raises IntegrityError if one of them is stored already."""
+    """Insert attempts, in the transaction that ends their claims: so none is stored twice."""
     if connection.vendor == "postgresql" and len(rows) > 1:
         _copy(rows)
     elif rows:

@@ -13,13 +13,11 @@ from django.db.models import Case, F, When
 from django.test.utils import CaptureQueriesContext
 
 from tests.clock import travel
-from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, ok
 from tests.webhooks_core.factories import (
     DeliveryFactory,
     DispatcherLeaseFactory,
     EndpointFactory,
     EventFactory,
-    publish_events,
 )
 from tests.webhooks_core.reading import rows_read, vacuum
 from webhooks_core.dispatch import sql
@@ -218,18 +216,6 @@ def test_more_rows_than_a_statement_takes_are_read_and_stored(monkeypatch):
     monkeypatch.setattr(sql, "QUEUES_PER_QUERY", 2)
     assert (outcome(insert, given), outcome(read_due, given)) == expected
     assert read_due(given._replace(limits=[])) == []
-
-
-@pytest.mark.usefixtures("commits_at_once")
-def test_an_attempt_that_is_stored_already_does_not_stop_the_others():
-    EndpointFactory.create(url="http://127.0.0.1:9/hook", max_in_flight=3)
-    publish_events(3)
-    dispatcher = SteppedDispatcher()
-    requests = dispatcher.claim()
-    sql.insert_attempts([attempt(requests[0].key, 1)._replace(number=1)])
-    dispatcher.record(requests, ok)
-    delivered = Delivery.objects.filter(status=Delivery.Status.DELIVERED)
-    assert (delivered.count(), Attempt.objects.count()) == (3, 3)
 
 
 @pytest.mark.django_db(transaction=True)
