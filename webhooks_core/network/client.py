@@ -36,7 +36,6 @@ class ProxyConnections(Connections):
         self._url = url
 
     async def _open(self, origin: Origin, progress: Progress) -> Connection:
-        self._start_timer()
         opened = await proxy.connect(self._loop, self._url)
         if origin.is_tls:
             await proxy.open_tunnel(

@@ -107,12 +107,16 @@ def test_a_small_body_that_unpacks_to_a_large_one_comes_in_small_parts():
     assert len(answer_of(behave)) == 30_000_004
 
 
-def keeping(*answer: bytes) -> Callable[[socket, Hostile], None]:
+def keeping(answer: bytes, *, starts: bytes = b"") -> Callable[[socket, Hostile], None]:
     def behave(connection: socket, server: Hostile) -> None:
         for _ in repeat(None):
-            read_request(connection)
+            data = receive(connection)
+            while not data.endswith(b"{}"):
+                data += receive(connection)
+            if not data.startswith(starts):
+                raise ConnectionError
             server.requests += 1
-            connection.sendall(b"".join(answer))
+            connection.sendall(answer)
 
     return behave
 
@@ -159,7 +163,7 @@ def test_certificates_are_checked(tls, settings):
 def test_a_proxy_opens_a_tunnel_to_a_server_of_https(tls):
     with (
         EgressProxy(login=LOGIN).running() as egress,
-        Hostile(keeping(KEPT), tls).running() as server,
+        Hostile(keeping(KEPT, starts=b"POST /v1 HTTP/1.1"), tls).running() as server,
     ):
         egress.routes["model.example:443"] = server.port
         url = "https://model.example/v1"

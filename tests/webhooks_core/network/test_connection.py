@@ -26,6 +26,7 @@ class Wire(asyncio.Transport):
         super().__init__()
         self.aborted = self.paused = False
         self.written: list[int] = []
+        self.unsent = 0
 
     def write(self, data: Any) -> None:
         self.written.append(len(data))
@@ -43,7 +44,7 @@ class Wire(asyncio.Transport):
         return self.aborted
 
     def get_write_buffer_size(self) -> int:
-        return 0
+        return self.unsent
 
 
 class Reading(NamedTuple):
@@ -203,6 +204,42 @@ def test_a_kept_connection_forgets_the_response_before(loop, data):
     busy = [b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"]
     reading = loop.run_until_complete(exchanged(connection, busy))
     assert reading == (503, b"", b"", None, True)
+    connection.data_received(b"HTTP/1.1")  # without a request
+    assert connection.is_closed
+
+
+def test_a_connection_serves_again_once_both_sides_have_all(loop):
+    connection, wire = connected(loop)
+    connection.begin()
+    head = loop.create_task(connection.exchange(b"", b""))
+    loop.run_until_complete(asyncio.sleep(0))
+    length = b"Content-Length: %d\r\n\r\n" % (2 * HIGH_BYTES)
+    connection.data_received(OK + length + bytes(2 * HIGH_BYTES))
+    loop.run_until_complete(head)
+    assert not wire.paused
+    reusable = [connection.is_reusable]  # the body is not read
+    loop.run_until_complete(connection.read())
+    reusable.append(connection.is_reusable)
+    wire.unsent = 1
+    reusable.append(connection.is_reusable)
+    assert reusable == [False, True, False]
+
+
+def test_a_body_without_a_length_ends_with_the_connection_unless_that_breaks(loop):
+    for error in (None, ConnectionResetError()):
+        connection, _ = connected(loop)
+        connection.data_received(OK + b"\r\nab")
+        connection.connection_lost(error)
+        assert loop.run_until_complete(connection.read()) == b"ab"
+        end = loop.create_task(connection.read())
+        loop.run_until_complete(asyncio.wait([end]))
+        assert end.exception() is error
+
+
+def test_a_trailer_is_no_header(loop):
+    connection, _ = connected(loop)
+    loop.run_until_complete(exchanged(connection, [RESPONSES[1]]))
+    assert [name for name, _ in connection.headers] == [b"Transfer-Encoding"]
 
 
 def test_a_head_and_its_body_go_out_together(loop):
@@ -211,6 +248,18 @@ def test_a_head_and_its_body_go_out_together(loop):
     connection.data_received(OK + b"\r\n")
     loop.run_until_complete(connection.exchange(b"head", bytes(PART_BYTES)))
     assert wire.written == [PART_BYTES + 4]
+
+
+def test_the_rest_of_a_large_request_is_not_sent_after_its_response(loop):
+    connection, wire = connected(loop)
+    connection.pause_writing()
+    head = loop.create_task(connection.exchange(b"", bytes(3 * PART_BYTES)))
+    loop.run_until_complete(asyncio.sleep(0))
+    assert wire.written == [PART_BYTES]
+    connection.data_received(OK + b"Content-Length: 0\r\n\r\n")
+    loop.run_until_complete(head)
+    assert wire.written == [PART_BYTES]
+    assert not connection.is_reusable
 
 
 def test_a_server_waits_while_much_of_its_body_is_not_read(loop):
@@ -245,4 +294,5 @@ def test_a_server_waits_while_much_of_its_body_is_not_read(loop):
     ],
 )
 def test_a_malformed_or_endless_head_is_a_failure(loop, head):
-    assert read(loop, OK + head, b"").failure is NotHttpError
+    chunks = [head[at : at + 4096] for at in range(0, len(head), 4096)]
+    assert read(loop, OK, *chunks).failure is NotHttpError
