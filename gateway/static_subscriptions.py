@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import structlog
@@ -23,15 +22,6 @@ from webhooks_core.signing.schemes import SecretFormError
 log = structlog.stdlib.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class SyncReport:
-    """What a synchronisation did."""
-
-    created: int = 0
-    updated: int = 0
-    removed: int = 0
-
-
 def sync_at_start() -> None:
     """Write the configuration into the tables; a database that is away does not stop the start."""
     try:
@@ -40,8 +30,8 @@ def sync_at_start() -> None:
         log.warning("static subscriptions not written", error=reason(error))
 
 
-def sync(current: Configuration) -> SyncReport:
-    """Create, change and remove static subscriptions so that they match the configuration.
+def sync(current: Configuration) -> int:
+    """Make static subscriptions match the configuration; return how many changed.
 
     The history of a removed one stays. Raises ConfigurationError, and then changes nothing.
     """
@@ -56,10 +46,7 @@ def sync(current: Configuration) -> SyncReport:
         ]
         updated = [_update(known[key], wanted[key]) for key in wanted if key in known]
         created = [_create(wanted[key]) for key in wanted if key not in known]
-    report = SyncReport(sum(created), sum(updated), sum(removed))
-    if report != SyncReport():
-        log.info("static subscriptions", **asdict(report))
-    return report
+    return sum(created) + sum(updated) + sum(removed)
 
 
 def _key(entry: StaticSubscription) -> tuple[str, str]:

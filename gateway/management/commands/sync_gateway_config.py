@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from gateway import configuration, static_subscriptions
@@ -16,11 +15,8 @@ class Command(JSONCommand):
     help = __doc__
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        report = static_subscriptions.sync(configuration.current())
-        if options["verbosity"] == 0:
-            return
-        words = (
-            f"static subscriptions: {report.created} created, {report.updated} updated, "
-            f"{report.removed} removed"
-        )
-        self.stdout.write(format_output(asdict(report), words, as_json=json))
+        changed = static_subscriptions.sync(configuration.current())
+        if options["verbosity"]:
+            text = f"static subscriptions: {changed} changed"
+            values = {"changed": changed}
+            self.stdout.write(format_output(values, text, as_json=json))
