@@ -81,16 +81,3 @@ def test_the_envelope_has_four_fields_in_order():
         orjson.dumps(PROFILE.envelope(happening))
         == b'{"id":"evt_1","type":"t","created_at":"now","data":{"a":1}}'
     )
-
-
-@pytest.mark.parametrize(
-    ("types", "event_type", "expected"),
-    [
-        (["summary.completed"], "summary.completed", True),
-        (["webhook.ping"], "summary.completed", False),
-        (["webhook.ping"], "webhook.ping", False),
-        ([], "summary.completed", False),
-    ],
-)
-def test_which_lists_receive(types, event_type, expected):
-    assert PROFILE.matches(types, event_type) is expected

@@ -82,6 +82,13 @@ def test_a_listed_ping_is_never_sent_by_an_event(api):
     assert not Delivery.objects.exists()
 
 
+@pytest.mark.spec("recording", "the secret is returned only once, on creation")
+def test_a_repeated_creation_never_shows_a_secret_again(api):
+    headers = {"Idempotency-Key": "a-key", "Authorization": f"Bearer {api.token}"}
+    made = [api.post("webhooks", {"url": URL}, headers=headers).json() for _ in "ab"]
+    assert len({each["secret"] for each in made}) == Endpoint.objects.count() == 2
+
+
 # ── List ────────────────────────────────────────────────────────────────────────────
 
 

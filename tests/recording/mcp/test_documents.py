@@ -45,16 +45,3 @@ def test_prompts_quote_their_arguments(mcp):
         )["result"]
         [message] = result["messages"]
         assert '"x\'y"' in message["content"]["text"]
-
-
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        {"name": "no_such"},
-        {"name": "debug_webhook"},
-        {"name": "debug_webhook", "arguments": {"endpoint_id": "x" * 65}},
-    ],
-)
-def test_a_wrong_prompt_is_the_callers_fault_and_no_error_of_ours(mcp, caplog, wanted):
-    assert mcp.request("prompts/get", wanted)["error"]["code"] == -32602
-    assert not [each for each in caplog.records if each.levelname == "ERROR"]

@@ -39,14 +39,11 @@ def test_a_test_event_is_queued_and_listed(mcp):
     ("arguments", "text"),
     [
         ({"url": "http://example.com/", "events": []}, "https"),
-        ({"url": "https://10.0.0.1/", "events": []}, "url"),
         ({"url": "", "events": []}, "url is required."),
-        ({"url": "https://93.184.216.34/\0", "events": []}, "url"),
         ({"url": URL, "events": ["no.such"]}, "unknown event type"),
         ({"url": URL, "events": [5]}, "events.0: "),
         ({"url": URL, "events": ["x"] * 21}, "events: "),
         ({"url": URL}, "events: Field required"),
-        ({"url": None, "events": []}, "url: "),
         ({"url": "x" * 2049, "events": []}, "url: "),
     ],
 )

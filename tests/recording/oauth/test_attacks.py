@@ -398,11 +398,3 @@ def test_an_address_registers_no_more_clients_than_the_cap(visitor, settings):
         assert register(CALLBACK).status_code == 201
     names = set(Application.objects.values_list("client_id", flat=True))
     assert names & {app.client_id for app in apps} == {apps[0].client_id}
-
-
-def test_the_users_of_a_hosted_client_share_its_address_without_limit(
-    visitor, settings
-):
-    settings.OAUTH_CLIENTS_PER_ADDRESS = 2
-    for _ in range(5):
-        assert App.registered(visitor, "client_secret_post").tokens()
