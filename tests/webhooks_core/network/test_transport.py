@@ -143,6 +143,13 @@ def test_an_attempt_reports_when_it_was_connected_and_answered():
     assert 0 <= connected <= first_byte <= result.duration_ms
 
 
+def test_of_many_headers_of_a_response_the_first_are_kept():
+    many = 9 * (b"X: " + b"a" * 1000 + b"\r\n")
+    head = b"HTTP/1.1 200 OK\r\n" + many + b"Content-Length: 0\r\n\r\n"
+    with Hostile(answering(head)).running() as server:
+        assert len(post(server.url).response_headers) == 4
+
+
 def test_a_time_out_of_the_system_is_not_taken_for_ours(monkeypatch):
     def time_out(*_: object) -> None:
         raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
