@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from recording.library.markdown import LONGEST, MOST_MARKS, from_html
+from recording.library.markdown import LONGEST, MOST_MARKS, escaped, from_html
 
 RENDERER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 
@@ -174,6 +174,13 @@ def test_nested_lists_tables_and_code_blocks_keep_their_shape():
     assert from_html(source) == (
         "## C#\n\n- a\n  - b\n\n```\nd\n\n  e\n```\n\n| f\\|g |\n| --- |\n| k |\n\n**l**\n"
     )
+
+
+@given(text=ABOUT_MARKUP.filter(str.strip))
+def test_a_plain_text_is_one_line_that_shows_it(text):
+    page = Page(RENDERER.render(f"x {escaped(text)}"))
+    assert page.elements == {"p"}
+    assert page.text == "x" + re.sub(r"\s+", "", text)
 
 
 # ── What passes through ─────────────────────────────────────────────────────────────
