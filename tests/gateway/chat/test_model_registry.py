@@ -116,7 +116,7 @@ def test_metrics_tell_requests_tokens_costs_and_times(django_assert_num_queries)
     broken = {"status": 500, "first_chunk_s": None, "duration_s": 200.0}
     write([ended(), ended(**broken, estimated=True)])
 
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         families = list(ChatCollector().collect())
 
     found = {
