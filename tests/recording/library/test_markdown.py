@@ -204,3 +204,15 @@ def test_a_plain_text_is_one_line_that_shows_it(text):
 )
 def test_what_cannot_be_converted_gives_nothing(_case, source):
     assert from_html(source) is None
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("<b>x</b> ", "<b><i></b>x", "<p hidden>x", "<", "<a", "<!--", '<a b="', "&"),
+        *("*a ", "[", "[x]:<br>", "\\", "` ", "<td colspan=9999>x", "<code>`</code>x"),
+    ],
+)
+def test_a_repeated_text_takes_space_in_proportion(unit):
+    content = from_html(unit * 1_000 + "x")
+    assert content is None or len(content) < 8 * len(unit) * 1_000
