@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import structlog
-
+from gateway.chat.apis.base import translating
 from gateway.chat.apis.deltas import Reader, Writer
 from gateway.chat.apis.messages.reader import MessagesReader
 from gateway.chat.apis.openai import chunks
 from gateway.chat.apis.openai.reader import ChatReader
-from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.errors import UnsupportedRequestError
 from gateway.chat.streams import OpenedStream, TranslatedStream
 from gateway.chat.upstreams.anthropic.request import translate
 from gateway.chat.upstreams.base import Call, Sent, Upstream
@@ -20,8 +19,6 @@ from gateway.chat.upstreams.bodies import own_body, translated_body
 # What requests of other APIs are translated to, in this order: paths and readers of answers.
 PATHS: Mapping[str, str] = {"chat": "chat/completions", "messages": "messages"}
 READERS: Mapping[str, type[Reader]] = {"chat": ChatReader, "messages": MessagesReader}
-
-log = structlog.stdlib.get_logger(__name__)
 
 
 async def complete(upstream: Upstream, call: Call) -> bytes:
@@ -65,18 +62,11 @@ def _native(call: Call) -> Sent:
 def _translated(apis: frozenset[str], call: Call) -> tuple[Sent, Writer]:
     """Return what is sent to a server of another API, and what writes its answer.
 
-    The translations take a request as its API has it: what has another shape fails in them, and is
-    refused here. Raises InvalidValueError, UnsupportedRequestError.
+    Raises InvalidValueError, UnsupportedRequestError.
     """
-    try:
+    with translating("The request"):
         chat, writer = call.context.operation.translate(call)
         return _sent(apis, call, chat), writer
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        request_id, reason = call.context.request_id, repr(error)[:200]
-        log.warning("request not translated", request_id=request_id, reason=reason)
-        if isinstance(error, KeyError):
-            raise InvalidValueError(f"The request lacks {error}.") from error
-        raise InvalidValueError("The request is not of its API's shape.") from error
 
 
 def _sent(apis: frozenset[str], call: Call, chat: dict[str, Any]) -> Sent:

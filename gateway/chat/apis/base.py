@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import structlog
@@ -13,7 +14,7 @@ from gateway.chat import errors
 from gateway.chat.apis import carried
 from gateway.chat.apis.openai import chunks
 from gateway.chat.capabilities import CAPABILITIES, Need
-from gateway.chat.errors import ChatError, UpstreamError
+from gateway.chat.errors import ChatError, InvalidValueError, UpstreamError
 from gateway.chat.sse import COMMENT
 from webhooks_core.web.errors import ApiError
 
@@ -29,6 +30,29 @@ MAX_LOGGED = 10_000
 
 log = structlog.stdlib.get_logger(__name__)
 _logged: set[tuple[str, str]] = set()
+
+
+@contextmanager
+def translating(place: str) -> Iterator[None]:
+    """Refuse what has another shape than its API's, and name its place in the request.
+
+    The translations take a request as its API has it; what has another shape fails in them.
+    Raises InvalidValueError.
+    """
+    try:
+        yield
+    except KeyError as error:
+        raise InvalidValueError(f"{place} lacks {error}.") from error
+    except (AttributeError, TypeError, ValueError) as error:
+        log.warning("request not translated", place=place, error=type(error).__name__)
+        raise InvalidValueError(f"{place} is not of its API's shape.") from error
+
+
+def messages_of(body: Mapping[str, Any]) -> list[Any]:
+    """Return the `messages` of a request. Raises InvalidValueError."""
+    if not isinstance(messages := body.get("messages"), list):
+        raise InvalidValueError("messages: must be a list.")
+    return messages
 
 
 class ErrorFormat:

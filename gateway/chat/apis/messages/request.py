@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.chat.apis.base import leave_out
+from gateway.chat.apis.base import leave_out, translating
 from gateway.chat.apis.messages import turns
+from gateway.chat.errors import InvalidValueError
 
 SAME_NAME = ("max_tokens", "temperature", "top_p", "top_k")
 TRANSLATED = frozenset(
@@ -75,7 +76,8 @@ def _tools(body: Mapping[str, Any], model: str) -> dict[str, Any]:
     """Return the tools and the choice; tools that a server of the API has itself are left out."""
     choice = body.get("tool_choice") or {}
     tools = body.get("tools") or ()
-    functions = [function for tool in tools if (function := _function(tool, model))]
+    with translating("tools"):
+        functions = [function for tool in tools if (function := _function(tool, model))]
     if not functions:
         return {}
     is_single = choice.get("disable_parallel_tool_use") is True
@@ -97,6 +99,9 @@ def _function(tool: Mapping[str, Any], model: str) -> dict[str, Any] | None:
 
 
 def _choice(choice: Mapping[str, Any]) -> Any:
-    if choice["type"] == "tool":
-        return {"type": "function", "function": {"name": choice["name"]}}
-    return CHOICES[choice["type"]]
+    match choice:
+        case {"type": "tool", "name": name}:
+            return {"type": "function", "function": {"name": name}}
+        case {"type": str(kind)} if kind in CHOICES:
+            return CHOICES[kind]
+    raise InvalidValueError("tool_choice: must be auto, any, none, or a tool's name.")

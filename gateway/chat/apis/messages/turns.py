@@ -7,6 +7,7 @@ from typing import Any
 
 from gateway import json
 from gateway.chat.apis import carried
+from gateway.chat.apis.base import messages_of, translating
 from gateway.chat.apis.messages.writer import OWN_SIGNATURES
 from gateway.chat.errors import UnsupportedRequestError
 from gateway.json import text_of
@@ -19,11 +20,13 @@ HOSTED = ("_tool_use", "_tool_result", "container_upload", "compaction")
 def messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the messages of a chat request.
 
-    Raises UnsupportedRequestError for content that has no counterpart.
+    Raises UnsupportedRequestError for content that has no counterpart, InvalidValueError for what
+    is not of the API's shape.
     """
     translated = _system(body.get("system"))
-    for turn in body["messages"]:
-        translated += _messages(turn)
+    for number, turn in enumerate(messages_of(body)):
+        with translating(f"messages[{number}]"):
+            translated += _messages(turn)
     return translated
 
 

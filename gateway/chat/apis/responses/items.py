@@ -7,10 +7,10 @@ from typing import Any
 
 from gateway import json
 from gateway.chat.apis import carried
-from gateway.chat.apis.base import leave_out
+from gateway.chat.apis.base import leave_out, translating
 from gateway.chat.apis.openai.reader import THOUGHTS
 from gateway.chat.apis.responses.tools import arguments_of, flat_name
-from gateway.chat.errors import UnsupportedRequestError
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 
 Message = dict[str, Any]
 
@@ -40,15 +40,18 @@ HOSTED = (
 
 
 def messages(body: Mapping[str, Any], model: str) -> list[Message]:
-    """Return the instructions and the input. Raises UnsupportedRequestError."""
-    given = body["input"]
+    """Return the instructions and the input. Raises InvalidValueError, UnsupportedRequestError."""
+    given = body.get("input")
     if isinstance(given, str):
         given = [{"role": "user", "content": given}]
+    if not isinstance(given, list):
+        raise InvalidValueError("input: must be a text or a list of items.")
     conversation = Conversation(model)
     if instructions := body.get("instructions"):
         conversation.add({"role": "system", "content": instructions})
-    for item in given:
-        conversation.read(item)
+    for number, item in enumerate(given):
+        with translating(f"input[{number}]"):
+            conversation.read(item)
     return conversation.end()
 
 

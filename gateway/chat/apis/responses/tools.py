@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway import json
-from gateway.chat.apis.base import leave_out
+from gateway.chat.apis.base import leave_out, translating
 from gateway.json import mapping
 
 # A custom tool takes a text, which becomes the only parameter of a function.
@@ -64,8 +64,9 @@ class Tools:
 def read(tools: Any, model: str = "") -> Tools:
     """Return the tools of a request."""
     known = Tools(model)
-    for tool in tools or ():
-        known.add(tool)
+    with translating("tools"):
+        for tool in tools or ():
+            known.add(tool)
     return known
 
 

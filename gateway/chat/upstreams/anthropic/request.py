@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.chat.apis.base import leave_out
-from gateway.chat.errors import UnsupportedRequestError
+from gateway.chat.apis.base import leave_out, messages_of, translating
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.upstreams.anthropic.turns import system, turns, with_cache_control
 from gateway.configuration.shapes import ADAPTIVE, BUDGET, UNASKED
 
@@ -47,11 +47,11 @@ def translate(
 ) -> dict[str, Any]:
     """Return the body of a call to /v1/messages, for a model that thinks in this way.
 
-    Raises UnsupportedRequestError for content that the API does not have. Values that the API can
-    check are passed on.
+    Raises UnsupportedRequestError for content that the API does not have, InvalidValueError for
+    what is not of its shape. Values that the API can check are passed on.
     """
     leave_out(entry, (n for n in body if n not in TRANSLATED and body[n] is not None))
-    messages = body["messages"]
+    messages = messages_of(body)
     call: dict[str, Any] = {
         "model": model,
         **_lengths(body, thinking),
@@ -101,6 +101,9 @@ def _thinking(body: Mapping[str, Any], limit: Any, way: str) -> Mapping[str, Any
 def _for_effort(effort: str, limit: Any, way: str) -> Mapping[str, Any]:
     if way != BUDGET:
         return {"type": ADAPTIVE, "display": "summarized"}
+    if effort not in EFFORTS:
+        known = ", ".join(("none", *EFFORTS))
+        raise InvalidValueError(f"reasoning_effort: must be one of {known}.")
     _, budget = EFFORTS[effort]
     if isinstance(limit, int):
         budget = min(budget, limit // 2)
@@ -156,7 +159,8 @@ def _tools(body: Mapping[str, Any]) -> dict[str, Any]:
     choice = _tool_choice(body.get("tool_choice"))
     if parallel is False and choice.get("type") != "none":
         choice = {"type": "auto", **choice, "disable_parallel_tool_use": True}
-    translated = {"tools": [_tool(tool) for tool in tools]}
+    with translating("tools"):
+        translated = {"tools": [_tool(tool) for tool in tools]}
     return {**translated, "tool_choice": choice} if choice else translated
 
 
@@ -175,8 +179,8 @@ def _tool_choice(choice: Any) -> dict[str, Any]:
     match choice:
         case None:
             return {}
-        case str():
+        case str() if choice in TOOL_CHOICES:
             return {"type": TOOL_CHOICES[choice]}
         case {"function": {"name": name}}:
             return {"type": "tool", "name": name}
-    raise UnsupportedRequestError(f"tool_choice of the type {choice['type']}")
+    raise InvalidValueError("tool_choice: not one of OpenAI's forms.")

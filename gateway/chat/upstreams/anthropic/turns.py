@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+from gateway.chat.apis.base import translating
 from gateway.chat.apis.messages.reader import THINKING
 from gateway.chat.apis.messages.writer import arguments_of
 from gateway.chat.errors import UnsupportedRequestError
@@ -61,12 +62,13 @@ def system(messages: Sequence[Any]) -> dict[str, Any]:
 def turns(messages: Sequence[Any]) -> list[dict[str, Any]]:
     """Return the turns; the API requires the results of tools in one turn, before all else."""
     merged: list[dict[str, Any]] = []
-    for message in messages:
-        role = _role(message)
+    for number, message in enumerate(messages):
+        with translating(f"messages[{number}]"):
+            role = _role(message)
+            content = _without_blanks(_blocks(role, message))
         if role in SYSTEM:
             continue
         turn_role = "assistant" if role == "assistant" else "user"
-        content = _without_blanks(_blocks(role, message))
         if not content:
             continue
         if merged and merged[-1]["role"] == turn_role:
@@ -144,7 +146,7 @@ def _thinking(block: Mapping[str, Any]) -> Block | None:
 
     Without a signature it is another model's, and left out.
     """
-    if not block.get(PROOFS[block["type"]]):
+    if not block.get(PROOFS.get(block["type"], "")):
         return None
     return {name: value for name, value in block.items() if name not in PLACE}
 

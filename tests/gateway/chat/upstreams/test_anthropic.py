@@ -30,6 +30,8 @@ from tests.gateway.chat.upstreams.anthropic_events import (
     stopped,
 )
 
+FUNCTION = {"type": "function", "function": {"name": "now"}}
+
 # ── Requests and whole answers ──────────────────────────────────────────────────────
 
 
@@ -41,14 +43,21 @@ def test_without_a_key_none_is_sent(gateway, upstream):
 
 
 @pytest.mark.parametrize(
-    ("message", "text"),
+    ("fields", "text"),
     [
-        ({"content": "x"}, "The request lacks 'role'."),
-        ("x", "The request is not of its API's shape."),
+        ({"messages": "x"}, "messages: must be a list."),
+        ({"messages": [*MESSAGES, {"content": "x"}]}, "messages[1] lacks 'role'."),
+        ({"messages": ["x"]}, "messages[0] is not of its API's shape."),
+        ({"tools": [{"type": "function"}]}, "tools lacks 'function'."),
+        (
+            {"tools": [FUNCTION], "tool_choice": "x"},
+            "tool_choice: not one of OpenAI's forms.",
+        ),
+        ({"response_format": "x"}, "The request is not of its API's shape."),
     ],
 )
-def test_a_request_of_another_shape_is_refused(claude, upstream, message, text):
-    response = claude(messages=[message])
+def test_a_request_of_another_shape_is_refused(claude, upstream, fields, text):
+    response = claude(**fields)
     assert (response.status_code, response.json()) == (400, {"detail": text})
     assert not upstream.requests
 
