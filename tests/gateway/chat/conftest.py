@@ -6,6 +6,7 @@ from contextlib import closing
 from types import ModuleType
 from typing import Any
 
+import openai
 import pytest
 from django.core.cache import cache
 
@@ -109,6 +110,13 @@ def key_of(monkeypatch) -> Callable[..., str]:
 @pytest.fixture
 def key(key_of) -> str:
     return str(key_of("ada"))
+
+
+@pytest.fixture
+def client(gateway, key) -> Iterator[openai.OpenAI]:
+    url = f"{gateway.url}/v1"
+    with openai.OpenAI(base_url=url, api_key=key, max_retries=0) as openai_client:
+        yield openai_client
 
 
 @pytest.fixture

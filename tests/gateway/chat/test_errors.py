@@ -140,6 +140,7 @@ def test_sync_upstream_failure_names_the_request_and_nothing_else(
         ("an error first", sends(event({"error": {"message": "overloaded"}}))),
         ("malformed JSON", sends(event(b'{"id":'))),
         ("half a chunk", sends(b'data: {"id": "1", "choi')),
+        ("a whole answer", answers(COMPLETION)),
     ],
 )
 def test_before_the_first_chunk_every_other_failure_is_internal(
@@ -167,8 +168,11 @@ def test_a_redirect_is_not_followed(gateway, upstream, stream):
 @STREAM_OR_NOT
 @pytest.mark.parametrize(
     ("path", "action"),
-    [(V2, "chat.completions"), (V1, "chat.completions"), ("/v1/embeddings", "embeddings")],
-)  # fmt: skip
+    [
+        *((V2, "chat.completions"), (V1, "chat.completions")),
+        *(("/v1/embeddings", "embeddings"), ("/v1/responses", "responses")),
+    ],
+)
 def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(
     gateway, upstream, stream, path, action
 ):
@@ -199,10 +203,8 @@ def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(
     ("body", "detail"),
     [
         (b'{"stream": false}', "model: this field is required."),
-        (b'{"model": 5}', "model: must be a non-empty string."),
         (b'{"model": ""}', "model: must be a non-empty string."),
         (b'{"model": null}', "model: must be a non-empty string."),
-        (b'{"model": "small", "stream": "yes"}', "stream: must be a boolean."),
         (b'{"model": "small", "stream": 1}', "stream: must be a boolean."),
         (b'{"model": [], "stream": 0}', ["model: must be a non-empty string.", "stream: must be a boolean."]),
         (b"[]", "The body must be a JSON object."),

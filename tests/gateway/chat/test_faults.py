@@ -233,14 +233,6 @@ def test_the_next_target_answers_for_one_that_fails(
     assert gateway.kept.ended[0].target == targets[1]
 
 
-@STREAM_OR_NOT
-def test_a_refusal_is_not_tried_elsewhere(gateway, upstream, other, stream):
-    upstream.script = answers({"error": {"message": "no"}}, 400)
-    declare_both(gateway, upstream, other)
-    assert gateway.post(stream=stream).json() == {"detail": "no"}
-    assert other.requests == []
-
-
 def test_a_first_chunk_that_does_not_come_is_waited_for_elsewhere(
     gateway, upstream, other
 ):

@@ -141,29 +141,16 @@ def test_the_client_of_an_earlier_runtime_is_closed_first(loops, upstream, monke
         assert closed == [earlier.client]
 
 
-ANTHROPIC, OPENAI, CONTRACT = ("type", "error"), ("error",), ("detail",)
-
-
 @pytest.mark.parametrize(
-    ("method", "path", "status", "members"),
+    ("path", "members"),
     [
-        ("GET", "/v1/messages", 405, ANTHROPIC),
-        ("POST", "/v1/messages/batches", 404, ANTHROPIC),
-        ("POST", "/v1/messages/", 404, ANTHROPIC),
-        ("DELETE", "/v1/messages/count_tokens", 405, ANTHROPIC),
-        ("GET", "/v1/responses/resp_1", 404, OPENAI),
-        ("DELETE", "/v1/responses", 405, OPENAI),
-        ("GET", "/v1/models/absent", 404, OPENAI),
-        ("DELETE", "/v1/models/absent", 405, OPENAI),
-        ("GET", "/v1/embeddings", 405, OPENAI),
-        ("POST", "/v1/chat/nothing", 404, OPENAI),
-        ("POST", "/v2/nothing", 404, CONTRACT),
-        ("POST", "/chat/nothing", 404, CONTRACT),
+        ("/v1/messages/batches", ["type", "error"]),
+        ("/v1/messages/", ["type", "error"]),
+        ("/v1/responses/resp_1", ["error"]),
+        ("/v1/chat/nothing", ["error"]),
+        ("/chat/nothing", ["detail"]),
     ],
 )
-def test_an_unknown_address_or_method_answers_in_the_shape_of_its_api(
-    process, method, path, status, members
-):
-    answer = process.generic(method, path)
-    assert answer.status_code == status
-    assert tuple(answer.json()) == members
+def test_an_unknown_address_answers_in_the_shape_of_its_api(process, path, members):
+    answer = process.post(path)
+    assert (answer.status_code, list(answer.json())) == (404, members)

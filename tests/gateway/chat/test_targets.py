@@ -222,7 +222,8 @@ def test_only_what_the_caller_may_use_and_what_supports_the_request_is_called(
 
 @STREAM_OR_NOT
 def test_a_refusal_is_final(gateway, upstream, declare, stream):
-    declare("small", fallbacks=("other",))
+    pair = Target(upstream.url, "small"), Target(upstream.url, "small")
+    gateway.declare(targets=pair, fallbacks=("other",))
     declare("other")
     upstream.script = by_model(small=answers({"error": {"message": "no"}}, 400))
     response = gateway.post(stream=stream)

@@ -160,14 +160,6 @@ def test_a_completion_that_is_not_counted_is_estimated(gateway, upstream, more):
     assert counted(gateway) == (Usage(9, 40, reasoning_tokens=40), True)
 
 
-def test_embeddings_have_no_completion(gateway, upstream):
-    gateway.declare(inference_type="embedding")
-    usage = {"prompt_tokens": 9, "total_tokens": 9}
-    upstream.script = answers({"data": [], "usage": usage})
-    gateway.post(path="/v1/embeddings", input="x")
-    assert counted(gateway) == (Usage(9, 0), False)
-
-
 @PATHS
 @pytest.mark.parametrize(
     "parts",

@@ -31,18 +31,11 @@ def said(
     return event({**HEAD, "choices": [choice]})
 
 
-@pytest.mark.parametrize("ends", [(STREAM[2],), (DONE,), (STREAM[2], DONE)])
-def test_a_finish_reason_or_done_completes_a_stream(gateway, upstream, ends):
-    upstream.script = sends(*STREAM[:2], *ends)
-    events = gateway.stream()
-    assert all("error" not in item for item in events)
-    assert text_of(events) == "Hello"
-
-
 @PATHS
 @pytest.mark.parametrize(
     ("_case", "parts"),
     [
+        ("an end", STREAM),
         ("silence", (*STREAM, NEVER)),
         ("comments alone", (*STREAM, *[b": still here\n\n", 0.05] * 400)),
         ("a reset", (*STREAM, 0.05, None)),

@@ -2,11 +2,8 @@
 
 from typing import Any
 
-import openai
-import pytest
 from pydantic import BaseModel
 
-from gateway.configuration.shapes import Allow
 from tests.gateway.chat.apis.responses.harness import (
     PATCH,
     PATH,
@@ -15,7 +12,6 @@ from tests.gateway.chat.apis.responses.harness import (
 )
 from tests.gateway.chat.harness import IDENTITY, STREAM_OR_NOT
 from tests.gateway.chat.mock_upstream import (
-    STREAM,
     USAGE,
     WHOLE_STREAM,
     answers,
@@ -27,14 +23,6 @@ from tests.gateway.chat.mock_upstream import (
 )
 
 CALLS = event(chunk(finish="tool_calls"))
-
-
-@pytest.fixture
-def client(gateway, key):
-    with openai.OpenAI(
-        base_url=gateway.url + "/v1", api_key=key, max_retries=0
-    ) as openai_client:
-        yield openai_client
 
 
 def test_the_client_parses_a_text_by_its_schema(client, upstream):
@@ -87,22 +75,6 @@ def test_a_completion_without_usage_or_with_parts_is_answered(gateway, upstream)
     for choices in broken:
         upstream.script = answers({"choices": choices, "usage": USAGE})
         assert answer(gateway)["output"] == []
-
-
-def test_a_denied_model_is_recorded_with_the_name_of_the_operation(gateway):
-    gateway.declare("hidden", allow=Allow(everyone=False))
-    for name in ("hidden", "absent"):
-        assert create(gateway, model=name).status_code == 404
-    assert gateway.kept.denied == [("responses", "hidden"), ("responses", "absent")]
-
-
-def test_a_client_that_leaves_ends_the_call(gateway, upstream):
-    upstream.script = sends(STREAM[0], 3600.0)
-    with gateway.opened(PATH, input="Hello", messages=None) as response:
-        assert next(response.iter_lines(1)) == b"event: response.created"
-    context = gateway.recorded()
-    assert (context.status, context.completion_characters) == (499, 3)
-    assert context.prompt_characters >= len("Hello")
 
 
 def test_a_client_that_leaves_after_the_last_event_got_everything(gateway, upstream):
