@@ -128,6 +128,13 @@ def _made(address: str, headers: Mapping[str, str], key: str) -> str:
     "webhook paths carry /v1, OAuth paths no version",
     "url is required at create",
     "an unknown event type yields 400 bad_request",
+    "create response",
+    "the secret is returned only once, on creation",
+    "Subscription fields",
+    "GET /v1/webhooks lists the account's subscriptions as items",
+    "DELETE answers 200 {ok: true}",
+    "metadata: issuer and endpoints",
+    "metadata: what is supported",
 )
 @pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
 def test_django_answers_as_it_always_did(world, pytestconfig):

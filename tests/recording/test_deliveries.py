@@ -1,4 +1,8 @@
-"""What reaches the receiver of a recording, and the end of an endpoint that fails."""
+"""What reaches the receiver of a recording, when, and the end of an endpoint that fails."""
+
+import hashlib
+import hmac
+from itertools import repeat
 
 import orjson
 import pytest
@@ -8,14 +12,41 @@ from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 from tests.products.product import RECORDING, of_account
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
+from webhooks_core import profiles
 from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.times import iso
 
 pytestmark = pytest.mark.django_db(transaction=True)
+PROFILE = profiles.get("recording")
+
+
+@pytest.mark.spec("recording", "Up to 5 retries at about 1, 5, 15, 15 and 15 minutes")
+def test_the_pauses_are_those_of_the_spec_and_at_most_a_tenth_longer():
+    for attempts, pause in enumerate((60, 300, 900, 900, 900), start=1):
+        delays = {
+            PROFILE.retry.delay_after(attempt, retry_after=7200)
+            for attempt in repeat(attempts, 50)
+        }
+        assert all(delay and pause <= delay <= pause * 1.1 for delay in delays)
+        assert len(delays) > 1
+    assert PROFILE.retry.delay_after(6) is None
+
+
+@pytest.mark.spec("recording", "limits: 5 seconds, 20 failures, 5 subscriptions")
+def test_the_limits_are_those_of_the_spec():
+    assert PROFILE.timeout_s == pytest.approx(5)
+    assert (PROFILE.disable_after, PROFILE.quota) == (20, 5)
 
 
 @pytest.mark.spec("recording", "receiving an event: headers, body, signature")
 @pytest.mark.spec(
-    "recording", "every subscribed url receives a signed POST when an event occurs"
+    "recording",
+    "every subscribed url receives a signed POST when an event occurs",
+    'signature = "sha256=" + hex(HMAC_SHA256(…))',
+    "the signed timestamp is the header's, the body its exact bytes",
+    "event envelope: all fields always present",
+    "the event id is unique, with the prefix evt_",
+    "the envelope's created_at is when the event was generated",
 )
 def test_an_imported_recording_is_delivered_signed_and_recorded_as_delivered(api):
     with receiver(204) as server:
@@ -29,11 +60,19 @@ def test_an_imported_recording_is_delivered_signed_and_recorded_as_delivered(api
     assert request.headers["Content-Type"] == "application/json"
     assert request.headers["X-Recording-Event"] == "summary.completed"
     assert request.headers["X-Recording-Delivery"] == record["id"]
-    RECORDING.verify(request, created["secret"])
-    body = orjson.loads(request.body)
-    assert list(body) == ["id", "type", "created_at", "data"]
-    assert body["id"] == record["event_id"] == Event.objects.get().public_id
-    assert body["data"] == SUMMARY_COMPLETED_SAMPLE
+    stamp = RECORDING.verify(request, created["secret"])
+    key, signed = created["secret"].encode(), f"{stamp}.".encode() + request.body
+    signature = "sha256=" + hmac.new(key, signed, hashlib.sha256).hexdigest()
+    assert request.headers["X-Recording-Signature"] == signature
+    event, body = Event.objects.get(), orjson.loads(request.body)
+    assert list(body.items()) == [
+        ("id", event.public_id),
+        ("type", "summary.completed"),
+        ("created_at", iso(event.created_at)),
+        ("data", SUMMARY_COMPLETED_SAMPLE),
+    ]
+    assert record["event_id"] == event.public_id
+    assert event.public_id.startswith("evt_")
     assert (record["status"], record["attempts"], record["last_error"]) == (1, 1, "")
     assert record["delivered_at"].endswith("Z")
 
