@@ -84,8 +84,13 @@ class Authorization:
         self.parameters.check_target()
 
     def allow(self, user: Any) -> str:
-        """Store a code for this account; return the address that takes it to the application."""
-        code = grants.new_code(self.application, user, self.parameters)
+        """Store a code for this account; return the address that takes it to the application.
+
+        Raises OAuthError.
+        """
+        if (application := documents.store(self.application)) is None:
+            raise OAuthError(UNUSABLE)
+        code = grants.new_code(application, user, self.parameters)
         state = self.parameters.get("state")
         return self._redirect_with({"code": code} | ({"state": state} if state else {}))
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import time
 from typing import Any
 
+import structlog
 from django.conf import settings
+from django.core.cache import cache
 from oauth2_provider import cimd
+from oauth2_provider.settings import oauth2_settings
 from oauthlib.oauth2 import OAuth2Error
 
 from recording.oauth import redirects, registration
@@ -20,6 +25,8 @@ NEEDED = {
     "response_types": "code",
 }
 
+log = structlog.stdlib.get_logger(__name__)
+
 
 def is_address(client_id: str) -> bool:
     """Return True if a client id is written like the address of a document."""
@@ -27,20 +34,38 @@ def is_address(client_id: str) -> bool:
 
 
 def find(client_id: str) -> Application | None:
-    """Return the application with an id, as its document describes it now.
+    """Return the application with an id, as its document describes it now; it may be unsaved.
 
     When the document cannot be used, a new client is unknown, and a known one is as its last
-    document says.
+    document says. A page stores nothing, so the cache keeps the document.
     """
     application = Application.objects.find(client_id)
-    if not is_address(client_id) or not Application.is_document_allowed(client_id):
+    is_described = is_address(client_id) and Application.is_document_allowed(client_id)
+    if not is_described or (application and not application.is_outdated):
         return application
-    found: Application | None = (
-        cimd.refresh_if_stale(application, None)
-        if application
-        else cimd.resolve_cimd_application(client_id, None)
+    try:
+        document, _ = DocumentFetcher().fetch(client_id)
+    except Exception as error:  # a stranger's document is no error of ours
+        log.info("client document unusable", client_id=client_id, error=str(error))
+        return application
+    return Application(
+        client_id=client_id,
+        client_type=Application.CLIENT_PUBLIC,
+        token_endpoint_auth_method=AuthMethod.NONE,
+        registration_source=Application.RegistrationSource.CIMD,
+        name=document["client_name"],
+        redirect_uris=" ".join(document["redirect_uris"]),
     )
-    return found
+
+
+def store(application: Application) -> Application | None:
+    """Store what a document says of a client, which an account now connects; None if it fails."""
+    if application.pk:
+        return application
+    stored: Application | None = cimd.resolve_cimd_application(
+        application.client_id, None
+    )
+    return stored
 
 
 def check_address(client_id: str) -> None:
@@ -56,15 +81,31 @@ class DocumentFetcher(cimd.SafeMetadataFetcher):
     """
 
     def fetch(self, client_id: str) -> tuple[dict[str, Any], int]:
-        """Return a document and for how many seconds it is valid.
+        """Return a document and for how many seconds it is valid. A failure is kept for a minute.
 
         Raises CIMDError.
         """
+        key = f"client-document:{hashlib.sha256(client_id.encode()).hexdigest()}"
+        kept = cache.get(key)
+        if kept is None:
+            kept = {}, time.time() + oauth2_settings.CIMD_FAILURE_BACKOFF_SECONDS
+            try:
+                document, max_age = self._fetched(client_id)
+                kept = document, time.time() + max_age
+            finally:
+                cache.set(key, kept, kept[1] - time.time())
+        if not kept[0]:
+            raise cimd.CIMDError("the last attempt failed")
+        return kept[0], max(1, int(kept[1] - time.time()))
+
+    def _fetched(self, client_id: str) -> tuple[dict[str, Any], int]:
         try:
             check_address(client_id)
         except UrlRefusedError as error:
             raise cimd.CIMDError(str(error)) from error
         document, max_age = super().fetch(client_id)
+        if document.get("client_id") != client_id:
+            raise cimd.CIMDError("the document describes another client_id")
         return supported(document), max_age
 
 
@@ -85,6 +126,8 @@ def supported(document: dict[str, Any]) -> dict[str, Any]:
     for name, needed in NEEDED.items():
         if needed not in offered[name]:
             raise cimd.CIMDError(f"{name} does not offer {needed}")
+    if {"client_secret", "client_secret_expires_at"} & document.keys():
+        raise cimd.CIMDError("a public document holds no secret")
     try:
         described = registration.description(members, is_public_client=True)
     except OAuth2Error as error:

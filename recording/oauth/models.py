@@ -118,6 +118,11 @@ class Application(AbstractApplication):
         is_described = self.registration_source == self.RegistrationSource.CIMD
         return urlsplit(self.client_id).netloc if is_described else ""
 
+    @property
+    def is_outdated(self) -> bool:
+        """Return True if it has a metadata document that has expired."""
+        return bool(self.document_host) and timezone.now() > self.cimd_expires_at
+
     @staticmethod
     def is_document_allowed(client_id: str) -> bool:
         """Return True if metadata documents of this host are accepted."""

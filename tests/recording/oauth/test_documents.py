@@ -44,13 +44,19 @@ def test_the_consent_page_shows_the_host_as_verified(described, site, app):
     assert "Verified" not in app.visitor.get(app.address()).content.decode()
 
 
-def test_a_document_is_read_again_after_an_hour(described, site):
-    for minutes, name in ((0, "Notebook"), (59, "Notebook"), (61, "Renamed")):
-        with travel(timezone.now() + timedelta(minutes=minutes), tick=False):
-            page = described.visitor.get(described.address()).content.decode()
-        assert name in page
-        assert Application.objects.get().name == name
-        site.publish(client_name="Renamed")
+def test_only_consent_stores_a_client(described, site):
+    for _ in range(2):
+        assert "Notebook" in described.visitor.get(described.address()).content.decode()
+    assert described.decide("deny")["error"] == "access_denied"
+    assert not Application.objects.exists()
+    assert described.decide()["code"]
+    site.publish(client_name="Renamed")
+    with travel(timezone.now() + timedelta(minutes=61), tick=False):
+        cache.clear()  # Redis does not travel in time
+        assert "Renamed" in described.visitor.get(described.address()).content.decode()
+        assert Application.objects.get().name == "Notebook"
+        assert described.decide()["code"]
+        assert Application.objects.get().name == "Renamed"
     assert site.connections == 2
 
 
