@@ -2,19 +2,16 @@
 
 import threading
 from datetime import timedelta
-from functools import partial
 
 import pytest
 from django.utils import timezone
 
 from tests.clock import travel
-from tests.receiver import Receiver, receiver
-from tests.running import until
+from tests.receiver import receiver
 from tests.webhooks_core.engine import (
     answer_after_release,
     dispatch,
     only_delivery,
-    running_dispatcher,
 )
 from tests.webhooks_core.factories import (
     EndpointFactory,
@@ -58,19 +55,6 @@ def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
     assert delivered.status == Delivery.Status.DELIVERED
     assert (delivered.attempts, delivered.last_error) == (2, "HTTP 500")
     assert Endpoint.objects.get().consecutive_failures == 0
-
-
-def test_no_more_than_max_in_flight_requests_run_at_once_per_endpoint():
-    def answer_when_three_wait() -> bool:
-        if server.open == 3:
-            server.gate.set()
-        return False
-
-    with receiver(204, is_open=False) as server:
-        EndpointFactory.create(url=server.url, max_in_flight=3)
-        publish_events(30)
-        assert dispatch(stop=answer_when_three_wait) == 30
-    assert server.peak == 3
 
 
 def test_a_dispatcher_leaves_nothing_behind():
@@ -151,17 +135,3 @@ def test_a_commit_after_the_last_check_of_a_dispatcher_wakes_another(
     assert EngineState.objects.get().woken_at is not None
     assert only_delivery().status == Delivery.Status.PENDING
     assert EndpointQueue.objects.due(timezone.now(), lease=0).exists()
-
-
-def has_received(server: Receiver, count: int) -> bool:
-    return len(server.requests) == count
-
-
-def test_a_resident_dispatcher_sends_what_is_published_later_until_it_is_stopped():
-    with receiver(204) as server, running_dispatcher():
-        EndpointFactory.create(url=server.url)
-        for number in range(1, 4):
-            publish_event()
-            until(partial(has_received, server, number), "a request")
-        assert DispatcherLease.objects.live().count() == 1
-    assert not DispatcherLease.objects.live().exists()

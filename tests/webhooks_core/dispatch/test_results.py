@@ -62,16 +62,6 @@ def test_every_attempt_moves_last_attempt_at_alone(result_of):
     assert target.last_attempt_at > before + timedelta(minutes=59)
 
 
-def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
-    use_profile(disable_after=None)
-    target = EndpointFactory.create(url=URL, max_in_flight=30)
-    publish_events(2 * LIMIT)
-    dispatcher = SteppedDispatcher()
-    dispatcher.record(dispatcher.claim(), failed)
-    target.refresh_from_db()
-    assert (target.status, target.consecutive_failures) == (1, 2 * LIMIT)
-
-
 def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
     use_profile(retry=RetryPolicy((10, 10), retry_after_cap=30))
     EndpointFactory.create(url=URL, max_in_flight=3)

@@ -7,8 +7,6 @@ import pytest
 
 from tests.receiver import receiver
 from tests.running import PATIENCE_S
-from tests.webhooks_core.engine import dispatch
-from tests.webhooks_core.factories import EndpointFactory, publish_event
 from tests.webhooks_core.network.hostile import (
     CLOSED,
     CONTINUE,
@@ -37,7 +35,6 @@ from tests.webhooks_core.network.hostile import (
     send,
 )
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Attempt
 from webhooks_core.network import pool, resolver, transport
 from webhooks_core.network.errors import Outcome
 
@@ -166,18 +163,6 @@ def test_a_kept_connection_that_was_closed_silently_is_no_failure(end):
     assert [result.is_repeated for result in results] == [False, True, False, True]
     # The second try of a request closes its connection, so that it cannot happen twice.
     assert server.accepted > 1
-
-
-@pytest.mark.usefixtures("plain", "transactional_db")
-def test_an_answer_in_control_characters_can_be_stored():
-    case = CASES[FINE]["answers in control characters"]
-    with Hostile(case).running() as server:
-        EndpointFactory.create(url=server.url)
-        publish_event()
-        assert dispatch() == 1
-    attempt = Attempt.objects.get()
-    assert (attempt.outcome, attempt.status_code) == (Outcome.OK, 200)
-    assert bytes(attempt.response_body).startswith(b"\0\x01\x1b[2J")
 
 
 @pytest.mark.parametrize("behave", [closes_at_once, resets_at_once])

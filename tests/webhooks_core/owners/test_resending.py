@@ -6,7 +6,6 @@ import pytest
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.threads import at_once
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import (
     DeliveryFactory,
@@ -77,13 +76,6 @@ def test_a_resend_while_one_is_pending_is_that_one_due_now(failed):
     pending.refresh_from_db()
     assert pending.next_attempt_at
     assert pending.next_attempt_at <= timezone.now()
-
-
-def test_two_resends_at_once_send_one_event_once(failed):
-    delivery = first_delivery()
-    sent = set(at_once(2, lambda: resending.resend(delivery, by=ADA).pk))
-    assert len(sent) == 1
-    assert Delivery.objects.filter(event=delivery.event_id).count() == 2
 
 
 def test_a_test_event_is_sent_before_the_backlog():
