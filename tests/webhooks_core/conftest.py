@@ -3,9 +3,11 @@
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from django.db import transaction
 from django.utils import timezone
 from time_machine import Traveller
@@ -38,6 +40,15 @@ def shop(monkeypatch, plain) -> WebhookProfile:
     profile: WebhookProfile = replace(plain, name="shop", header_prefix="")
     monkeypatch.setitem(profiles.PROFILES, "shop", profile)
     return profile
+
+
+@pytest.fixture
+def authority(settings, tmp_path: Path) -> trustme.CA:
+    """An authority that is trusted because the operator's EXTRA_CA_FILE holds it."""
+    ca = trustme.CA()
+    settings.EXTRA_CA_FILE = str(tmp_path / "ca.pem")
+    ca.cert_pem.write_to_path(settings.EXTRA_CA_FILE)
+    return ca
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Run the engine in a test, and read its result."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -20,8 +20,8 @@ def dispatch(**options: Any) -> int:
 
 
 @contextmanager
-def running_dispatcher() -> Iterator[None]:
-    """Run the engine beside the test."""
+def running_dispatcher(at_end: Callable[[], object] = list) -> Iterator[None]:
+    """Run the engine beside the test; `at_end` wakes it up to end."""
     stopped = threading.Event()
 
     def work() -> None:
@@ -36,6 +36,7 @@ def running_dispatcher() -> Iterator[None]:
         yield
     finally:
         stopped.set()
+        at_end()
         thread.join()
 
 

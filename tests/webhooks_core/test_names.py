@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from tests.receiver import receiver
-from tests.running import PATIENCE_S, until
+from tests.running import until
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from tests.webhooks_core.network.hostile import pass_time, post
+from tests.webhooks_core.network.hostile import pass_time, post, request_to
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery
-from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.errors import Outcome
-from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.network.url_policy import own_listener
 
 BLOCKED = (Outcome.BLOCKED, "the host leads to an address that is not public")
@@ -66,16 +64,7 @@ def test_names_whose_servers_hang_delay_no_other_name(monkeypatch):
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     with receiver(204) as server, Sender() as sender:
-        base = OutgoingRequest(
-            1,
-            1,
-            9,
-            server.url,
-            b"{}",
-            lambda _: {},
-            PATIENCE_S,
-            AllowedNetworks(loopback=True),
-        )
+        base = request_to(server.url)
         slow = [
             base._replace(key=n, queue=n, url=f"http://slow{n % 20}.example/")
             for n in range(2, 62)

@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import trustme
+
 from tests.connections import has_read
 from tests.running import PATIENCE_S, until
 from webhooks_core.dispatch.sender import Sender
@@ -75,6 +77,12 @@ class Hostile:
                     self.behave(secured, self)
             else:
                 self.behave(connection, self)
+
+
+def server_side(issued: trustme.LeafCert) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    issued.configure_cert(context)
+    return context
 
 
 def receive(connection: socket.socket) -> bytes:

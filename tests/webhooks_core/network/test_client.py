@@ -10,20 +10,17 @@ from itertools import repeat
 from socket import socket
 
 import pytest
-import trustme
 
 from tests.egress import LOGIN, EgressProxy
 from tests.running import PATIENCE_S
 from tests.webhooks_core.network.hostile import (
     CHUNKED,
-    EMPTY,
     OK,
     Hostile,
     answering,
     answers_once,
-    answers_unread,
-    read_request,
     receive,
+    server_side,
 )
 from webhooks_core.network import connection as connections
 from webhooks_core.network.client import HttpClient
@@ -127,28 +124,9 @@ def test_a_request_is_repeated_once_if_a_kept_connection_ends_without_an_answer(
     assert server.accepted == 2
 
 
-def test_a_large_body_is_sent_whole():
-    def count(connection: socket, server: Hostile) -> None:
-        read_request(connection)
-        connection.sendall(EMPTY)
-
-    with Hostile(count).running() as server:
-        assert Post(server.url, body=LARGE).made() == [b"200 "]
-
-
-def test_a_server_that_answers_before_it_read_everything_is_heard():
-    with Hostile(answers_unread).running() as server:
-        assert Post(server.url, body=LARGE).made() == [b"200 ok"]
-
-
 @pytest.fixture
-def tls(settings, tmp_path):
-    ca = trustme.CA()
-    settings.EXTRA_CA_FILE = str(tmp_path / "ca.pem")
-    ca.cert_pem.write_to_path(settings.EXTRA_CA_FILE)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    ca.issue_cert("127.0.0.1", "model.example").configure_cert(context)
-    return context
+def tls(authority):
+    return server_side(authority.issue_cert("127.0.0.1", "model.example"))
 
 
 def test_certificates_are_checked(tls, settings):

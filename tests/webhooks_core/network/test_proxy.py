@@ -2,11 +2,9 @@
 
 import asyncio
 import socket
-import ssl
 from ipaddress import IPv6Address
 
 import pytest
-import trustme
 from django.utils import timezone
 
 from tests.egress import LOGIN, EgressProxy
@@ -24,6 +22,7 @@ from tests.webhooks_core.network.hostile import (
     post_in_vain,
     request_to,
     send,
+    server_side,
 )
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery, Endpoint, EndpointQueue
@@ -55,13 +54,9 @@ def egress(settings):
     ],
 )
 def test_the_proxy_connects_to_the_checked_address_and_tls_and_host_have_the_name(
-    egress, names, settings, tmp_path, addresses, asked
+    egress, names, authority, addresses, asked
 ):
-    ca = trustme.CA()
-    settings.EXTRA_CA_FILE = str(tmp_path / "ca.pem")
-    ca.cert_pem.write_to_path(settings.EXTRA_CA_FILE)
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    ca.issue_cert("hook.example").configure_cert(tls)
+    tls = server_side(authority.issue_cert("hook.example"))
     names["hook.example"] = [addresses, ["10.0.0.1"]]  # it moves inside at once
     with Hostile(answering(EMPTY), tls).running() as server:
         egress.routes[f"{PUBLIC}:443"] = server.port

@@ -20,23 +20,9 @@ from tests.webhooks_core.network.hostile import (
     read_request,
     resets_at_once,
     resets_while_it_reads,
+    server_side,
 )
 from webhooks_core.network.errors import Outcome
-
-
-@pytest.fixture
-def authority(settings, tmp_path: Path) -> trustme.CA:
-    """An authority that is trusted because the operator's EXTRA_CA_FILE holds it."""
-    ca = trustme.CA()
-    settings.EXTRA_CA_FILE = str(tmp_path / "ca.pem")
-    ca.cert_pem.write_to_path(settings.EXTRA_CA_FILE)
-    return ca
-
-
-def server_side(issued: trustme.LeafCert) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    issued.configure_cert(context)
-    return context
 
 
 def answers_each(connection: socket.socket, _: Hostile) -> None:

@@ -10,8 +10,9 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from tests.receiver import Receiver, receiver
-from tests.webhooks_core.engine import only_delivery
+from tests.receiver import receiver
+from tests.running import PATIENCE_S, until
+from tests.webhooks_core.engine import only_delivery, running_dispatcher
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import dispatcher as engine
@@ -24,8 +25,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 @contextmanager
 def resident_dispatcher(monkeypatch) -> Iterator[None]:
-    """Run a dispatcher in another thread, as a worker does; it waits for work by now."""
-    waits, stop = threading.Event(), threading.Event()
+    """Run a dispatcher that waits for work by now."""
+    waits = threading.Event()
     real = Listener.wait
 
     def wait(self: Listener) -> None:
@@ -33,31 +34,15 @@ def resident_dispatcher(monkeypatch) -> Iterator[None]:
             waits.set()
         real(self)
 
-    def work() -> None:
-        try:
-            engine.dispatch(stop=stop.is_set, resident=True)
-        finally:
-            connection.close()
+    def end_a_wait() -> None:
+        """notify() would wake another dispatcher if this one has ended."""
+        notify._mark_due([queue.pk], at=timezone.now())
 
     monkeypatch.setattr(Listener, "wait", wait)
     queue = EndpointQueue.objects.get()
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        assert waits.wait(30)
+    with running_dispatcher(at_end=end_a_wait):
+        assert waits.wait(PATIENCE_S)
         yield
-    finally:
-        stop.set()
-        # It may be waiting. notify() would wake another dispatcher if this one has ended.
-        notify._mark_due([queue.pk], at=timezone.now())
-        thread.join()
-
-
-def has_received(target: Receiver) -> bool:
-    end = time.monotonic() + 30
-    while not target.requests and time.monotonic() < end:
-        time.sleep(0.01)
-    return bool(target.requests)
 
 
 def test_a_waiting_dispatcher_is_notified_of_a_commit(monkeypatch, calls):
@@ -66,7 +51,7 @@ def test_a_waiting_dispatcher_is_notified_of_a_commit(monkeypatch, calls):
         EndpointFactory.create(url=target.url)
         with resident_dispatcher(monkeypatch):
             publish_event()
-            assert has_received(target)
+            until(lambda: target.requests, "a request")
     assert only_delivery().status == Delivery.Status.DELIVERED
     assert calls == []
 
@@ -83,7 +68,7 @@ def test_work_that_is_later_than_the_measured_time_is_seen_at_once(monkeypatch, 
             behind = clock.measure() - timedelta(seconds=5)
             monkeypatch.setattr(clock, "_measured", (behind, time.monotonic()))
             notify._mark_due([EndpointQueue.objects.get().pk], at=None)
-            assert has_received(target)
+            until(lambda: target.requests, "a request")
     assert calls == []
 
 
@@ -98,7 +83,7 @@ def test_a_commit_without_a_notification_is_seen_at_the_next_look(monkeypatch, c
         EndpointFactory.create(url=target.url)
         with resident_dispatcher(monkeypatch):
             publish_event()
-            assert has_received(target)
+            until(lambda: target.requests, "a request")
     assert calls == []
 
 
