@@ -1,11 +1,17 @@
 """Accounts, tokens and a client that speaks JSON."""
 
+import orjson
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 
 from recording.accounts import personal_tokens
+from recording.library import importing
 from tests.api import Api as BaseApi
+from tests.documented import DocumentedClient
 from tests.factories import UserFactory
+from tests.recording.accounts.browsers import BACKEND, PASSWORD
+from tests.recording.oauth.flows import App
 from webhooks_core.publishing import publish
 
 # A literal address: it needs no resolver, and nothing is ever sent to it in these tests.
@@ -73,9 +79,17 @@ def error_of(response, status, code):
     return message
 
 
+def imported(account, audio_id="aud_1", **content):
+    """Import a recording; return the result."""
+    raw = orjson.dumps({"audio_id": audio_id, **content})
+    return importing.import_recording(account=account, raw=raw)
+
+
 @pytest.fixture
 def user(db) -> User:
-    return UserFactory.create(username="ada")
+    return UserFactory.create(
+        username="ada", email="ada@example.org", password=PASSWORD
+    )
 
 
 @pytest.fixture
@@ -86,3 +100,17 @@ def api(user) -> Api:
 @pytest.fixture
 def stranger(db) -> Api:
     return Api(UserFactory.create(username="mallory"))
+
+
+@pytest.fixture
+def visitor(user) -> Client:
+    """The browser of the user, who is logged in."""
+    client = DocumentedClient()
+    client.force_login(user, BACKEND)
+    return client
+
+
+@pytest.fixture
+def app(visitor) -> App:
+    """A public client that has registered itself."""
+    return App.registered(visitor)

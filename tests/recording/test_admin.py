@@ -1,14 +1,13 @@
 from datetime import timedelta
 
-import orjson
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from recording.accounts import personal_tokens
-from recording.library import importing
 from recording.models import PersonalToken, Recording
+from tests.recording.conftest import imported
 from tests.webhooks_core.admin.looking import looker, page, queries_of
 from webhooks_core.models import Event
 
@@ -16,11 +15,6 @@ pytestmark = pytest.mark.django_db
 
 RECORDINGS = "/admin/recording/recording/"
 TOKENS = "/admin/recording/personaltoken/"
-
-
-def imported(user, audio_id, **fields):
-    raw = orjson.dumps({"audio_id": audio_id, **fields})
-    return importing.import_recording(account=user, raw=raw).recording
 
 
 def add(client, account, **fields):
@@ -45,19 +39,21 @@ def test_a_list_never_reads_the_documents(admin_client, user):
 
 
 def test_untrusted_text_is_shown_escaped_and_cut(admin_client, user):
-    recording = imported(user, "<b>aud</b>", title="<script>x</script>" + "y" * 1900)
+    title = "<script>x</script>" + "y" * 1900
+    recording = imported(user, "<b>aud</b>", title=title).recording
     text = page(admin_client, f"{RECORDINGS}{recording.pk}/change/")
     assert "<script>x" not in text
     assert "&lt;script&gt;x" in text
     assert "<b>aud" not in page(admin_client, RECORDINGS)
-    long = imported(user, "aud_long", transcript={"text": "z" * 100_000})
+    transcript = {"text": "z" * 100_000}
+    long = imported(user, "aud_long", transcript=transcript).recording
     text = page(admin_client, f"{RECORDINGS}{long.pk}/change/")
     assert text.count("z") < 25_000
     assert "…" in text
 
 
 def test_a_recording_cannot_be_edited(admin_client, user):
-    recording = imported(user, "aud_1")
+    recording = imported(user, "aud_1").recording
     address = f"{RECORDINGS}{recording.pk}/change/"
     response = admin_client.post(address, {"account": user.pk, "text": "{}"})
     assert response.status_code == 403
@@ -82,7 +78,7 @@ def test_a_recording_is_imported_by_pasting_or_uploading(admin_client, user, way
 
 
 def test_an_import_may_update_and_publish_nothing(admin_client, user):
-    recording = imported(user, "aud_1")
+    recording = imported(user, "aud_1").recording
     Event.objects.all().delete()
     text = '{"audio_id": "aud_1", "report_id": "rep_1"}'
     response = add(admin_client, user, text=text)

@@ -7,10 +7,10 @@ from itertools import repeat
 import orjson
 import pytest
 
-from recording.library import importing
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 from tests.products.product import RECORDING, of_account
 from tests.receiver import receiver
+from tests.recording.conftest import imported
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import profiles
 from webhooks_core.models import Delivery, Endpoint, Event
@@ -51,9 +51,7 @@ def test_the_limits_are_those_of_the_spec():
 def test_an_imported_recording_is_delivered_signed_and_recorded_as_delivered(api):
     with receiver(204) as server:
         created = api.create(url=server.url)
-        importing.import_recording(
-            account=api.user, raw=orjson.dumps(SUMMARY_COMPLETED_SAMPLE)
-        )
+        imported(api.user, **SUMMARY_COMPLETED_SAMPLE)
         assert dispatch() == 1
     [request] = server.requests
     [record] = of_account(api).get(f"/{created['endpoint_id']}/deliveries")

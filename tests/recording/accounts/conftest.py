@@ -1,4 +1,4 @@
-"""Fixtures of OAuth, for accounts too, and an account that logs in by the page."""
+"""An account that logs in by the page."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -6,15 +6,6 @@ from django.core.cache import cache
 
 from tests.factories import UserFactory
 from tests.recording.accounts.browsers import PASSWORD
-from tests.recording.oauth.conftest import (  # noqa: F401 - fixtures
-    account,
-    app,
-    confidential,
-    described,
-    person,
-    site,
-    visitor,
-)
 
 
 @pytest.fixture

@@ -16,15 +16,12 @@ from oauth2_provider.models import AccessToken, RefreshToken
 
 from recording.accounts import lifecycle, personal_tokens
 from recording.accounts.locks import InactiveAccountError
-from recording.library import importing
 from recording.models import PersonalToken, Recording
 from recording.webhooks import SUMMARY_COMPLETED
 from tests.factories import UserFactory
 from tests.receiver import receiver
-from tests.recording.accounts.browsers import logged_in
-from tests.recording.conftest import URL, error_of
+from tests.recording.conftest import URL, error_of, imported
 from tests.recording.factories import RefreshTokenFactory
-from tests.recording.oauth.flows import App
 from tests.running import until
 from tests.webhooks_core.engine import dispatch, running_dispatcher
 from webhooks_core import endpoints, publishing, targets, tasks
@@ -91,15 +88,15 @@ def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
 
 
 @committing
-def test_what_is_created_while_an_account_is_deleted_goes_with_it(api, monkeypatch):
-    app = App.registered(logged_in(api.user))
+def test_what_is_created_while_an_account_is_deleted_goes_with_it(
+    api, app, monkeypatch
+):
     refresh_token, delete = app.tokens()["refresh_token"], Collector.delete
 
     def create_first(collector: Collector) -> Any:
         if User in collector.data:  # its rows are collected, and not locked yet
             assert app.refresh(refresh_token).status_code == 200
-            raw = orjson.dumps({"audio_id": "aud_1"})
-            importing.import_recording(account=api.user, raw=raw)
+            imported(api.user)
         return delete(collector)
 
     monkeypatch.setattr(Collector, "delete", create_first)
@@ -122,21 +119,6 @@ def test_a_deletion_that_is_rolled_back_deletes_nothing(api):
     assert counts() == before
     assert Endpoint.objects.of("recording", api.owner).exists()
     assert User.objects.filter(username="ada").exists()
-
-
-@committing
-def test_nothing_is_sent_after_a_deletion_beside_a_dispatcher_with_claims(api):
-    with receiver(204, delay=0.05) as server:
-        api.create(url=server.url)
-        api.publish(400)  # five seconds of requests, of which one may pass
-        with running_dispatcher():
-            until(lambda: len(server.requests) >= 4, "four requests")
-            assert Delivery.objects.filter(claimed_by__isnull=False).exists()
-            api.user.delete()
-            until(lambda: not Delivery.objects.pending().exists(), "no claim")
-        assert len(server.requests) < 400
-    tasks.remove_ended_owners()
-    assert counts() == [0] * len(ROWS)
 
 
 @committing
@@ -283,7 +265,7 @@ def test_an_inactive_account_gets_no_recording_and_no_token(user, tmp_path):
         assert "\n" not in str(caught.value)
         assert out.getvalue() == ""
     with pytest.raises(InactiveAccountError):
-        importing.import_recording(account=user, raw=file.read_bytes())
+        imported(user)
     assert not Recording.objects.exists()
     assert not PersonalToken.objects.exists()
     assert not Event.objects.exists()

@@ -1,13 +1,12 @@
 """The demo data of a user: a recording, and three endpoints that nothing is sent to."""
 
-import orjson
 import pytest
 from django.urls import reverse
 
-from recording.library import demo, importing
+from recording.library import demo
 from recording.models import Recording
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
-from tests.factories import UserFactory
+from tests.recording.conftest import imported
 from tests.signatures import verify_sha256
 from tests.webhooks_core.engine import dispatch
 from webhooks_core.models import Attempt, Endpoint
@@ -16,11 +15,6 @@ from webhooks_core.owners.state import Health
 from webhooks_core.upkeep.sweep import sweep
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def user():
-    return UserFactory.create(username="demo")
 
 
 def test_a_second_start_adds_nothing(user):
@@ -43,8 +37,7 @@ def test_one_endpoint_works_one_fails_and_one_was_disabled(user):
 
 def test_nothing_is_sent_not_even_the_events_of_this_account(user, mailoutbox):
     demo.load(user=user)
-    raw = orjson.dumps(SUMMARY_COMPLETED_SAMPLE | {"audio_id": "aud_1"})
-    importing.import_recording(account=user, raw=raw)
+    imported(user, **SUMMARY_COMPLETED_SAMPLE | {"audio_id": "aud_1"})
     sweep()
     before = Attempt.objects.count()
     assert dispatch() == 0

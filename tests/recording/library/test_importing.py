@@ -8,9 +8,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
-from recording.library import event_data, importing
+from recording.library import event_data
 from recording.models import Recording
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
+from tests.recording.conftest import imported
 from tests.threads import at_once
 from webhooks_core import publishing
 from webhooks_core.models import Delivery, Event
@@ -20,10 +21,6 @@ pytestmark = pytest.mark.django_db
 SUMMARY = {"label": "Notes", "content": "# x", "format": "markdown"}
 
 
-def imported(user, content):
-    return importing.import_recording(account=user, raw=orjson.dumps(content))
-
-
 def data_of(event):
     return orjson.loads(event.body)["data"]
 
@@ -31,7 +28,7 @@ def data_of(event):
 @pytest.mark.spec("recording", "the first import publishes whatever fields are there")
 @pytest.mark.spec("recording", "summary.completed fires when a summary is ready")
 def test_the_first_import_publishes(user):
-    result = imported(user, {"audio_id": "aud_1"})
+    result = imported(user)
     assert result.is_new
     event = Event.objects.get()
     assert (event.owner, event.type) == (str(user.pk), "summary.completed")
@@ -42,7 +39,7 @@ def test_the_first_import_publishes(user):
 def test_the_payload_is_the_recording_with_html_converted(user):
     html = SUMMARY | {"content": "<h1>x</h1>", "format": "html"}
     content = {"audio_id": "aud_1", "status": 3, "summaries": [html]}
-    result = imported(user, content)
+    result = imported(user, **content)
     assert data_of(result.event) == content | {
         "summaries": [SUMMARY | {"content": "# x\n"}]
     }
@@ -78,8 +75,8 @@ def test_the_payload_is_the_recording_with_html_converted(user):
     ],
 )
 def test_a_later_import_replaces_the_recording(user, _case, before, after, publishes):
-    imported(user, {"audio_id": "aud_1", **before})
-    result = imported(user, {"audio_id": "aud_1", **after})
+    imported(user, **before)
+    result = imported(user, **after)
     assert not result.is_new
     assert Recording.objects.get().content == {"audio_id": "aud_1", **after}
     assert (result.event is not None) is publishes
@@ -87,15 +84,15 @@ def test_a_later_import_replaces_the_recording(user, _case, before, after, publi
 
 
 def test_recordings_of_two_accounts_do_not_touch(user, stranger):
-    imported(user, {"audio_id": "aud_1", "title": "mine"})
-    imported(stranger.user, {"audio_id": "aud_1", "title": "theirs"})
+    imported(user, title="mine")
+    imported(stranger.user, title="theirs")
     assert Recording.objects.get(account=user).content["title"] == "mine"
 
 
 def test_an_import_reaches_the_account_s_subscribers_alone(api, stranger):
     api.create()
     stranger.create()
-    imported(api.user, {"audio_id": "aud_1"})
+    imported(api.user)
     assert Delivery.objects.get().endpoint.owner == api.owner
 
 
@@ -106,7 +103,7 @@ def test_when_publishing_fails_nothing_is_stored(user, monkeypatch):
 
     monkeypatch.setattr(publishing, "publish", fail)
     with pytest.raises(OperationalError):
-        imported(user, {"audio_id": "aud_1"})
+        imported(user)
     assert not Recording.objects.exists()
 
 
@@ -121,14 +118,14 @@ def test_the_document_survives_the_database_to_the_letter(user):
             "segments": [{"speaker": "", "start": 1e-9, "end": 0.1, "text": text}],
         },
     }
-    imported(user, content)
+    imported(user, **content)
     assert Recording.objects.get().content == content
 
 
 def test_a_long_transcript_is_trimmed_in_the_event_and_whole_in_the_store(user):
     segment = {"speaker": "Ada", "start": 0, "end": 1, "text": "語" * 100}
     transcript = {"text": "語" * 400_000, "segments": [segment] * 300}
-    result = imported(user, {"audio_id": "aud_1", "transcript": transcript})
+    result = imported(user, transcript=transcript)
     assert event_data.TARGET - 6 < result.event.size <= event_data.TARGET
     assert data_of(result.event)["transcript"]["truncated"] is True
     assert Recording.objects.get().content["transcript"] == transcript
@@ -137,7 +134,7 @@ def test_a_long_transcript_is_trimmed_in_the_event_and_whole_in_the_store(user):
 @pytest.mark.django_db(transaction=True)
 def test_of_two_first_imports_at_once_one_is_the_first(user):
     def run():
-        return imported(user, {"audio_id": "aud_1"}).is_new
+        return imported(user).is_new
 
     results = at_once(4, run)
     assert sorted(results) == [False, False, False, True]

@@ -3,15 +3,14 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recording.library import importing, search
+from recording.library import search
 from recording.library.search import folded, snippet, words_of
-from recording.models import Recording
 from tests.factories import UserFactory
+from tests.recording.conftest import imported
 from webhooks_core.web.errors import BadRequestError
 
 SEGMENTS = [
@@ -20,24 +19,13 @@ SEGMENTS = [
 ]
 
 
-@pytest.fixture
-def user(db):
-    return UserFactory.create(username="ada")
-
-
-def store(account: Any, audio_id: str, **content: Any) -> Recording:
-    raw = orjson.dumps({"audio_id": audio_id, **content})
-    imported = importing.import_recording(account=account, raw=raw, publish_event=False)
-    return imported.recording
-
-
 def ids(account: Any, query: str, **options: Any) -> list[str]:
     return [hit.audio_id for hit in search.search(account, query, **options).hits]
 
 
 def test_every_word_must_stand_somewhere_in_the_recording(user):
-    store(user, "a", title="Harbour", transcript={"text": "The budget is small."})
-    store(user, "b", title="Harbour")
+    imported(user, "a", title="Harbour", transcript={"text": "The budget is small."})
+    imported(user, "b", title="Harbour")
     assert ids(user, "harbour") == ["b", "a"]
     assert ids(user, "harbour BUDGET") == ["a"]
     assert ids(user, "harbour ship") == []
@@ -47,7 +35,7 @@ def test_every_word_must_stand_somewhere_in_the_recording(user):
 
 def test_the_newest_comes_first_and_a_period_limits(user):
     for day in (3, 1, 2):
-        store(user, f"a{day}", title="x", recorded_at=f"2026-11-0{day}T09:00:00Z")
+        imported(user, f"a{day}", title="x", recorded_at=f"2026-11-0{day}T09:00:00Z")
     assert ids(user, "x") == ["a3", "a2", "a1"]
     since, until = (datetime(2026, 11, day, tzinfo=UTC) for day in (2, 3))
     assert ids(user, "x", since=since, until=until) == ["a2"]
@@ -56,7 +44,7 @@ def test_the_newest_comes_first_and_a_period_limits(user):
 def test_a_hit_is_the_text_with_most_of_the_words(user):
     text = " ".join(str(each["text"]) for each in SEGMENTS)
     transcript = {"text": text, "segments": SEGMENTS}
-    store(user, "a", title="The budget", transcript=transcript)
+    imported(user, "a", title="The budget", transcript=transcript)
     [hit] = search.search(user, "old harbour budget").hits
     assert (hit.field, hit.speaker, hit.start_s, hit.end_s) == (
         "transcript",
@@ -78,7 +66,7 @@ def test_a_hit_is_the_text_with_most_of_the_words(user):
 
 def test_html_is_searched_as_text(user):
     summary = {"label": "x", "format": "html", "content": "<b class=hidden>bold</b>"}
-    store(user, "a", summaries=[summary])
+    imported(user, "a", summaries=[summary])
     assert ids(user, "bold") == ["a"]
     assert ids(user, "hidden") == []
 
@@ -98,13 +86,13 @@ def test_html_is_searched_as_text(user):
     ],
 )
 def test_case_width_and_scripts(user, text, query):
-    store(user, "a", transcript={"text": f"vor {text} nach"})
+    imported(user, "a", transcript={"text": f"vor {text} nach"})
     assert ids(user, query) == ["a"]
 
 
 @pytest.mark.parametrize("query", ["ab%", "a_c", "a*c", ".", "xabc"])
 def test_what_is_not_there_is_not_found(user, query):
-    store(user, "a", title="abc")
+    imported(user, "a", title="abc")
     assert ids(user, query) == []
 
 
@@ -125,15 +113,15 @@ def test_what_cannot_be_searched_is_told(query, message):
 
 def test_accounts_see_only_their_own(user):
     other = UserFactory.create(username="eve")
-    store(user, "a", title="harbour")
+    imported(user, "a", title="harbour")
     page = search.search(user, "harbour", limit=1)
     assert ids(other, "harbour") == []
     assert ids(other, "harbour", cursor=page.next_cursor) == []
 
 
 def test_a_replaced_text_is_found_no_more(user):
-    store(user, "a", title="harbour")
-    store(user, "a", title="budget")
+    imported(user, "a", title="harbour")
+    imported(user, "a", title="budget")
     assert (ids(user, "harbour"), ids(user, "budget")) == ([], ["a"])
 
 
@@ -142,7 +130,7 @@ def test_a_replaced_text_is_found_no_more(user):
 def test_pages_are_the_whole_in_order(user, monkeypatch, limit, at_once):
     monkeypatch.setattr(search, "AT_ONCE", at_once)
     for number in range(7):
-        store(user, f"a{number}", title="x" if number % 3 else "y")
+        imported(user, f"a{number}", title="x" if number % 3 else "y")
     found, cursor = [], None
     for _ in range(20):
         page = search.search(user, "x", limit=limit, cursor=cursor)
@@ -157,7 +145,7 @@ def test_a_page_ends_with_its_time_and_the_next_goes_on(user, monkeypatch):
     monkeypatch.setattr(search, "DEADLINE_S", -1)
     monkeypatch.setattr(search, "AT_ONCE", 1)
     for number in range(3):
-        store(user, f"a{number}", title="x")
+        imported(user, f"a{number}", title="x")
     page = search.search(user, "x")
     assert [hit.audio_id for hit in page.hits] == ["a2"]
     assert ids(user, "x", cursor=page.next_cursor) == ["a1"]

@@ -11,10 +11,9 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 
 from recording import token_memory
-from recording.library import importing
 from recording.mcp.asgi import MCPApplication
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
-from tests.recording.conftest import Api
+from tests.recording.conftest import Api, imported
 
 # The two generations: with a handshake, and with everything in each request.
 HANDSHAKE, STATELESS = "2025-11-25", "2026-07-28"
@@ -140,7 +139,7 @@ class Client:
 def store(api: Api, **changes: Any) -> str:
     """Import a recording of the account; return its id."""
     document = SUMMARY_COMPLETED_SAMPLE | {"audio_id": f"aud_{next(numbers)}"} | changes
-    importing.import_recording(account=api.user, raw=orjson.dumps(document))
+    imported(api.user, **document)
     return str(document["audio_id"])
 
 

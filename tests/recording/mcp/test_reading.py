@@ -3,8 +3,9 @@
 import pytest
 from django.db import OperationalError
 
-from recording.library import importing, reading
+from recording.library import reading
 from recording.mcp import pages
+from tests.recording.conftest import imported
 from tests.recording.mcp.conftest import Client, store
 
 SEGMENTS = [
@@ -126,7 +127,7 @@ def test_a_recording_is_described(mcp):
 
 def test_fields_that_a_recording_lacks_are_null(mcp):
     audio_id = "aud_bare"
-    importing.import_recording(account=mcp.api.user, raw=b'{"audio_id": "aud_bare"}')
+    imported(mcp.api.user, audio_id)
     details = mcp.call("get_recording", audio_id=audio_id)
     assert (details["title"], details["language"], details["summaries"]) == (
         "",

@@ -1,4 +1,4 @@
-"""Fixtures: an account, its browser, and clients of each authentication method."""
+"""Clients of each kind, and where they publish what they are."""
 
 import socket
 import threading
@@ -10,37 +10,13 @@ import pytest
 import requests
 import trustme
 from django.conf import settings as django_settings
-from django.contrib.auth.models import User
-from django.test import Client
 from oauth2_provider import cimd
 
 from recording.oauth import documents
-from tests.documented import DocumentedClient
-from tests.factories import UserFactory
-from tests.recording.accounts.browsers import BACKEND, PASSWORD, logged_in
+from tests.recording.accounts.browsers import logged_in
 from tests.recording.oauth.documents import HOST, Site, server_side
 from tests.recording.oauth.flows import App
 from tests.recording.oauth.live import Person
-
-
-@pytest.fixture
-def account(db) -> User:
-    return UserFactory.create(
-        username="ada", email="ada@example.org", password=PASSWORD
-    )
-
-
-@pytest.fixture
-def visitor(account) -> Client:
-    client = DocumentedClient()
-    client.force_login(account, BACKEND)
-    return client
-
-
-@pytest.fixture
-def app(visitor) -> App:
-    """A public client that has registered itself."""
-    return App.registered(visitor)
 
 
 @pytest.fixture
@@ -49,10 +25,10 @@ def confidential(visitor) -> App:
 
 
 @pytest.fixture
-def person(live_server, settings) -> Iterator[Person]:
+def person(live_server, user, settings) -> Iterator[Person]:
     """Somebody who is logged in, and a server that listens."""
     settings.BASE_URL = live_server.url
-    visitor = logged_in(UserFactory.create(username="ada", email="ada@example.org"))
+    visitor = logged_in(user)
     name = django_settings.SESSION_COOKIE_NAME
     with requests.Session() as session:
         session.cookies.set(name, visitor.cookies[name].value)

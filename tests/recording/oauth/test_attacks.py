@@ -130,8 +130,8 @@ def test_a_form_without_one_decision_is_refused(app, form):
 # ── Consent (RFC 9700 sections 4.7, 4.16) ───────────────────────────────────────────
 
 
-def test_consent_needs_the_csrf_token(app, account):
-    strict = logged_in(account, enforce_csrf_checks=True)
+def test_consent_needs_the_csrf_token(app, user):
+    strict = logged_in(user, enforce_csrf_checks=True)
     response = strict.post(app.address(), {"allow": "yes"})
     assert response.status_code == 403
     assert not Grant.objects.exists()
@@ -199,21 +199,21 @@ def test_an_honest_name_is_kept_on_one_line(name, stored):
 # ── Accounts that were switched off ─────────────────────────────────────────────────
 
 
-def test_an_inactive_user_has_no_access_no_refresh_and_no_code(app, account):
+def test_an_inactive_user_has_no_access_no_refresh_and_no_code(app, user):
     tokens, code = app.tokens(), app.code()
-    account.is_active = False
-    account.save()
+    user.is_active = False
+    user.save()
     assert grants.authenticate(tokens["access_token"]) is None
     assert refusal(app.refresh(tokens["refresh_token"])) == "invalid_grant"
     assert refusal(app.exchange(code)) == "invalid_grant"
     assert app.visitor.get(app.address()).status_code == 302
 
 
-def test_a_deleted_user_has_no_exchange(app, account, monkeypatch):
+def test_a_deleted_user_has_no_exchange(app, user, monkeypatch):
     code, validate = app.code(), Validator.confirm_redirect_uri
 
     def delete_meanwhile(*args: Any, **kwargs: Any) -> bool:
-        account.delete()
+        user.delete()
         return bool(validate(*args, **kwargs))
 
     monkeypatch.setattr(Validator, "confirm_redirect_uri", delete_meanwhile)

@@ -118,20 +118,20 @@ def test_a_code_and_a_refresh_give_the_token_response_of_the_specification(
 
 
 @pytest.mark.spec("recording", "email may be empty and authorizes nothing")
-def test_a_missing_email_is_the_empty_text(app, account):
-    account.email = ""
-    account.save()
+def test_a_missing_email_is_the_empty_text(app, user):
+    user.email = ""
+    user.save()
     assert app.tokens()["email"] == ""
 
 
 @pytest.mark.spec(
     "recording", "an access token is valid for 1 hour, expires_in is 3600"
 )
-def test_an_access_token_lives_an_hour(app, account):
+def test_an_access_token_lives_an_hour(app, user):
     token = app.tokens()["access_token"]
-    assert grants.authenticate(token) == account
+    assert grants.authenticate(token) == user
     with travel(timezone.now() + timedelta(minutes=59, seconds=50)):
-        assert grants.authenticate(token) == account
+        assert grants.authenticate(token) == user
     with travel(timezone.now() + timedelta(minutes=60, seconds=1)):
         assert grants.authenticate(token) is None
 

@@ -41,11 +41,11 @@ def test_an_access_token_opens_the_api_for_its_account_alone(app):
 
 
 def test_an_authentication_costs_one_query_in_some_seconds(
-    app, account, django_assert_num_queries
+    app, user, django_assert_num_queries
 ):
     token = app.tokens()["access_token"]
     EndpointFactory.create_batch(
-        2, profile="recording", owner=owner_id(account), event_types=()
+        2, profile="recording", owner=owner_id(user), event_types=()
     )
     Client().get("/v1/webhooks", headers=bearer(token))  # notes the first use
     token_memory.forget()
@@ -60,10 +60,10 @@ def test_an_authentication_costs_one_query_in_some_seconds(
 
 
 @pytest.mark.parametrize("path", ["", "/", "/mcp"])
-def test_a_token_for_any_address_of_the_server_is_good_everywhere(app, account, path):
+def test_a_token_for_any_address_of_the_server_is_good_everywhere(app, user, path):
     code = app.code(resource=f"{ISSUER}{path}")
     tokens = app.exchange(code, {"resource": f"{ISSUER}/mcp"}).json()
-    assert grants.authenticate(tokens["access_token"]) == account
+    assert grants.authenticate(tokens["access_token"]) == user
     headers = bearer(tokens["access_token"])
     assert Client().get("/v1/webhooks", headers=headers).status_code == 200
     again = app.refresh(tokens["refresh_token"], resource=ISSUER)

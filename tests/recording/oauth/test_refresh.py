@@ -14,8 +14,6 @@ from recording.oauth import grants
 from recording.oauth.grants import MAX_SIBLINGS
 from recording.oauth.models import Application, Grant
 from tests.clock import travel
-from tests.factories import UserFactory
-from tests.recording.accounts.browsers import logged_in
 from tests.recording.oauth.flows import App, refusal
 from tests.threads import together
 
@@ -115,8 +113,8 @@ def test_a_used_code_is_remembered_for_a_day(app):
 
 
 @pytest.fixture
-def racer(transactional_db) -> App:
-    return App.registered(logged_in(UserFactory.create(username="ada")))
+def racer(transactional_db, app) -> App:
+    return app
 
 
 def test_of_eight_exchanges_of_one_code_one_succeeds(racer):
