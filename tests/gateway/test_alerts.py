@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gateway import alerts
-from gateway.webhooks import PROFILE, matches
+from gateway.webhooks import PROFILE
 from tests.documented import assert_valid
 from tests.webhooks_core.factories import EndpointFactory
 from webhooks_core import profiles
@@ -30,13 +30,6 @@ def endpoint() -> Endpoint:
         last_outcome="http",
         last_error="HTTP 500",
     )
-
-
-@pytest.mark.parametrize("kind", ["disabled", "recovered"])
-def test_the_events_are_for_subscriptions_that_name_them_alone(kind):
-    assert not matches([], f"endpoint.{kind}")
-    assert not matches(["ingest.completed"], f"endpoint.{kind}")
-    assert matches([f"endpoint.{kind}"], f"endpoint.{kind}")
 
 
 def test_a_worker_tells_what_is_an_incident(endpoint, monkeypatch):

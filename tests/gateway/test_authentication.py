@@ -47,7 +47,6 @@ def make(**fields) -> keys.Created:
 
 
 HEADERS = {"tenant": "acme", "principal": "ada"}
-TOKENS = (keys.PREFIX, "rec_pat_")  # well-formed, and no key of ours
 
 
 @pytest.mark.spec("gateway", "Authentication 1: bearer authorization")

@@ -155,7 +155,11 @@ def test_what_waits_ends_as_failed_with_the_reason(acme):
     assert len(subscriber.requests) == 1
 
 
-@pytest.mark.spec("gateway", "every matching active subscription in the tenant")
+@pytest.mark.spec(
+    "gateway",
+    "event_types: an empty list means all",
+    "every matching active subscription in the tenant",
+)
 def test_events_go_to_every_matching_subscription_of_the_tenant_alone(acme, globex):
     all_types = acme.create()["id"]
     matching = acme.create(event_types=["drift.detected", "ingest.completed"])["id"]

@@ -19,8 +19,6 @@ from tests.gateway.chat.mock_upstream import (
 )
 from tests.tools import node_packages, output_of
 
-TOOL: Any = {"name": "tide", "input_schema": {"type": "object"}}
-
 
 @pytest.fixture(params=["openai", "anthropic"])
 def kind(request, gateway, upstream) -> str:

@@ -10,7 +10,7 @@ from tests.gateway.chat.harness import (
     Gateway,
     named_events_of,
 )
-from tests.gateway.chat.mock_upstream import HEAD, event
+from tests.gateway.chat.mock_upstream import event
 
 PATH = "/v1/responses"
 EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
@@ -44,13 +44,6 @@ def answer(gateway: Gateway, **fields: Any) -> dict[str, Any]:
     value: dict[str, Any] = response.json()
     Response.model_validate(value)
     return value
-
-
-def stream(gateway: Gateway, **fields: Any) -> list[dict[str, Any]]:
-    response = create(gateway, stream=True, **fields)
-    assert response.status_code == 200, response.text
-    assert response.headers["Content-Type"] == "text/event-stream"
-    return events_of(response.content)
 
 
 def events_of(content: bytes) -> list[dict[str, Any]]:
@@ -100,16 +93,6 @@ def check_order(events: list[dict[str, Any]]) -> None:
 
 def kinds(events: list[dict[str, Any]]) -> list[str]:
     return [item["type"].removeprefix("response.") for item in events]
-
-
-def delta(**fields: Any) -> bytes:
-    """Return an event of a chat completion."""
-    choice = {"index": 0, "delta": fields, "finish_reason": None}
-    return event({**HEAD, "choices": [choice]})
-
-
-def call(index: int, **fields: Any) -> bytes:
-    return delta(tool_calls=[{"index": index, **fields}])
 
 
 RESPONSE: dict[str, Any] = {

@@ -15,14 +15,10 @@ from tests.gateway.chat.mock_upstream import (
     USAGE,
     WHOLE_STREAM,
     answers,
-    chunk,
-    event,
     greeting,
     says,
     sends,
 )
-
-CALLS = event(chunk(finish="tool_calls"))
 
 
 def test_the_client_parses_a_text_by_its_schema(client, upstream):
