@@ -8,7 +8,6 @@ from typing import Any
 
 import openai
 import pytest
-from django.core.cache import cache
 
 from gateway import keys
 from gateway.chat import loop_thread, model_registry, runtime, service
@@ -16,7 +15,7 @@ from gateway.chat.metering import budgets, writer
 from gateway.chat.upstreams import http
 from gateway.configuration.shapes import Target
 from gateway.identity import Caller, Rights
-from tests.gateway.chat.harness import SHORT_CUT, Gateway, running
+from tests.gateway.chat.harness import Gateway, running
 from tests.gateway.chat.loops import Loop
 from tests.gateway.chat.mock_upstream import MockUpstream, answers
 from tests.running import PATIENCE_S
@@ -59,22 +58,9 @@ def upstream(upstream_server: MockUpstream) -> MockUpstream:
 
 
 @pytest.fixture(scope="module")
-def way(request) -> str:
-    """How requests reach the service; see test_carriers.py."""
-    return getattr(request, "param", SHORT_CUT)
-
-
-@pytest.fixture(scope="module")
-def served(loops, upstream_server, way) -> Iterator[Gateway]:
-    with running(Gateway(loops[0], upstream_server), way) as gateway:
+def served(loops, upstream_server) -> Iterator[Gateway]:
+    with running(Gateway(loops[0], upstream_server)) as gateway:
         yield gateway
-
-
-@pytest.fixture(autouse=True)
-def nothing_remembered() -> None:
-    """No test sees what another left in this process; the loop behind the views is the module's."""
-    keys._cache.clear()
-    cache.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -3,26 +3,21 @@
 import asyncio
 import json
 import socket
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from socketserver import ThreadingMixIn
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import pytest
 import requests
 import uvicorn
-from django.core.wsgi import get_wsgi_application
 from uvicorn.server import ServerState
 
 from config.serving.uvicorn_protocol import HttpProtocol
-from gateway.chat import asgi, runtime
+from gateway.chat import asgi
 from gateway.chat.context import ABSENT, ChatContext
-from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.counters import CounterKey, Stored
 from gateway.chat.metering.definitions import Loaded
@@ -104,7 +99,6 @@ class Gateway:
     upstream: MockUpstream
     port: int = 0
     server: Any = None
-    service_loop: Any = None
     client: Any = None
     service: Any = None
 
@@ -114,7 +108,7 @@ class Gateway:
         self.kept: Any = Kept()
         self.limits, self.router = Limits(), Router()
         self.budgets = Budgets(asyncio.to_thread, load=defined(), add=Rows())
-        run_in(self.service_loop, self._open())
+        self.loop.run(self._open())
 
     async def _open(self) -> None:
         if self.client is not None:
@@ -286,45 +280,21 @@ def raw_request(**fields: Any) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
-# How requests reach the service: past Django, or through its WSGI handler.
-SHORT_CUT, WSGI = ("short cut", "Django, WSGI")
-
-
 @contextmanager
-def running(gateway: Gateway, way: str = SHORT_CUT) -> Iterator[Gateway]:
-    """Serve chat in one of the ways."""
-    if way == SHORT_CUT:
-        gateway.service_loop = gateway.loop.loop
-    else:
-        LOOP_THREAD.stop()  # an earlier test may have left a runtime: this one takes its place
-        gateway.service_loop = LOOP_THREAD.loop
-        runtime._running[LOOP_THREAD.loop] = gateway  # type: ignore[assignment] # has a service
-    gateway.reset()
-    try:
-        with _wsgi_server(gateway) if way == WSGI else _asgi_server(gateway):
-            yield gateway
-    finally:
-        run_in(gateway.service_loop, gateway.client.close())
-        if way != SHORT_CUT:
-            runtime._running.pop(gateway.service_loop)
-            LOOP_THREAD.stop()
+def running(gateway: Gateway) -> Iterator[Gateway]:
+    """Serve chat past Django, as the site's server does."""
 
-
-def run_in(loop: asyncio.AbstractEventLoop, coroutine: Any) -> Any:
-    return asyncio.run_coroutine_threadsafe(coroutine, loop).result(PATIENCE_S)
-
-
-@contextmanager
-def _asgi_server(gateway: Gateway) -> Iterator[None]:
     async def short_cut(scope: Any, receive: Any, send: Any) -> None:
         await asgi.respond(gateway.service, scope, receive, send)
 
+    gateway.reset()
     gateway.server = Server(short_cut)
     gateway.port = gateway.loop.run(gateway.server.start())
     try:
-        yield
+        yield gateway
     finally:
         gateway.loop.run(gateway.server.stop())
+        gateway.loop.run(gateway.client.close())
 
 
 class Server:
@@ -359,35 +329,10 @@ class Server:
             await asyncio.sleep(0.001)
 
 
-class _ThreadingServer(ThreadingMixIn, WSGIServer):
-    """Its `server_close` waits for the threads of the requests."""
-
-
-class _QuietHandler(WSGIRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        """The suite's own output is enough."""
-
-
-@contextmanager
-def _wsgi_server(gateway: Gateway) -> Iterator[None]:
-    server = make_server(
-        *("127.0.0.1", 0, get_wsgi_application()),
-        server_class=_ThreadingServer,
-        handler_class=_QuietHandler,
-    )
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    gateway.port = server.server_port
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def ask_models(gateway: Any, path: str, method: str = "GET") -> requests.Response:
-    headers = {"X-Request-Id": "req-7", **IDENTITY}
+def ask_models(
+    gateway: Any, path: str, method: str = "GET", **headers: str
+) -> requests.Response:
+    headers = {**REQUEST_ID, **IDENTITY, **headers}
     url = f"{gateway.url}/v1/models{path}"
     prepared = requests.Request(method, url, headers=headers).prepare()
     prepared.url = url  # as it is: a client would tidy it

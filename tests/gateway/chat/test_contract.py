@@ -254,6 +254,14 @@ def test_a_compressed_body_is_refused(gateway, upstream):
     assert upstream.requests == []
 
 
+def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream):
+    upstream.script = answers(COMPLETION)
+    largest = b'{"model": "small"}'.ljust(20 * 1024 * 1024)
+    assert gateway.post(largest).status_code == 200
+    too_large = gateway.post(largest + b" ", headers=REQUEST_ID)
+    assert status_and_detail(too_large)[0] == 413
+
+
 # Under WSGI, Django takes a body without a length for none.
 def test_a_body_without_a_length_is_counted_as_it_comes(gateway):
     parts = (b" " * 1024 * 1024 for _ in range(21))

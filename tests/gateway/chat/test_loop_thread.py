@@ -1,4 +1,7 @@
-"""The event loop of a process that calls chat's views in threads, through its runtime."""
+"""Chat through Django under WSGI, and the event loop of a process that calls its views in threads.
+
+The golden contract is replayed in this way, too. All other tests reach the service past Django.
+"""
 
 import asyncio
 import os
@@ -6,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.db import connections
@@ -14,9 +18,11 @@ from django.test import Client
 from gateway.chat import loop_thread, runtime
 from gateway.chat.loop_thread import LOOP_THREAD, LoopThread
 from gateway.chat.models import RequestRecord
+from gateway.chat.targets import Router
 from gateway.chat.upstreams import echo
 from gateway.models import PolicyDecision
-from tests.gateway.chat.harness import IDENTITY, V2, WSGI, Gateway, run_in, running
+from tests.gateway.chat.factories import ModelEndpointFactory
+from tests.gateway.chat.harness import IDENTITY, INTERNAL, V2
 from tests.running import PATIENCE_S
 from webhooks_core.network.client import HttpClient
 
@@ -38,6 +44,9 @@ def ask(client: Client, text: str = "one two", model: str = "echo") -> Any:
 @pytest.mark.parametrize("is_read", [False, True])
 def test_a_stream_that_is_closed_has_ended(process, is_read):
     response = ask(process, "word " * 5000)
+    assert response["Content-Type"] == "text/event-stream"
+    assert response["Cache-Control"] == "no-cache"
+    assert response["X-Accel-Buffering"] == "no"
     if is_read:
         parts = iter(response)
         next(parts), next(parts)
@@ -123,7 +132,7 @@ def test_a_forked_process_has_a_loop_of_its_own():
     thread.stop()
 
 
-def test_the_client_of_an_earlier_runtime_is_closed_first(loops, upstream, monkeypatch):
+def test_a_loop_that_ends_closes_the_client_of_its_one_runtime(monkeypatch):
     closed: list[HttpClient] = []
 
     async def close(client: HttpClient) -> None:
@@ -136,9 +145,49 @@ def test_the_client_of_an_earlier_runtime_is_closed_first(loops, upstream, monke
         assert first is second
         return first
 
-    earlier = run_in(LOOP_THREAD.loop, started())
-    with running(Gateway(loops[0], upstream), WSGI):
-        assert closed == [earlier.client]
+    earlier = LOOP_THREAD.submit(started()).result(PATIENCE_S)
+    LOOP_THREAD.stop()
+    assert closed == [earlier.client]
+
+
+# ── What Django reads in its own way ────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({"X-Forwarded-For": "127.0.0.1"}, 401), ({"Content-Encoding": "gzip"}, 415)],
+)
+def test_requests_of_proxies_and_compressed_ones_are_refused(process, headers, status):
+    body = {"model": "echo"}
+    answer = process.post(V2, body, content_type="application/json", headers=headers)
+    assert (answer.status_code, list(answer.json())) == (status, ["detail"])
+
+
+def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(process):
+    largest = b'{"model": "echo"}'.ljust(20 * 1024 * 1024)
+    for body, status in ((largest, 200), (largest + b" ", 413)):
+        answer = process.post(V2, body, content_type="application/json")
+        assert answer.status_code == status
+
+
+def test_an_unforeseen_failure_tells_nothing_and_is_recorded(process, monkeypatch):
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug with a secret")
+
+    monkeypatch.setattr(Router, "order", fail)
+    answer = ask(process)
+    assert (answer.status_code, answer.json()) == (500, {"detail": INTERNAL})
+    LOOP_THREAD.stop()
+    assert RequestRecord.objects.get().status == 500
+
+
+def test_a_model_is_described_whatever_its_name_holds(process):
+    names = ("meta-llama/Llama-3.1-8B", "/leading", "trailing/", "50%25", "a?b#c")
+    for name in names:
+        ModelEndpointFactory.create(name=name)
+    for name in names:
+        answer = process.get("/v1/models/" + quote(name, safe=""))
+        assert (answer.status_code, answer.json()["id"]) == (200, name)
 
 
 @pytest.mark.parametrize(
