@@ -60,6 +60,19 @@ def record(writer: UsageWriter, *ids: str) -> None:
         writer.record(context(request_id))
 
 
+def flushed(sink: Sink, *batches: Iterable[str]) -> tuple[list[bool], int]:
+    """Give a writer batches of ids, with a flush after each; return what each said, and the losses."""
+
+    async def run() -> tuple[list[bool], int]:
+        writer, results = sink.writer(), []
+        for ids in batches:
+            record(writer, *ids)
+            results.append(await writer.flush())
+        return results, writer.lost
+
+    return asyncio.run(run())
+
+
 async def until(condition: Any) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not condition():  # noqa: ASYNC110
@@ -102,16 +115,8 @@ def test_what_the_database_does_not_take_now_is_written_later(outage):
 
 def test_a_value_that_the_database_refuses_costs_no_other_record():
     sink = Sink(bad="bad")
-
-    async def run() -> int:
-        writer = sink.writer()
-        record(writer, "0", "bad", "2", "3", "bad", "5", "6")
-        assert await writer.flush()
-        record(writer, "7")
-        assert await writer.flush()
-        return writer.lost
-
-    assert asyncio.run(run()) == 2
+    ids = "0", "bad", "2", "3", "bad", "5", "6"
+    assert flushed(sink, ids, "7") == ([True, True], 2)
     assert sink.written == ["0", "2", "3", "5", "6", "7"]
 
 
@@ -123,29 +128,15 @@ def test_what_is_left_of_a_batch_keeps_its_order_while_the_database_is_away():
                 self.failures = [OperationalError("away")]
 
     sink = AwayInTheMiddle(bad="bad")
-
-    async def run() -> int:
-        writer = sink.writer()
-        record(writer, "0", "1", "bad", "3", "4", "5", "6")
-        assert not await writer.flush()
-        assert await writer.flush()
-        return writer.lost
-
-    assert asyncio.run(run()) == 1
+    ids = "0", "1", "bad", "3", "4", "5", "6"
+    assert flushed(sink, ids, "") == ([False, True], 1)
     assert sink.written == ["0", "1", "3", "4", "5", "6"]
 
 
 def test_the_oldest_are_dropped_when_the_database_stays_away(monkeypatch):
     monkeypatch.setattr(module, "KEPT", 2)
     sink = Sink()
-
-    async def run() -> int:
-        writer = sink.writer()
-        record(writer, *"01234")
-        await writer.flush()
-        return writer.lost
-
-    assert asyncio.run(run()) == 3
+    assert flushed(sink, "01234") == ([True], 3)
     assert sink.batches == [["3", "4"]]
 
 

@@ -72,11 +72,8 @@ def test_the_prompt_and_the_answer_of_every_shape_are_kept(
     assert last_text(texts.prompt) == "Say hello to the harbour"
     assert text(texts) == "Hello"
     assert texts.answer[0]["finish_reason"]
-    assert (completed.status, completed.tenant, completed.principal) == (
-        200,
-        "acme",
-        "ada",
-    )
+    who = completed.status, completed.tenant, completed.principal
+    assert who == (200, "acme", "ada")
     assert completed.upstream_model == "upstream-model"
     assert (completed.first_chunk_s is not None) == stream
     assert completed.usage is not None
@@ -85,13 +82,7 @@ def test_the_prompt_and_the_answer_of_every_shape_are_kept(
 @STREAM_OR_NOT
 def test_messages_that_pass_as_they_are_are_kept_too(gateway, claude, upstream, stream):
     upstream.script = sends_events(*TEXT_STREAM) if stream else answers(MESSAGE)
-    fields = {
-        "model": "claude",
-        "max_tokens": 5,
-        "messages": MESSAGES,
-        "stream": stream,
-    }
-    gateway.post(json.dumps(fields), path="/v1/messages")
+    claude(path="/v1/messages", max_tokens=5, stream=stream)
     completed, texts = logged(gateway)
     assert completed.operation == "messages"
     assert text(texts)
@@ -129,10 +120,9 @@ def test_nothing_is_kept_of_other_models_and_of_what_has_no_text(gateway, upstre
     gateway.declare(name="other")
     gateway.declare(name="vectors", inference_type="embedding")
     upstream.script = answers(COMPLETION)
-    gateway.post(json.dumps({"model": "other", "messages": MESSAGES}))
-    gateway.post(json.dumps({"model": "vectors", "input": "x"}), path="/v1/embeddings")
-    body = {"model": "small", "messages": MESSAGES, "max_tokens": 5}
-    gateway.post(json.dumps(body), path="/v1/messages/count_tokens")
+    gateway.post(model="other")
+    gateway.post(path="/v1/embeddings", model="vectors", input="x")
+    gateway.post(path="/v1/messages/count_tokens", max_tokens=5)
     assert gateway.settled(lambda: len(gateway.kept.ended) == 3)
     assert all(each.texts is None for each in gateway.kept.completed)
 
@@ -146,7 +136,7 @@ def test_a_tenant_is_logged_for_every_model(gateway, upstream):
         {"role": "user", "content": "old " * 300},
         {"role": "user", "content": "new"},
     ]
-    gateway.post(json.dumps({"model": "other", "messages": content}))
+    gateway.post(model="other", messages=content)
     _completed, texts = logged(gateway)
     assert texts.is_cut
     assert texts.prompt["messages"][1] == content[1]
@@ -171,7 +161,7 @@ def test_instructions_are_kept_with_the_last_messages(gateway, upstream):
     upstream.script = answers(COMPLETION)
     system = {"role": "system", "content": "Be kind."}
     messages = [{"role": "user", "content": f"{n} " + "x" * 90} for n in range(50)]
-    gateway.post(json.dumps({"model": "small", "messages": [system, *messages]}))
+    gateway.post(messages=[system, *messages])
     _, texts = logged(gateway)
     assert texts.prompt["messages"][0] == system
     assert texts.prompt["messages"][-1] == messages[-1]

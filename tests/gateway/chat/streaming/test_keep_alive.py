@@ -2,19 +2,13 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
 
-import httpx2
 import pytest
 
 from gateway.chat.sse import COMMENT
 from tests.gateway.chat.harness import (
-    IDENTITY,
-    MESSAGES,
     PATHS,
     V1,
-    V2,
-    Gateway,
     events_of,
     text_of,
 )
@@ -28,25 +22,11 @@ from tests.gateway.chat.mock_upstream import (
     sends,
 )
 from tests.gateway.chat.upstreams.anthropic_events import TEXT_STREAM, named, stopped
-from tests.running import PATIENCE_S
 
 
 @pytest.fixture(autouse=True)
 def _short(settings) -> None:
     settings.CHAT_KEEPALIVE_S = 0.02
-
-
-@contextmanager
-def opened(
-    gateway: Gateway, path: str = V2, model: str = "small"
-) -> Iterator[Iterator[bytes]]:
-    """Yield the parts of a stream as they come."""
-    fields = {"model": model, "messages": MESSAGES, "stream": True}
-    with (
-        httpx2.Client(headers=IDENTITY, timeout=PATIENCE_S) as client,
-        client.stream("POST", gateway.url + path, json=fields) as response,
-    ):
-        yield response.iter_raw()
 
 
 def bytes_until(
@@ -65,7 +45,8 @@ def body_around(
     """Return a stream whose upstream is silent until some comments have been sent."""
     wait = asyncio.Event()
     upstream.script = sends(*before, wait, *after)
-    with opened(gateway, path) as parts:
+    with gateway.opened(path) as response:
+        parts = response.iter_content(None)
         begun = bytes_until(parts, times)
         upstream.loop.set(wait)
         return begun + b"".join(parts)
@@ -98,8 +79,8 @@ def test_a_comment_never_stands_inside_an_event(gateway, upstream, path):
 
 def test_a_client_that_leaves_a_silent_stream_has_left(gateway, upstream):
     upstream.script = sends(STREAM[0], asyncio.Event())
-    with opened(gateway) as parts:
-        bytes_until(parts)
+    with gateway.opened() as response:
+        bytes_until(response.iter_content(None))
     assert gateway.recorded().status == 499
     assert gateway.settled(lambda: upstream.hung_up)
 
@@ -114,7 +95,8 @@ def test_comments_do_not_extend_the_time_that_an_upstream_may_be_silent(
     gateway, upstream
 ):
     upstream.script = sends(STREAM[0], asyncio.Event())
-    with opened(gateway) as parts:
+    with gateway.opened() as response:
+        parts = response.iter_content(None)
         body = bytes_until(parts, times=2)
         gateway.pass_time()
         body += b"".join(parts)
@@ -126,7 +108,8 @@ def test_a_silent_stream_of_messages_sends_pings(gateway, claude, upstream):
     events = [*map(named, (*TEXT_STREAM, *stopped("end_turn")))]
     start, text = events[0], events[1]
     upstream.script = sends(start, text[:20], wait, text[20:], *events[2:])
-    with opened(gateway, "/v1/messages", "claude") as parts:
+    with gateway.opened("/v1/messages", model="claude") as response:
+        parts = response.iter_content(None)
         body = bytes_until(parts, 2, ping)
         upstream.loop.set(wait)
         body += b"".join(parts)

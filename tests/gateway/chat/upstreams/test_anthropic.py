@@ -132,21 +132,6 @@ def streamed(*events: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def calls_in(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the parts of all calls of a stream."""
-    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
-    return [call for one in deltas for call in one.get("tool_calls", ())]
-
-
-def arguments_of(calls: list[dict[str, Any]]) -> dict[int, str]:
-    """Return the arguments of each call by its index."""
-    joined_: dict[int, str] = {}
-    for call in calls:
-        text = call["function"]["arguments"]
-        joined_[call["index"]] = joined_.get(call["index"], "") + text
-    return joined_
-
-
 NO_ARGUMENTS = block(0, type="tool_use", id="toolu_1", name="now", input={})
 
 
@@ -159,14 +144,9 @@ def arguments(index: int, text: Any) -> dict[str, Any]:
     [
         [NO_ARGUMENTS],
         *(
-            [NO_ARGUMENTS, part, {**STOP, "index": 0}]
-            for part in (
-                *(arguments(0, text) for text in ("", " ", None, "{}")),
-                {"type": "message_delta", "delta": {"stop_reason": None}},
-                {"type": "ping"},
-            )
+            [NO_ARGUMENTS, arguments(0, text), {**STOP, "index": 0}]
+            for text in ("", " ", None, "{}")
         ),
-        [block(0, type="tool_use", id="toolu_1", name="now"), {**STOP, "index": 0}],
         [block(0, type="tool_use", id="toolu_1", name="now", input=""), {**STOP, "index": 0}],
         [
             block(0, type="server_tool_use", id="srvtoolu_1", name="web_search", input={}),
@@ -184,10 +164,11 @@ def arguments(index: int, text: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("ends", [stopped("tool_use"), stopped("tool_use")[1:]])
 def test_a_streamed_call_without_arguments_has_an_empty_object(parts, ends):
     chunks = streamed(*parts, *ends)
-    calls = calls_in(chunks)
-    assert {key: json.loads(text) for key, text in arguments_of(calls).items()} == {
-        0: {}
-    }
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    calls = [call for one in deltas for call in one.get("tool_calls", ())]
+    assert {call["index"] for call in calls} == {0}
+    text = "".join(call["function"]["arguments"] for call in calls)
+    assert json.loads(text) == {}
     assert [call["id"] for call in calls if "id" in call] == ["toolu_1"]
     if len(ends) == 2:  # the arguments come before the finish reason
         assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
