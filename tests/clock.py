@@ -1,11 +1,12 @@
 """The clock of tests that travel in time."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import datetime
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime, timedelta
 from unittest.mock import patch
 
 import time_machine
+from django.utils import timezone
 
 from webhooks_core.database.clock import DatabaseClock
 
@@ -23,3 +24,8 @@ def travel(
         time_machine.travel(to, tick=tick) as traveller,
     ):
         yield traveller
+
+
+def later(**time: float) -> AbstractContextManager[time_machine.Traveller]:
+    """Let it be so much later, or earlier, within a block, where time stands still."""
+    return travel(timezone.now() + timedelta(**time), tick=False)

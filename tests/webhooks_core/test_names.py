@@ -112,11 +112,3 @@ def test_a_name_that_does_not_exist_has_its_own_error(names):
         Outcome.DNS,
         "the host name could not be resolved",
     )
-
-
-def test_the_error_of_a_closed_port_does_not_name_the_address(free_port):
-    answer = post(f"http://127.0.0.1:{free_port}/")
-    assert (answer.outcome, answer.error) == (
-        Outcome.CONNECT,
-        "the connection was refused",
-    )

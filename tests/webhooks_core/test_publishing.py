@@ -18,11 +18,9 @@ from webhooks_core.publishing import (
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
-URL = "http://127.0.0.1:9/hook"
-
 
 def test_nothing_is_stored_or_called_when_the_caller_rolls_back(calls):
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     with transaction.atomic():
         publish_event()
         assert Event.objects.count() == 1
@@ -33,7 +31,7 @@ def test_nothing_is_stored_or_called_when_the_caller_rolls_back(calls):
 
 
 def test_nothing_is_called_before_the_commit(calls):
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     with transaction.atomic():
         publish_event()
         assert calls == []
@@ -47,13 +45,13 @@ def test_a_failing_wake_up_fails_no_caller(monkeypatch):
         raise RuntimeError("anything")
 
     monkeypatch.setattr(notify, "notify", explode)
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_event()
     assert only_delivery().status == Delivery.Status.PENDING
 
 
 def test_the_body_is_serialised_once():
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     stored = publish(
         profile="plain", owner="alice", event_type="thing.made", data={"t": "é\0\u2028"}
     )
@@ -79,7 +77,7 @@ def test_the_body_is_serialised_once():
     ],
 )
 def test_endpoints_that_get_no_delivery(_case, fields, calls):
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     Endpoint.objects.update(**fields)
     publish_event()
     assert Event.objects.count() == 1
@@ -88,7 +86,7 @@ def test_endpoints_that_get_no_delivery(_case, fields, calls):
 
 
 def test_an_unknown_type_stores_nothing():
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     with pytest.raises(UnknownEventTypeError):
         publish_event(event_type="thing.unheard")
     assert not Event.objects.exists()
@@ -96,7 +94,7 @@ def test_an_unknown_type_stores_nothing():
 
 @pytest.mark.parametrize("data", [{"x": object()}, {"x": "\ud800"}, {"x": 2**70}])
 def test_data_that_is_not_json_stores_nothing_and_leaves_the_transaction_usable(data):
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     with transaction.atomic():
         with pytest.raises(TypeError):
             publish(profile="plain", owner="alice", event_type="thing.made", data=data)
@@ -106,7 +104,7 @@ def test_data_that_is_not_json_stores_nothing_and_leaves_the_transaction_usable(
 
 class TestDedupeKey:
     def test_the_second_event_with_a_key_is_the_first(self):
-        EndpointFactory.create(url=URL)
+        EndpointFactory.create()
         first, second = publish_event(dedupe_key="k"), publish_event(dedupe_key="k")
         assert first.public_id == second.public_id
         assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
@@ -117,7 +115,7 @@ class TestDedupeKey:
         )
 
     def test_a_race_creates_one_event_and_fails_no_publisher(self):
-        EndpointFactory.create(url=URL)
+        EndpointFactory.create()
 
         @transaction.atomic
         def make() -> str:

@@ -21,8 +21,6 @@ from webhooks_core.models import Delivery
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
-URL = "http://127.0.0.1:9/hook"
-
 
 def die() -> None:
     """Run a dispatcher that dies at its first request."""
@@ -33,7 +31,7 @@ def die() -> None:
 
 def test_a_delivery_that_kills_its_worker_fails_and_takes_no_other_with_it(clock):
     for number in range(5):
-        EndpointFactory.create(owner=f"owner {number}", url=URL, max_in_flight=5)
+        EndpointFactory.create(owner=f"owner {number}", max_in_flight=5)
         for _ in range(4):
             publish_event(f"owner {number}")
     poison, deaths = Delivery.objects.order_by("pk")[8].pk, 0
@@ -67,7 +65,7 @@ def test_the_pauses_of_a_suspect_grow():
 
 
 def test_suspects_are_sent_one_by_one_beside_others(clock):
-    EndpointFactory.create(url=URL, max_in_flight=2)
+    EndpointFactory.create(max_in_flight=2)
     publish_events(6)
     pks = list(Delivery.objects.order_by("pk").values_list("pk", flat=True))
     Delivery.objects.filter(pk__in=pks[:3]).update(attempts=2, interruptions=2)
@@ -85,7 +83,7 @@ def test_suspects_are_sent_one_by_one_beside_others(clock):
 
 
 def test_interruptions_do_not_shorten_the_retries():
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_event()
     for _ in range(4):
         die()

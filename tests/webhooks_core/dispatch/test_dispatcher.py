@@ -1,12 +1,10 @@
 """The way of an event: published, claimed, sent, recorded."""
 
 import threading
-from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from tests.clock import travel
 from tests.receiver import receiver
 from tests.webhooks_core.engine import (
     answer_after_release,
@@ -22,39 +20,11 @@ from webhooks_core.dispatch import leases
 from webhooks_core.models import (
     Delivery,
     DispatcherLease,
-    Endpoint,
     EndpointQueue,
     EngineState,
 )
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
-
-
-@pytest.mark.spec("recording", "at-least-once: a retry carries the same event id")
-def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
-    with receiver(500, 204) as server:
-        EndpointFactory.create(url=server.url)
-        publish_event()
-        before = timezone.now()
-        dispatch()
-        failed = only_delivery()
-        assert failed.status == Delivery.Status.PENDING
-        assert failed.last_error == "HTTP 500"
-        assert failed.attempts == 1
-        assert failed.next_attempt_at is not None
-        assert failed.next_attempt_at >= before + timedelta(seconds=60)
-        assert Endpoint.objects.get().consecutive_failures == 1
-        assert dispatch() == 0  # not due yet
-        with travel(timezone.now() + timedelta(seconds=61)):
-            assert dispatch() == 1
-    first, second = server.requests
-    assert first.body == second.body
-    assert first.headers["X-Delivery"] == second.headers["X-Delivery"]
-    assert int(second.headers["X-Timestamp"]) >= int(first.headers["X-Timestamp"]) + 60
-    delivered = only_delivery()
-    assert delivered.status == Delivery.Status.DELIVERED
-    assert (delivered.attempts, delivered.last_error) == (2, "HTTP 500")
-    assert Endpoint.objects.get().consecutive_failures == 0
 
 
 def test_a_dispatcher_leaves_nothing_behind():

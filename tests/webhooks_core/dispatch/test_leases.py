@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from tests.clock import travel
+from tests.clock import later
 from tests.receiver import receiver
 from tests.webhooks_core.dispatch.stepped_dispatcher import (
     SteppedDispatcher,
@@ -23,12 +23,6 @@ from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, EndpointQueue
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
-
-URL = "http://127.0.0.1:9/hook"
-
-
-def later(seconds: float):
-    return travel(timezone.now() + timedelta(seconds=seconds), tick=False)
 
 
 def test_there_are_as_many_leases_as_slots(settings):
@@ -48,7 +42,7 @@ def test_there_are_as_many_leases_as_slots(settings):
 def test_a_second_task_helps_with_what_is_due_and_waits_for_nothing(settings):
     settings.WEBHOOK_DISPATCHERS = 2
     leases.acquire()
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_event()
     EndpointQueue.objects.update(next_due_at=timezone.now() + timedelta(seconds=9))
     assert engine.dispatch(resident=True) == 0
@@ -65,12 +59,12 @@ def test_a_lost_race_for_the_last_slot_gives_no_lease(settings, monkeypatch):
 def test_a_lease_lasts_as_long_as_it_is_renewed(clock):
     lease = leases.acquire()
     assert lease is not None
-    with later(14):
+    with later(seconds=14):
         assert leases.expire_dead() == 0
         leases.renew(lease)
-    with later(28):
+    with later(seconds=28):
         assert leases.expire_dead() == 0
-    with later(30):
+    with later(seconds=30):
         assert leases.expire_dead() == 1
         assert leases.expire_dead() == 0
         with pytest.raises(leases.LeaseLostError):
@@ -78,7 +72,7 @@ def test_a_lease_lasts_as_long_as_it_is_renewed(clock):
 
 
 def test_an_interrupted_attempt_started_when_it_was_claimed(clock):
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     dead = SteppedDispatcher()
     clock.shift(10)
     publish_event()
@@ -91,13 +85,13 @@ def test_an_interrupted_attempt_started_when_it_was_claimed(clock):
 
 def test_a_dispatcher_whose_lease_has_expired_leases_and_claims_nothing():
     """No process would free a claim that it made now if it died again."""
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_event()
     stalled = leases.acquire()
     assert stalled is not None
     queues = LeasedQueues(stalled)
     queues.lease_due(timezone.now())
-    with later(20):
+    with later(seconds=20):
         assert leases.expire_dead() == 1
         with pytest.raises(leases.LeaseLostError):
             queues.lease_due(timezone.now())

@@ -15,13 +15,11 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
 )
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core.dispatch import leases
-from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.profiles import RetryPolicy
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
-URL = "http://127.0.0.1:9/hook"
 LIMIT = 3  # of the plain profile
 
 
@@ -31,7 +29,7 @@ LIMIT = 3  # of the plain profile
 @pytest.mark.spec("recording", "After 20 consecutive failed attempts it is disabled")
 def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
     use_profile(disable_after=20)
-    target = EndpointFactory.create(url=URL, max_in_flight=30)
+    target = EndpointFactory.create(max_in_flight=30)
     publish_events(21)
     dispatcher = SteppedDispatcher()
     requests = dispatcher.claim()
@@ -49,7 +47,7 @@ def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
 @pytest.mark.spec("gateway", "last_attempt_at changes with attempts, updated_at not")
 @pytest.mark.parametrize("result_of", [ok, failed, timed_out])
 def test_every_attempt_moves_last_attempt_at_alone(result_of):
-    target = EndpointFactory.create(url=URL)
+    target = EndpointFactory.create()
     publish_event()
     with travel(timezone.now() + timedelta(hours=1)):
         dispatcher = SteppedDispatcher()
@@ -64,7 +62,7 @@ def test_every_attempt_moves_last_attempt_at_alone(result_of):
 
 def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
     use_profile(retry=RetryPolicy((10, 10), retry_after_cap=30))
-    EndpointFactory.create(url=URL, max_in_flight=3)
+    EndpointFactory.create(max_in_flight=3)
     publish_events(3)
     with travel(timezone.now(), tick=False) as clock:
         clock.shift(1)
@@ -78,7 +76,7 @@ def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
 
 
 def test_the_result_of_a_removed_delivery_does_not_affect_the_others():
-    EndpointFactory.create(url=URL, max_in_flight=2)
+    EndpointFactory.create(max_in_flight=2)
     gone = publish_event()
     publish_event()
     dispatcher = SteppedDispatcher()
@@ -88,28 +86,9 @@ def test_the_result_of_a_removed_delivery_does_not_affect_the_others():
     assert only_delivery().status == Delivery.Status.DELIVERED
 
 
-def test_the_last_failure_is_logged(caplog):
-    EndpointFactory.create(url=URL)
-    publish_event()
-    dispatcher = SteppedDispatcher()
-    for minutes in (0, 2, 10):
-        with travel(timezone.now() + timedelta(minutes=minutes)):
-            leases.renew(dispatcher.lease)
-            [request] = dispatcher.claim()
-            dispatcher.record([request], failed)
-    delivery = only_delivery()
-    assert delivery.status == Delivery.Status.FAILED
-    assert (delivery.attempts, delivery.next_attempt_at) == (3, None)
-    assert Attempt.objects.count() == 3
-    logged = [line.msg for line in caplog.records]
-    [facts] = [line for line in logged if line["event"] == "delivery failed"]
-    assert facts["delivery"] == only_delivery().public_id
-    assert facts["endpoint"] == Endpoint.objects.get().public_id
-
-
 def test_an_endpoint_that_hangs_gets_one_request_at_a_time_until_a_success(use_profile):
     use_profile(disable_after=None)
-    target = EndpointFactory.create(url=URL, max_in_flight=4)
+    target = EndpointFactory.create(max_in_flight=4)
     publish_events(12)
     dispatcher = SteppedDispatcher()
     requests = dispatcher.claim()

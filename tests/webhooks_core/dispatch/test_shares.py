@@ -1,30 +1,17 @@
 """An owner's share of slots, claims, bytes and queues: none waits for another's time-outs."""
 
-import socket
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.receiver import receiver
 from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher
-from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core.dispatch import claims, sender
+from webhooks_core.dispatch import claims
 from webhooks_core.dispatch.shares import Shares
-from webhooks_core.models import Attempt, Endpoint
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
 ALICE, BOB = ("plain", "alice"), ("plain", "bob")
-
-
-def hanging_server() -> socket.socket:
-    return socket.create_server(("127.0.0.1", 0), backlog=128)
-
-
-def url_of(server: socket.socket) -> str:
-    return f"http://127.0.0.1:{server.getsockname()[1]}/"
 
 
 def add_endpoints(owner: str, count: int, url: str = "http://127.0.0.1:9/") -> None:
@@ -71,31 +58,3 @@ def test_large_bodies_of_one_owner_leave_bytes_for_another(monkeypatch):
     assert len(dispatcher.claim()) == 6
     publish_event("bob")
     assert [request.owner for request in dispatcher.claim()] == [BOB]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_healthy_neighbours_end_while_the_hanging_ones_still_hang(
-    monkeypatch, use_profile
-):
-    def all_healthy_ones_ended() -> bool:
-        ended = Attempt.objects.filter(delivery__endpoint__owner="bob").count() == 50
-        if ended:
-            hanging.close()  # resets the connections that nothing has accepted
-        return ended
-
-    use_profile(disable_after=None)
-    monkeypatch.setattr(sender, "MAX_IN_FLIGHT", 16)
-    monkeypatch.setattr(claims, "MAX_CLAIMED", 32)
-    with hanging_server() as hanging, receiver(204) as server:
-        add_endpoints("alice", 10, url_of(hanging))
-        for _ in range(4):
-            publish_event("alice")
-        add_endpoints("bob", 5, f"{server.url}/")
-        for _ in range(10):
-            publish_event("bob")
-        dispatch(stop=all_healthy_ones_ended)
-    ended = Attempt.objects.order_by("pk").values_list("delivery__endpoint__owner")
-    owners = [owner for (owner,) in ended]
-    assert owners[:50] == ["bob"] * 50
-    assert set(owners[50:]) == {"alice"}
-    assert Endpoint.objects.filter(owner="bob", timeouts=0).count() == 5

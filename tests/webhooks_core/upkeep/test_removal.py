@@ -31,15 +31,6 @@ pytestmark = [
 ALICE = {"profile": "plain", "owner": "alice"}
 
 
-def test_nothing_is_claimed_for_an_endpoint_that_has_ended():
-    with receiver(204) as server:
-        EndpointFactory.create(url=server.url)
-        publish_events(3)
-        end_owner(**ALICE)
-        assert dispatch() == 0
-    assert server.requests == []
-
-
 def test_a_deletion_fails_a_long_backlog_in_short_steps(monkeypatch):
     monkeypatch.setattr(deliveries, "FAILED_AT_ONCE", 3)
     endpoint = EndpointFactory.create()

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from tests.clock import travel
+from tests.clock import later
 from tests.webhooks_core.dispatch.stepped_dispatcher import (
     SteppedDispatcher,
     failed,
@@ -29,12 +29,6 @@ from webhooks_core.upkeep.sweep import SweepReport, sweep
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once", "clock")
 
-URL = "http://127.0.0.1:9/hook"
-
-
-def later(**ago: float):
-    return travel(timezone.now() + timedelta(**ago), tick=False)
-
 
 def forget() -> None:
     """What a publisher leaves that dies between its commit and its notification."""
@@ -42,7 +36,7 @@ def forget() -> None:
 
 
 def test_an_idle_system_needs_no_repair():
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_event()
     dispatcher = SteppedDispatcher()
     [request] = dispatcher.claim()
@@ -53,7 +47,7 @@ def test_an_idle_system_needs_no_repair():
 
 @pytest.mark.parametrize("lost", ["never notified", "notified of a much later time"])
 def test_a_queue_that_missed_its_work_is_repaired_once_it_is_overdue(lost):
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_event()
     if lost == "never notified":
         forget()
@@ -74,7 +68,7 @@ def test_a_queue_that_missed_its_work_is_repaired_once_it_is_overdue(lost):
     ],
 )
 def test_suspended_deliveries_are_not_repaired(fields):
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_event()
     forget()
     Endpoint.objects.update(**fields)
@@ -86,7 +80,7 @@ def test_suspended_deliveries_are_not_repaired(fields):
 def test_a_delivery_published_while_its_endpoint_ended_is_ended_too(use_profile, ended):
     """The publisher had read the endpoint before, and its notification was lost."""
     use_profile(inactive_fails_pending=True)
-    target = EndpointFactory.create(url=URL)
+    target = EndpointFactory.create()
     publish_event()
     forget()
     if ended == "deleted":
@@ -103,7 +97,7 @@ def test_a_delivery_published_while_its_endpoint_ended_is_ended_too(use_profile,
 
 def test_dead_leases_expire_and_live_ones_do_not(settings):
     settings.WEBHOOK_DISPATCHERS = 2
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_event()
     dead = SteppedDispatcher()
     dead.claim()
@@ -131,7 +125,7 @@ def test_the_task_wakes_none_when_one_is_live(calls):
 def old(settings):
     """An endpoint with a delivered, a failed and a waiting delivery of forty days ago."""
     settings.WEBHOOK_RETENTION_DAYS = 30
-    target = EndpointFactory.create(url=URL, max_in_flight=3)
+    target = EndpointFactory.create(max_in_flight=3)
     with later(days=-40):
         publish_events(3)
     dispatcher = SteppedDispatcher()
@@ -187,7 +181,7 @@ def test_retention_removes_all_that_is_old_whatever_the_size_of_a_step(
 
 def test_old_events_that_stay_do_not_keep_retention_from_newer_ones(old, monkeypatch):
     monkeypatch.setattr(retention, "EVENTS", 2)
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     Endpoint.objects.filter(pk=old.pk).update(active=False)
     with later(days=-50):
         waiting = [event.pk for event in publish_events(9)]
@@ -198,7 +192,7 @@ def test_old_events_that_stay_do_not_keep_retention_from_newer_ones(old, monkeyp
 
 def test_retention_ends_when_a_dispatcher_is_wanted(old, monkeypatch):
     monkeypatch.setattr(retention, "EVENTS", 1)
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_event()
     assert sweep().removed == 1  # work is due and no dispatcher is live
     SteppedDispatcher()

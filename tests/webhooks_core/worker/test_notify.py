@@ -10,46 +10,40 @@ from django_q.brokers.redis_broker import Redis as RedisBroker
 from django_q.conf import Conf
 from django_q.models import OrmQ
 
-from tests.clock import travel
+from tests.clock import later
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core.dispatch import leases, notify
 from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once", "clock")
 
-URL = "http://127.0.0.1:9/hook"
-
-
-def later(seconds: float):
-    return travel(timezone.now() + timedelta(seconds=seconds), tick=False)
-
 
 def test_a_burst_wakes_one_dispatcher_once(calls):
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_events(50)
     assert len(calls) == 1
 
 
 def test_a_wake_up_that_no_dispatcher_followed_is_repeated(calls):
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_event()
-    with later(4):
+    with later(seconds=4):
         publish_event()
     assert len(calls) == 1
-    with later(6):
+    with later(seconds=6):
         publish_event()
     assert len(calls) == 2
 
 
 def test_none_is_woken_while_a_dispatcher_is_live(calls):
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     assert leases.acquire()
     publish_event()
     assert calls == []
 
 
 def test_a_dead_dispatcher_does_not_prevent_a_wake_up(calls):
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     lease = leases.acquire()
     assert lease is not None
     DispatcherLease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -58,7 +52,7 @@ def test_a_dead_dispatcher_does_not_prevent_a_wake_up(calls):
 
 
 def test_the_start_of_a_dispatcher_ends_the_wake_up(calls):
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_event()
     lease = leases.acquire()
     assert lease is not None
@@ -68,7 +62,7 @@ def test_the_start_of_a_dispatcher_ends_the_wake_up(calls):
 
 
 def test_earlier_work_moves_the_due_time_of_a_queue_and_later_work_does_not():
-    target = EndpointFactory.create(url=URL)
+    target = EndpointFactory.create()
     soon, late = timezone.now(), timezone.now() + timedelta(hours=1)
     for at, expected in [(late, late), (soon, soon), (late, soon)]:
         notify.notify([target.pk], at=at)
@@ -77,7 +71,7 @@ def test_earlier_work_moves_the_due_time_of_a_queue_and_later_work_does_not():
 
 def test_a_flushed_database_has_a_state_again_with_the_first_wake_up(calls):
     EngineState.objects.all().delete()
-    EndpointFactory.create(url=URL)
+    EndpointFactory.create()
     publish_event()
     assert len(calls) == 1
     publish_event()
@@ -106,7 +100,7 @@ class TestBroker:
         assert notify.wake_dispatcher() is False
         assert notify.wake_dispatcher() is False  # not again within the next seconds
         assert Unavailable.asked == 1
-        with later(6):
+        with later(seconds=6):
             assert notify.wake_dispatcher() is False
         assert Unavailable.asked == 2
 
