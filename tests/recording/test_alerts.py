@@ -1,6 +1,7 @@
 """E-mails to an account about its webhooks."""
 
 import pytest
+from django.contrib.auth.models import User
 from django.core import mail
 
 from recording import alerts
@@ -86,9 +87,8 @@ def test_the_response_of_an_internal_receiver_is_left_out(endpoint):
 
 
 def test_nobody_is_written_to_who_has_no_address_or_is_gone(endpoint):
-    user = UserFactory._meta.model.objects.get(username="ada")
     for change in ({"email": ""}, {"email": "ada@example.com", "is_active": False}):
-        UserFactory._meta.model.objects.filter(pk=user.pk).update(**change)
+        User.objects.update(**change)
         alerts.send_email("disabled", endpoint.public_id)
     Endpoint.objects.update(owner="0")
     alerts.send_email("disabled", endpoint.public_id)

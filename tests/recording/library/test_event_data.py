@@ -60,7 +60,11 @@ def with_text(text, **fields):
     return {"audio_id": "aud_1", "transcript": {"text": text, **fields}}
 
 
-@pytest.mark.spec("recording", "payload size: targets about 1 MiB")
+@pytest.mark.spec(
+    "recording",
+    "payload size: targets about 1 MiB",
+    "payloads can exceed the target: summaries alone",
+)
 @given(content=CONTENT, target=st.integers(0, 4000))
 def test_a_body_is_over_the_target_only_when_all_but_the_transcript_is(content, target):
     body = body_of(build(content, target=target))
@@ -93,12 +97,6 @@ def test_segments_are_dropped_before_the_text_and_truncated_marks_a_cut(
     if after["truncated"]:
         assert "segments" not in after
     assert after.get("segments") in (None, before.get("segments"))
-
-
-def test_a_body_one_byte_over_the_target_loses_a_character():
-    size = len(body_of(with_text("ab", truncated=False)))
-    data = build(with_text("ab"), target=size - 1)
-    assert data["transcript"] == {"text": "a", "truncated": True}
 
 
 @given(text=TEXT, size=st.integers(-5, 500))
@@ -147,16 +145,6 @@ def test_without_its_segments_a_transcript_may_fit_uncut():
     assert data["transcript"] == {"truncated": False, "text": "word"}
 
 
-@pytest.mark.spec("recording", "payloads can exceed the target: summaries alone")
-def test_summaries_over_the_target_leave_an_empty_text():
-    summary = {"label": "All", "content": "x" * 2 * TARGET, "format": "markdown"}
-    transcript = {"text": "word", "segments": []}
-    content = {"audio_id": "a", "transcript": transcript, "summaries": [summary]}
-    data = build(content)
-    assert data["transcript"] == {"text": "", "truncated": True}
-    assert data["summaries"] == [summary]
-
-
 def test_a_text_that_was_cut_before_stays_marked():
     data = build(with_text("beginning", truncated=True))
     assert data["transcript"] == {"text": "beginning", "truncated": True}
@@ -180,12 +168,6 @@ def built(summary):
     return build({"audio_id": "aud_1", "summaries": [summary]})["summaries"][0]
 
 
-@pytest.mark.spec("recording", "HTML summaries are normally converted to Markdown")
-def test_html_becomes_markdown():
-    html = "<h2>Grüße</h2><ul><li>one &amp; <b>two</b></li></ul>"
-    assert built(summary(html)) == summary("## Grüße\n\n- one & **two**\n", "markdown")
-
-
 @pytest.mark.spec("recording", "unknown formats pass through unchanged")
 @pytest.mark.parametrize("format_", ["markdown", "docx", "HTML+", ""])
 def test_other_formats_pass_unchanged(format_):
@@ -199,11 +181,8 @@ def test_other_formats_pass_unchanged(format_):
     [
         ("binary data", "%PDF-1.4 \x00\x01" * 50),
         ("nested too deep", "<ul><li>" * 20_000 + "x"),
-        ("too long to convert", "<p>x</p>" * 131_073),
         ("a blank result: comments only", "<!-- nothing -->"),
-        ("a blank result: script", "<script>alert(1)</script>"),
         ("a blank result: empty", ""),
-        ("a blank result: white space", " \n\t "),
     ],
 )
 def test_what_does_not_convert_passes_unchanged(_case, html):

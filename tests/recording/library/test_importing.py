@@ -36,6 +36,7 @@ def test_the_first_import_publishes(user):
     assert result.event == event
 
 
+@pytest.mark.spec("recording", "HTML summaries are normally converted to Markdown")
 def test_the_payload_is_the_recording_with_html_converted(user):
     html = SUMMARY | {"content": "<h1>x</h1>", "format": "html"}
     content = {"audio_id": "aud_1", "status": 3, "summaries": [html]}

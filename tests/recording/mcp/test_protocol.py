@@ -33,9 +33,6 @@ def test_a_401_leads_to_the_metadata_of_this_resource(mcp, client, settings):
     assert 'scope="mcp:connect"' in challenge
     metadata = client.get("/.well-known/oauth-protected-resource/mcp").json()
     assert metadata["resource"] == f"{settings.BASE_URL}/mcp"
-
-
-def test_a_token_that_is_not_valid_is_a_401_that_says_so(mcp):
     response = mcp.post(PING, Authorization="Bearer rec_pat_wrong")
     error_of(response, 401, "unauthorized")
     assert 'error="invalid_token"' in response["www-authenticate"]

@@ -1,5 +1,6 @@
 """A client that calls the methods of MCP Events by raw requests of protocol 2026-07-28."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from recording.mcp.events import challenges
 from tests.recording.conftest import Api
 from tests.recording.mcp.conftest import META, STATELESS, Client, numbers
+from tests.recording.mcp.events.callback import Callback, callback
 from tests.running import PATIENCE_S
 
 EVENT = "summary.completed"
@@ -58,6 +60,18 @@ def patient(monkeypatch) -> None:
 @pytest.fixture
 def events(api) -> EventsClient:
     return EventsClient(api)
+
+
+@pytest.fixture
+def server() -> Iterator[Callback]:
+    with callback() as server:
+        yield server
+
+
+@pytest.fixture
+def subscribed(events, server) -> Any:
+    """Subscribe the server; return the answer."""
+    return subscribe(events, server)
 
 
 def subscribe(events, server, **params):

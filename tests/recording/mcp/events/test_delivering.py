@@ -12,7 +12,6 @@ from recording.mcp.events import profile, subscriptions
 from recording.models import EventSubscription, PersonalToken
 from recording.webhooks import EVENTS_PROFILE
 from tests.recording.mcp.conftest import store
-from tests.recording.mcp.events.callback import callback
 from tests.recording.mcp.events.conftest import EVENT, subscribe
 from tests.threads import started
 from tests.webhooks_core.engine import dispatch
@@ -31,12 +30,11 @@ def retry():
     return dispatch()
 
 
-def test_an_event_reaches_the_receiver_signed(events):
+def test_an_event_reaches_the_receiver_signed(events, server):
     [item] = events.do("list")["events"]
-    with callback() as server:
-        result = subscribe(events, server)
-        audio_id = store(events.api)
-        assert dispatch() == 1
+    result = subscribe(events, server)
+    audio_id = store(events.api)
+    assert dispatch() == 1
     [body] = server.events
     assert [*body] == ["eventId", "name", "timestamp", "data", "cursor"]
     assert (body["name"], body["data"]["audio_id"]) == (EVENT, audio_id)
@@ -50,28 +48,25 @@ def test_an_event_reaches_the_receiver_signed(events):
     assert "x-mcp_events-signature" not in names
 
 
-def test_a_body_has_at_most_256_kib(events):
+def test_a_body_has_at_most_256_kib(events, server, subscribed):
     summary = {"label": "Summary", "content": "€" * 100_000, "format": "markdown"}
-    with callback() as server:
-        subscribe(events, server)
-        store(events.api, summaries=[summary])
-        dispatch()
+    store(events.api, summaries=[summary])
+    dispatch()
     [body] = server.events
     assert body["data"]["omitted"] == ["summaries"]
     assert "title" in body["data"]
     assert len(server.requests[-1].body) <= profile.MAX_BYTES
 
 
-def test_four_attempts_in_about_twelve_minutes(events):
+def test_four_attempts_in_about_twelve_minutes(events, server, subscribed):
     policy = profiles.get(EVENTS_PROFILE).retry
     assert policy.max_attempts == 4
     assert sum(policy.delays) == 12 * 60
-    with callback(503) as server:
-        subscribe(events, server)
-        store(events.api)
-        dispatch()
-        while retry():
-            pass
+    server.statuses = [503]
+    store(events.api)
+    dispatch()
+    while retry():
+        pass
     assert len(server.events) == 4
     assert len({body["eventId"] for body in server.events}) == 1
     [delivery] = Delivery.objects.all()
@@ -79,16 +74,14 @@ def test_four_attempts_in_about_twelve_minutes(events):
 
 
 @pytest.mark.parametrize("status", [410, 413])
-def test_the_receivers_word_ends_one_delivery(events, status):
-    with callback(status, 204) as server:
-        subscribe(events, server)
-        server.statuses = [status, 204]
-        store(events.api)
-        dispatch()
-        [delivery] = Delivery.objects.all()
-        assert (delivery.status, delivery.attempts) == (Delivery.Status.FAILED, 1)
-        store(events.api)
-        dispatch()
+def test_the_receivers_word_ends_one_delivery(events, server, subscribed, status):
+    server.statuses = [status, 204]
+    store(events.api)
+    dispatch()
+    [delivery] = Delivery.objects.all()
+    assert (delivery.status, delivery.attempts) == (Delivery.Status.FAILED, 1)
+    store(events.api)
+    dispatch()
     assert len(server.events) == 2
     assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 1
 
@@ -121,14 +114,14 @@ ENDINGS = pytest.mark.parametrize(
 
 
 @ENDINGS
-def test_what_has_ended_meanwhile_gets_no_retry(events, ending, error):
-    with callback(500, 204) as server:
-        subscribe(events, server)
-        server.statuses = [500, 204]
-        store(events.api)
-        dispatch()
-        ending(events.api.user)
-        retry()
+def test_what_has_ended_meanwhile_gets_no_retry(
+    events, server, subscribed, ending, error
+):
+    server.statuses = [500, 204]
+    store(events.api)
+    dispatch()
+    ending(events.api.user)
+    retry()
     assert len(server.events) == 1
     [delivery] = Delivery.objects.all()
     assert (delivery.status, delivery.last_error) == (Delivery.Status.FAILED, error)
@@ -136,9 +129,7 @@ def test_what_has_ended_meanwhile_gets_no_retry(events, ending, error):
 
 
 @ENDINGS
-def test_what_has_ended_is_removed(events, ending, error):
-    with callback() as server:
-        subscribe(events, server)
+def test_what_has_ended_is_removed(events, subscribed, ending, error):
     subscriptions.end_over()
     assert EventSubscription.objects.exists()
     ending(events.api.user)
@@ -148,21 +139,18 @@ def test_what_has_ended_is_removed(events, ending, error):
     assert (endpoint.slot, endpoint.deleted_at is not None) == (None, True)
 
 
-def test_a_subscription_that_has_lapsed_begins_again(events):
-    with callback() as server:
-        first = subscribe(events, server)
-        EventSubscription.objects.update(expires_at=timezone.now())
-        again = subscribe(events, server)
-        assert len(server.asked) == 2
-        store(events.api)
-        dispatch()
+def test_a_subscription_that_has_lapsed_begins_again(events, server):
+    first = subscribe(events, server)
+    EventSubscription.objects.update(expires_at=timezone.now())
+    again = subscribe(events, server)
+    assert len(server.asked) == 2
+    store(events.api)
+    dispatch()
     assert again["id"] == first["id"]
     assert len(server.events) == 1
 
 
-def test_a_refresh_in_that_moment_keeps_a_subscription(events, monkeypatch):
-    with callback() as server:
-        subscribe(events, server)
+def test_a_refresh_in_that_moment_keeps_a_subscription(events, subscribed, monkeypatch):
     row = EventSubscription.objects.get()
     EventSubscription.objects.update(expires_at=timezone.now())
 
@@ -176,9 +164,7 @@ def test_a_refresh_in_that_moment_keeps_a_subscription(events, monkeypatch):
 
 
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one writer")
-def test_an_end_waits_for_a_refresh_that_is_not_committed_yet(events):
-    with callback() as server:
-        subscribe(events, server)
+def test_an_end_waits_for_a_refresh_that_is_not_committed_yet(events, subscribed):
     row = EventSubscription.objects.get()
     EventSubscription.objects.update(expires_at=timezone.now())
     with locked_account(events.api.user.pk):
@@ -188,41 +174,32 @@ def test_an_end_waits_for_a_refresh_that_is_not_committed_yet(events):
     assert EventSubscription.objects.exists()
 
 
-def test_another_token_of_the_account_does_not_keep_a_subscription(events):
-    with callback() as server:
-        subscribe(events, server)
-        other = personal_tokens.create(user=events.api.user, days=1)
-        own = PersonalToken.objects.exclude(pk=other.token.pk)
-        own.update(revoked_at=timezone.now())
-        store(events.api)
-        dispatch()
+def test_another_token_of_the_account_does_not_keep_a_subscription(
+    events, server, subscribed
+):
+    other = personal_tokens.create(user=events.api.user, days=1)
+    own = PersonalToken.objects.exclude(pk=other.token.pk)
+    own.update(revoked_at=timezone.now())
+    store(events.api)
+    dispatch()
     assert not server.events
 
 
-def test_a_deleted_account_leaves_nothing(events):
-    with callback() as server:
-        subscribe(events, server)
-        store(events.api)
-        erase(events.api.user)
-        dispatch()
+def test_a_deleted_account_leaves_nothing(events, server, subscribed):
+    store(events.api)
+    erase(events.api.user)
+    dispatch()
     assert not server.events
     assert not EventSubscription.objects.exists()
 
 
 def test_a_hundred_subscriptions_cost_no_statement_each(
-    events, django_assert_max_num_queries
+    events, subscribed, django_assert_max_num_queries
 ):
-    with callback() as server:
-        subscribe(events, server)
     original, endpoint = EventSubscription.objects.get(), Endpoint.objects.get()
+    same = {"profile": EVENTS_PROFILE, "owner": endpoint.owner, "url": endpoint.url}
     copies = Endpoint.objects.bulk_create(
-        Endpoint(
-            public_id=f"mcpe_{number}",
-            profile=EVENTS_PROFILE,
-            owner=endpoint.owner,
-            url=endpoint.url,
-        )
-        for number in range(100)
+        Endpoint(public_id=f"mcpe_{number}", **same) for number in range(100)
     )
     EventSubscription.objects.bulk_create(
         EventSubscription(

@@ -33,11 +33,13 @@ from webhooks_core.network.deadlines import Deadline, Deadlines
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HOUR_MS = 3_600_000
-VALID_SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()
 
 
 def of_size(size):
     return "whsec_" + base64.b64encode(bytes(range(size))).decode()
+
+
+VALID_SECRET = of_size(32)
 
 
 def test_the_capability_is_named_for_both_texts(events, mcp):
@@ -102,9 +104,8 @@ def test_a_strange_declaration_of_the_client_is_no_crash(events, capabilities):
     assert response.json()["error"]["code"] in {-32011, -32602, -32600}
 
 
-def test_a_subscription_begins_with_a_challenge(events):
-    with callback() as server:
-        result = subscribe(events, server)
+def test_a_subscription_begins_with_a_challenge(events, server):
+    result = subscribe(events, server)
     assert result["id"].startswith("sub_")
     assert datetime.fromisoformat(result.pop("refreshBefore")) > timezone.now()
     assert result == {
@@ -136,10 +137,11 @@ def test_a_subscription_begins_with_a_challenge(events):
         ((503, b"INTERNAL"), "http_5xx"),
     ],
 )
-def test_a_wrong_answer_to_the_challenge_subscribes_nothing(events, answer, reason):
-    with callback() as server:
-        server.challenge = answer
-        error = refused(events, server)
+def test_a_wrong_answer_to_the_challenge_subscribes_nothing(
+    events, server, answer, reason
+):
+    server.challenge = answer
+    error = refused(events, server)
     assert error["code"] == -32027
     assert error["data"] == {"reason": reason}
     assert "INTERNAL" not in str(error)
@@ -215,89 +217,81 @@ def test_wrong_parameters_change_nothing(events, params, text):
     assert not Endpoint.objects.exists()
 
 
-def test_another_mode_is_not_supported(events):
-    with callback() as server:
-        error = refused(events, server, delivery=server.delivery | {"mode": "push"})
+def test_another_mode_is_not_supported(events, server):
+    error = refused(events, server, delivery=server.delivery | {"mode": "push"})
     assert error["code"] == -32026
     assert error["data"] == {"feature": "deliveryMode", "value": "push"}
 
 
-def test_a_refresh_keeps_the_subscription(events):
-    with callback() as server:
-        first = subscribe(events, server)
-        again = subscribe(events, server, ttlMs=HOUR_MS)
-        assert len(server.asked) == 1
+def test_a_refresh_keeps_the_subscription(events, server):
+    first = subscribe(events, server)
+    again = subscribe(events, server, ttlMs=HOUR_MS)
+    assert len(server.asked) == 1
     assert again["id"] == first["id"]
     assert again["refreshBefore"] < first["refreshBefore"]
     assert EventSubscription.objects.count() == Endpoint.objects.count() == 1
 
 
-def test_lifetimes(events):
+def test_lifetimes(events, server):
     day, week = timedelta(days=1), timedelta(days=7)
     hour, second = timedelta(hours=1), timedelta(seconds=30)
-    with callback() as server:
 
-        def granted(**params):
-            until = subscribe(events, server, **params)["refreshBefore"]
-            return datetime.fromisoformat(until) - timezone.now()
+    def granted(**params):
+        until = subscribe(events, server, **params)["refreshBefore"]
+        return datetime.fromisoformat(until) - timezone.now()
 
-        assert day - second < granted() <= day
-        assert hour - second < granted(ttlMs=HOUR_MS) <= hour
-        for least in (1, 0, -5, -(2**63)):
-            assert timedelta(minutes=4) < granted(ttlMs=least) <= timedelta(minutes=5)
-        for most in (10**15, 2**64 - 1, None):
-            assert week - second < granted(ttlMs=most) <= week
-
-
-def test_a_new_secret_signs_beside_the_old_one(events):
-    with callback() as server:
-        old, new = (
-            make_secret(24),
-            make_secret(64),
-        )  # of the least and the greatest size
-        server.secrets.append(old)
-        subscribe(events, server)
-        server.secrets.append(new)
-        subscribe(events, server)
-        store(events.api)
-        dispatch()
-        assert len(server.requests[-1].headers["webhook-signature"].split()) == 2
-        for secret in (old, new):
-            server.secrets = [secret]
-            assert server._verified(server.requests[-1])
-        server.secrets = [new]
-        subscribe(events, server)  # the same again rotates nothing
-        assert EndpointSecret.objects.count() == 2
+    assert day - second < granted() <= day
+    assert hour - second < granted(ttlMs=HOUR_MS) <= hour
+    for least in (1, 0, -5, -(2**63)):
+        assert timedelta(minutes=4) < granted(ttlMs=least) <= timedelta(minutes=5)
+    for most in (10**15, 2**64 - 1, None):
+        assert week - second < granted(ttlMs=most) <= week
 
 
-def test_unsubscribe(events):
-    with callback() as server:
-        subscribe(events, server)
-        store(events.api)
-        key = {"name": EVENT, "delivery": {"url": server.url}}
-        for wrong in ({"delivery": {"url": server.url + "x"}}, {"name": "no.such"}):
-            error = events.refused("unsubscribe", **key | wrong)
-            assert error["code"] == -32023
-        assert events.do("unsubscribe", **key, id="sub_x")["resultType"] == "complete"
-        error = events.refused("unsubscribe", **key)
-        assert error["data"] == {"kind": "subscription"}
-        dispatch()
+def test_a_new_secret_signs_beside_the_old_one(events, server):
+    old, new = make_secret(24), make_secret(64)  # the least and the greatest size
+    server.secrets.append(old)
+    subscribe(events, server)
+    server.secrets.append(new)
+    subscribe(events, server)
+    store(events.api)
+    dispatch()
+    assert len(server.requests[-1].headers["webhook-signature"].split()) == 2
+    for secret in (old, new):
+        server.secrets = [secret]
+        assert server._verified(server.requests[-1])
+    server.secrets = [new]
+    subscribe(events, server)  # the same again rotates nothing
+    assert EndpointSecret.objects.count() == 2
+
+
+def test_unsubscribe(events, server, subscribed):
+    store(events.api)
+    key = {"name": EVENT, "delivery": {"url": server.url}}
+    for wrong in ({"delivery": {"url": server.url + "x"}}, {"name": "no.such"}):
+        error = events.refused("unsubscribe", **key | wrong)
+        assert error["code"] == -32023
+    assert events.do("unsubscribe", **key, id="sub_x")["resultType"] == "complete"
+    error = events.refused("unsubscribe", **key)
+    assert error["data"] == {"kind": "subscription"}
+    dispatch()
     assert not server.events
     assert Endpoint.objects.get().deleted_at
 
 
-def test_other_accounts_and_clients_have_subscriptions_of_their_own(events, stranger):
+def test_other_accounts_and_clients_have_subscriptions_of_their_own(
+    events, server, stranger
+):
     other = EventsClient(copy(events.api))
     other.api.token = personal_tokens.create(user=events.api.user, days=1).text
     theirs = EventsClient(stranger)
-    with callback() as server:
-        ids = {subscribe(each, server)["id"] for each in (events, other, theirs)}
-        assert len(ids) == len(server.asked) == 3
-        theirs.do("unsubscribe", name=EVENT, delivery={"url": server.url})
-        assert EventSubscription.objects.count() == 2
-        store(stranger)
-        store(events.api)
-        dispatch()
+    ids = {subscribe(each, server)["id"] for each in (events, other, theirs)}
+    assert len(ids) == len(server.asked) == 3
+    theirs.do("unsubscribe", name=EVENT, delivery={"url": server.url})
+    assert EventSubscription.objects.count() == 2
+    store(stranger)
+    store(events.api)
+    dispatch()
     assert len(server.events) == 2
     assert EndpointSecret.objects.count() == 3
 
@@ -316,25 +310,24 @@ def test_the_quota_is_the_accounts(events, settings, monkeypatch):
     assert events.api.create()  # the quota of webhooks is another one
 
 
-def test_challenges_have_a_limit(events, settings):
+def test_challenges_have_a_limit(events, server, settings):
     settings.RECORDING_RATES = settings.RECORDING_RATES | {"challenge": "1/hour"}
-    with callback() as server:
-        server.challenge = 404, b""
-        assert refused(events, server)["code"] == -32027
-        error = refused(events, server)
+    server.challenge = 404, b""
+    assert refused(events, server)["code"] == -32027
+    error = refused(events, server)
     assert error["code"] == -32025
     assert error["data"] == {"limit": "challenges"}
     assert len(server.requests) == 1
 
 
-def test_nothing_shows_the_secret(events, caplog, capfd):
-    with callback(500) as server:
-        subscribe(events, server)
-        refused(events, server, delivery=server.delivery | {"mode": "x"})
-        store(events.api)
-        dispatch()
-        key = server.secrets[0].removeprefix("whsec_")
-        seen = caplog.text + "".join(capfd.readouterr())
-        stored = [*Endpoint.objects.values(), *EventSubscription.objects.values()]
+def test_nothing_shows_the_secret(events, server, caplog, capfd):
+    subscribe(events, server)
+    server.statuses = [500]
+    refused(events, server, delivery=server.delivery | {"mode": "x"})
+    store(events.api)
+    dispatch()
+    key = server.secrets[0].removeprefix("whsec_")
+    seen = caplog.text + "".join(capfd.readouterr())
+    stored = [*Endpoint.objects.values(), *EventSubscription.objects.values()]
     assert key not in seen
     assert key not in str(stored)
