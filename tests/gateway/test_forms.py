@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 
 from gateway.models import Document
 from tests.gateway.client import INGEST, nothing_stored, upload
@@ -20,8 +19,8 @@ pytestmark = pytest.mark.django_db
     ],
 )
 def test_a_file_tells_title_and_type(acme, name, declared, expected):
-    upload = SimpleUploadedFile(name, "Häfen".encode(), declared)
-    response = acme.client.post(INGEST, {"file": upload})
+    form = {"file": upload("Häfen".encode(), name, declared)}
+    response = acme.client.post(INGEST, form)
     assert response.status_code == 201
     assert response.json()["title"] == name
     assert response.json()["content_type"] == expected
@@ -32,7 +31,7 @@ def test_fields_beside_a_file_win(acme):
     response = acme.client.post(
         INGEST,
         {
-            "file": SimpleUploadedFile("a.txt", b"x", "text/plain"),
+            "file": upload(),
             "title": "Mine",
             "content_type": "text/markdown",
             "metadata": '{"a": 1}',
@@ -68,25 +67,23 @@ def test_a_bad_form_is_400_and_stores_nothing(acme, _case, form, words):
     assert nothing_stored()
 
 
+def part(name: str, body: bytes, more: bytes = b"") -> bytes:
+    disposition = b'Content-Disposition: form-data; name="%s"' % name.encode()
+    return b"--x\r\n%s%s\r\n\r\n%s\r\n" % (disposition, more, body)
+
+
+FORM = "multipart/form-data; boundary=x"
+BASE64 = b'; filename="a"\r\nContent-Transfer-Encoding: base64'
+NOT_UTF_8 = b"caf\xe9"
+
+
 @pytest.mark.parametrize(
     ("content_type", "body"),
     [
         ("multipart/form-data", b"x"),
-        ("multipart/form-data; boundary=x", b"--x\r\n"),
-        (
-            "multipart/form-data; boundary=x",
-            (
-                b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n'
-                b"Content-Transfer-Encoding: base64\r\n\r\n!\r\n--x--\r\n"
-            ),
-        ),
-        (
-            "multipart/form-data; boundary=x",
-            b"".join(
-                b'--x\r\nContent-Disposition: form-data; name="a%d"\r\n\r\n1\r\n' % n
-                for n in range(1100)
-            ),
-        ),
+        (FORM, b"--x\r\n"),
+        (FORM, part("file", b"!", BASE64) + b"--x--\r\n"),
+        (FORM, b"".join(part(f"a{n}", b"1") for n in range(1100))),
     ],
 )
 def test_a_malformed_form_is_400(acme, content_type, body):
@@ -99,15 +96,6 @@ def test_a_form_field_over_the_frameworks_limit_is_413(acme):
     response = acme.client.post(INGEST, {"text": "x" * 1_100_000})
     assert response.status_code == 413
     assert "as a file" in response.json()["detail"]
-
-
-def part(name: str, body: bytes, more: bytes = b"") -> bytes:
-    disposition = b'Content-Disposition: form-data; name="%s"' % name.encode()
-    return b"--x\r\n%s%s\r\n\r\n%s\r\n" % (disposition, more, body)
-
-
-FORM = "multipart/form-data; boundary=x"
-NOT_UTF_8 = b"caf\xe9"
 
 
 @pytest.mark.parametrize("name", ["text", "title", "content_type", "metadata"])

@@ -11,6 +11,7 @@ from tests.gateway.chat.apis.responses.harness import DELTA, RESPONSE, part
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
+    STREAM,
     TOOL_STREAM,
     USAGE_CHUNK,
     WHOLE_STREAM,
@@ -30,7 +31,7 @@ from tests.gateway.chat.upstreams.anthropic_events import (
     stopped,
 )
 
-TEXT, RESULT, ARGUMENTS = "Hello", "04:12", {"at": "Brest"}
+TEXT, RESULT, ARGUMENTS = "Hello", "low at Brest", {"at": "Brest"}
 SCHEMA = {
     "type": "object",
     "properties": {"at": {"type": "string"}},
@@ -116,6 +117,9 @@ async def answer(request: Received) -> None:
     body = request.json
     if status := FAILURES.get(body["model"]):
         await answers(REFUSAL, status)(request)
+        return
+    if body["model"] == "broken":
+        await sends(STREAM[0], 0.05, None)(request)
         return
     wants_call = bool(body.get("tools")) and RESULT.encode() not in request.body
     await ANSWERS[request.path][body.get("stream") is True, wants_call](request)

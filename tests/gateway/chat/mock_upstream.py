@@ -272,16 +272,8 @@ def greeting(*, stream: bool) -> Script:
     return sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
 
 
-def says(*pieces: str, stream: bool) -> Script:
-    """An answer with this text: a chunk for each piece, or whole."""
-    if stream:
-        chunks = [event(chunk(piece)) for piece in pieces]
-        return sends(*chunks, event(chunk(finish="stop")), DONE)
-    return answers(completion("".join(pieces)))
-
-
-def completion(text: str, **more: Any) -> dict[str, Any]:
-    """COMPLETION with another text, and more fields of its choice."""
+def completion(text: str) -> dict[str, Any]:
+    """COMPLETION with another text."""
     message = {"role": "assistant", "content": text}
-    choice = {"index": 0, "message": message, "finish_reason": "stop", **more}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
     return {**COMPLETION, "choices": [choice]}

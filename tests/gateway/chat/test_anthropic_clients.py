@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import Any
@@ -11,40 +10,14 @@ import anthropic
 import pytest
 
 from gateway.configuration.shapes import Target
-from tests.gateway.chat.agents import calls, names_of, plan
+from tests.gateway.chat import clients_matrix as matrix
+from tests.gateway.chat.agents import names_of, plan
 from tests.gateway.chat.harness import MESSAGES
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     answers,
 )
 from tests.tools import node_packages, output_of
-
-
-@pytest.fixture(params=["openai", "anthropic"])
-def kind(request, gateway, upstream) -> str:
-    """Declare a model behind an upstream of each kind."""
-    target = Target(upstream.url, "upstream-model", "sk-upstream")
-    gateway.declare(upstream=request.param, targets=(target,))
-    return str(request.param)
-
-
-@pytest.fixture
-def client(gateway, key) -> Iterator[anthropic.Anthropic]:
-    with anthropic.Anthropic(
-        base_url=gateway.url, max_retries=0, api_key=key
-    ) as anthropic_client:
-        yield anthropic_client
-
-
-def ask(call: Any, **fields: Any) -> Any:
-    fields = {"model": "small", "max_tokens": 64, "messages": MESSAGES, **fields}
-    return call(**fields)
-
-
-def test_the_client_counts_tokens(client, upstream, kind):
-    upstream.script = answers({"input_tokens": 12})
-    counted = client.messages.count_tokens(model="small", messages=MESSAGES)
-    assert counted.input_tokens == (12 if kind == "anthropic" else 6)
 
 
 @pytest.mark.parametrize("other", [None, "", "sk-ant-of-another"])
@@ -57,7 +30,10 @@ def test_a_bearer_token_decides_beside_another_key(gateway, upstream, key, other
         default_headers={} if other is None else {"x-api-key": other or key},
         max_retries=0,
     ) as client:
-        assert ask(client.messages.create).content[0].text == "Hello"
+        asked: Any = {"model": "small", "messages": MESSAGES}
+        message = client.messages.create(max_tokens=64, **asked)
+        assert message.content[0].text == "Hello"
+        assert client.messages.count_tokens(**asked).input_tokens == 6
         models = client.models.list(limit=1000)
         assert [model.id for model in models] == ["small"]
 
@@ -68,7 +44,7 @@ def test_a_bearer_token_decides_beside_another_key(gateway, upstream, key, other
 @pytest.mark.slow
 def test_the_clients_for_node_read_all_of_it(gateway, upstream, key):
     folder = node_packages(Path(__file__).parent / "node")
-    upstream.script = calls("tide", '{"at":"Brest"}')
+    upstream.script = matrix.answer
     for name in ("refusing", "broken", "tools"):
         gateway.declare(name=name, targets=(Target(upstream.url, name),))
     output = output_of(["node", "messages.mjs", gateway.url, key], cwd=folder)

@@ -144,45 +144,25 @@ def test_an_upstream_that_cannot_be_connected_to_has_failed(gateway, free_port):
     assert gateway.post(stream=True).json() == {"detail": INTERNAL}
 
 
-@pytest.fixture
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-@pytest.fixture
-def extra_ca_file(authority, settings, tmp_path) -> None:
-    settings.EXTRA_CA_FILE = str(tmp_path / "ca.pem")
-    authority.cert_pem.write_to_path(settings.EXTRA_CA_FILE)
-
-
-@pytest.fixture
-def secure(gateway, loops, authority) -> Iterator[MockUpstream]:
-    """An upstream behind TLS, whose certificate a private authority issued."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_certificate_is_of_a_known_authority_or_the_operators_own(
+    loops, settings, tmp_path, is_known
+):
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
-    upstream = MockUpstream(loops[1], script=answers(COMPLETION))
-    upstream.start(ssl=context)
-    gateway.declare(targets=(Target(upstream.url.replace("http:", "https:"), "x"),))
-    yield upstream
-    upstream.stop()
-
-
-def test_a_certificate_that_does_not_hold_is_a_failure_with_its_reason_in_the_log(
-    gateway, secure
-):
-    with capture_logs() as logs:
-        assert gateway.post().status_code == 500
-    assert secure.requests == []
-    assert "unable to get local issuer certificate" in str(logs)
-
-
-def test_an_upstream_with_a_certificate_of_the_operators_authority_is_trusted(
-    extra_ca_file, loops, secure
-):
-    with running(Gateway(loops[0], secure)) as gateway:
+    if is_known:
+        settings.EXTRA_CA_FILE = str(tmp_path / "ca.pem")
+        authority.cert_pem.write_to_path(settings.EXTRA_CA_FILE)
+    secure = MockUpstream(loops[1], script=answers(COMPLETION))
+    secure.start(ssl=context)
+    with running(Gateway(loops[0], secure)) as gateway, capture_logs() as logs:
         target = Target(secure.url.replace("http:", "https:"), "x")
         gateway.declare(targets=(target,))
-        assert gateway.post().status_code == 200
+        assert gateway.post().status_code == (200 if is_known else 500)
+    secure.stop()
+    assert len(secure.requests) == is_known
+    has_reason = "unable to get local issuer certificate" in str(logs)
+    assert has_reason != is_known
 
 
 def test_connections_are_used_again_after_answers_and_streams(gateway, upstream):

@@ -3,8 +3,6 @@
 from typing import Any
 from urllib.parse import quote
 
-import pytest
-
 from gateway.configuration.shapes import Allow
 from tests.gateway.chat.harness import NOT_FOUND, ask_models
 
@@ -46,15 +44,3 @@ def test_absent_and_forbidden_models_are_answered_byte_for_byte_the_same(gateway
     }
     # To look is not to ask for an answer: no policy denied one.
     assert gateway.kept.denied == []
-
-
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [("", 200), ("/small", 200), *((p, 404) for p in ("/absent", "/", "//", "/small/"))],
-)  # fmt: skip
-def test_head_has_the_headers_of_get_and_no_body(gateway, path, status):
-    get, head = ask_models(gateway, path), ask_models(gateway, path, method="HEAD")
-    assert (get.status_code, head.status_code) == (status, status)
-    assert head.content == b""
-    assert head.headers == get.headers
-    assert status == 200 or get.json()["error"]["code"] == "model_not_found"

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import Target
-from tests.gateway.chat.agents import calls
+from tests.gateway.chat import clients_matrix as matrix
 from tests.gateway.chat.harness import V1
 from tests.gateway.chat.mock_upstream import (
     DONE,
@@ -100,7 +100,7 @@ def test_chat_is_not_for_embedding_endpoints_and_the_reverse(gateway, upstream):
 @pytest.mark.slow
 @pytest.mark.parametrize("prefix", ["/v1", "/v2"])
 def test_the_client_for_node_reads_all_of_it(gateway, upstream, key, prefix):
-    upstream.script = calls("tide", "{}")  # it offers no tools
+    upstream.script = matrix.answer
     for name in ("refusing", "broken"):
         gateway.declare(name=name, targets=(Target(upstream.url, name),))
 

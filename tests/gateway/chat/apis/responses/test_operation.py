@@ -15,8 +15,8 @@ from tests.gateway.chat.mock_upstream import (
     USAGE,
     WHOLE_STREAM,
     answers,
+    completion,
     greeting,
-    says,
     sends,
 )
 
@@ -25,7 +25,7 @@ def test_the_client_parses_a_text_by_its_schema(client, upstream):
     class Tide(BaseModel):
         at: str
 
-    upstream.script = says('{"at": "06:12"}', stream=False)
+    upstream.script = answers(completion('{"at": "06:12"}'))
     response = client.responses.parse(model="small", input="x", text_format=Tide)
     assert response.output_parsed == Tide(at="06:12")
     schema = upstream.requests[0].json["response_format"]["json_schema"]
