@@ -1,8 +1,15 @@
-"""What the kernel knows of the connections between tests and what they test."""
+"""Connections between tests and what they test, and what the kernel knows of them."""
 
 import socket
 import sys
 from pathlib import Path
+
+from tests.running import PATIENCE_S
+
+
+def connected(url: str) -> socket.socket:
+    host, port = url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), PATIENCE_S)
 
 
 def has_read(connection: socket.socket) -> bool:

@@ -1,18 +1,14 @@
 """Words to ask a web server in a process of its own."""
 
-import socket
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pytest
 import requests
 
+from tests.connections import connected
 from tests.running import environment
 
-HOSTS_OF_PROBES = pytest.mark.parametrize(
-    "lines", [[], ["Host: 10.1.2.3:8000"], ["Host: a", "Host: b"]]
-)
 CHAT = {"model": "echo", "messages": [{"role": "user", "content": "one two"}]}
 
 
@@ -48,9 +44,8 @@ def ask(url: str, path: str, method: str = "GET", **options: Any) -> requests.Re
 
 def raw(url: str, path: str, *lines: str) -> tuple[int, bytes]:
     """Ask with these header lines alone; return the status and the body."""
-    host, port = url.removeprefix("http://").split(":")
     head = [f"GET {path} HTTP/1.1", *lines, "Connection: close", "", ""]
-    with socket.create_connection((host, int(port)), 60) as client:
+    with connected(url) as client:
         client.sendall("\r\n".join(head).encode())
         data = b""
         with suppress(ConnectionError):

@@ -39,11 +39,9 @@ def test_the_reference_loads_nothing_from_elsewhere_and_nothing_inline(client):
     assert "'unsafe" not in policy
     script = client.get("/docs?script=")
     assert script["Content-Type"].startswith("application/javascript")
-    assert '"/openapi.json"' in script.content.decode().replace("\\u002D", "-")
-
-
-def test_the_reference_asks_no_validator_on_the_internet(client):
-    assert '"validatorUrl": null' in client.get("/docs?script=").content.decode()
+    program = script.content.decode().replace("\\u002D", "-")
+    assert '"/openapi.json"' in program
+    assert '"validatorUrl": null' in program
 
 
 def test_both_are_only_read(client):

@@ -13,8 +13,8 @@ import pytest
 from django.core.handlers.asgi import ASGIHandler
 
 from config.wsgi import application as wsgi
-from tests.config.serving.servers import bridged, served
-from tests.connections import has_read
+from tests.config.serving.servers import bridged, served, with_lifespan
+from tests.connections import connected, has_read
 from tests.running import PATIENCE_S, until
 
 HEAD = b"POST /here HTTP/1.1\r\nHost: x\r\n"
@@ -32,11 +32,6 @@ class Echo:
     go_on: threading.Event = field(default_factory=threading.Event)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            while (await receive())["type"] != "lifespan.shutdown":
-                await send({"type": "lifespan.startup.complete"})
-            await send({"type": "lifespan.shutdown.complete"})
-            return
         body = b""
         while (message := await receive())["type"] == "http.request":
             body += message["body"]
@@ -76,13 +71,9 @@ class Echo:
         await asyncio.to_thread(self.go_on.wait, PATIENCE_S)
         looking.cancel()
 
-    def connect(self) -> socket.socket:
-        host, port = self.url.removeprefix("http://").split(":")
-        return socket.create_connection((host, int(port)), PATIENCE_S)
-
     def exchange(self, *parts: bytes) -> bytes:
         """Send parts, each in a packet that the server has read, and read to the end."""
-        with self.connect() as client:
+        with connected(self.url) as client:
             for part in parts:
                 client.sendall(part)
                 if part is not parts[-1]:
@@ -101,7 +92,7 @@ def read(client: socket.socket) -> bytes:
 @pytest.fixture
 def echo() -> Iterator[Echo]:
     server = Echo()
-    with served(server) as server.url:
+    with served(with_lifespan(server)) as server.url:
         yield server
         server.go_on.set()
 
@@ -134,17 +125,10 @@ def test_a_trailer_gives_no_identity(handler, path, is_later):
     start = CHUNKED.replace(b"/here", path).replace(b": x", b": localhost")
     start += b"2\r\n{}\r\n0\r\n"
     parts = [start, lines] if is_later else [start + lines]
-    application = bridged(wsgi) if handler == "the bridge" else served(own_handler)
-    with application as url:
+    own = with_lifespan(ASGIHandler())
+    with bridged(wsgi) if handler == "the bridge" else served(own) as url:
         answer = Echo(url).exchange(*parts[:-1], parts[-1] + NEXT)
     assert answer.startswith(b"HTTP/1.1 401 ")
-
-
-async def own_handler(scope: Any, receive: Any, send: Any) -> None:
-    if scope["type"] == "lifespan":
-        await Echo()(scope, receive, send)
-    else:
-        await ASGIHandler()(scope, receive, send)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +144,7 @@ def test_a_trailer_that_frames_a_message_is_refused(echo, trailer):
 
 @pytest.mark.parametrize("endless", [b"0\r\nX: ", b"0\r\n" + b"X: y\r\n", b"1;"])
 def test_unlimited_trailers_and_extensions_are_refused(echo, endless):
-    with echo.connect() as client:
+    with connected(echo.url) as client:
         client.sendall(CHUNKED + endless)
         with suppress(ConnectionError):
             for _ in range(100):
@@ -189,7 +173,7 @@ def test_unlimited_trailers_and_extensions_are_refused(echo, endless):
 def test_an_unsupported_upgrade_is_ignored(echo, offer, rest, size):
     sent = HEAD + offer + rest + b"GET /two HTTP/1.1\r\nHost: x\r\n" + offer
     sent += b"\r\n\r\n" + NEXT
-    with echo.connect() as client:
+    with connected(echo.url) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for start in range(0, len(sent), size):
             client.sendall(sent[start : start + size])
@@ -229,7 +213,7 @@ def test_a_request_that_is_not_for_this_server_is_refused(echo, line):
 def test_a_large_head_is_accepted_and_one_without_end_is_refused(echo):
     lines = b"".join(b"X-%d: %s\r\n" % (number, b"y" * 1000) for number in range(100))
     assert b"200 OK" in echo.exchange(NEXT[:-2] + lines + b"\r\n")
-    with echo.connect() as client, suppress(ConnectionError):
+    with connected(echo.url) as client, suppress(ConnectionError):
         client.sendall(b"GET / HTTP/1.1\r\nX: " + b"y" * 200_000)
         assert read(client).startswith(b"HTTP/1.1 400 ")
     assert len(echo.asked) == 1
@@ -285,7 +269,7 @@ def test_a_request_that_two_servers_read_differently_is_refused(echo, _case, req
 @pytest.mark.parametrize("how", ["closes", "ends its own side"])
 @pytest.mark.parametrize("path", ["/wait", "/stream"])
 def test_a_client_that_ends_its_side_is_noticed_while_nothing_is_sent(echo, path, how):
-    with echo.connect() as client:
+    with connected(echo.url) as client:
         client.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         until(lambda: echo.asked, "the request")
         if path == "/stream":
@@ -298,7 +282,7 @@ def test_a_client_that_ends_its_side_is_noticed_while_nothing_is_sent(echo, path
 
 @pytest.mark.parametrize("said", [b"", b"GET / HT", HEAD + LENGTH + b"\r\nhel"])
 def test_a_client_that_ends_within_a_request_is_disconnected(echo, said):
-    with echo.connect() as client:
+    with connected(echo.url) as client:
         client.sendall(said)
         client.shutdown(socket.SHUT_WR)
         assert read(client) == b""

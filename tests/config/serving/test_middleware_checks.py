@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.config.sites import CHAT, HOSTS_OF_PROBES, ask, error_text, raw
+from tests.config.sites import CHAT, ask, error_text, raw
 from tests.gateway.chat.harness import IDENTITY
 from tests.running import until
 
@@ -79,12 +79,6 @@ def test_a_missing_or_repeated_host_is_400(url, path, lines):
     assert status == 400
     for step in SHAPES[path]:
         assert str(step) in body.decode() or step == 0
-
-
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-@HOSTS_OF_PROBES
-def test_probes_may_name_any_host(url, path, lines):
-    assert raw(url, path, *lines)[0] == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PROPFIND"])

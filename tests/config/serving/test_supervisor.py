@@ -58,19 +58,15 @@ def test_a_program_may_end_within_the_grace():
         assert "done" in process.output
 
 
-def test_a_program_that_ends_by_itself_ends_the_others_and_is_named():
+@pytest.mark.parametrize(
+    ("number", "end"),
+    [(signal.SIGUSR1, "exit status 7"), (signal.SIGKILL, "killed by SIGKILL")],
+)
+def test_a_program_that_ends_by_itself_ends_the_others_and_is_named(number, end):
     with supervised(POLITE, FAILING) as process:
-        os.kill(process.children()[1], signal.SIGUSR1)
+        os.kill(process.children()[1], number)
         assert process.status() == 1
-        assert "program 2 ended unexpectedly (exit status 7)" in process.output
-        assert process.family() == []
-
-
-def test_a_program_that_is_killed_is_named_with_the_signal():
-    with supervised(POLITE, POLITE) as process:
-        os.kill(process.children()[0], signal.SIGKILL)
-        assert process.status() == 1
-        assert "program 1 ended unexpectedly (killed by SIGKILL)" in process.output
+        assert f"program 2 ended unexpectedly ({end})" in process.output
         assert process.family() == []
 
 

@@ -1,6 +1,5 @@
 """Synchronous Django behind the ASGI server: what arrives, what comes back, who waits."""
 
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,15 +10,11 @@ import requests
 
 from config.serving import wsgi_bridge
 from tests.config.serving.servers import bridged
+from tests.connections import connected
 from tests.running import PATIENCE_S, until
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 UNFINISHED = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 600\r\n\r\n"
-
-
-def connected(url: str) -> socket.socket:
-    host, port = url.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), PATIENCE_S)
 
 
 class Application:
@@ -83,8 +78,7 @@ def test_a_request_arrives_as_pep_3333_says(application, url):
 
 
 def test_headers_given_twice_are_joined(application, url):
-    host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port))) as client:
+    with connected(url) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nX-A: 2\r\n\r\n")
         client.recv(1000)
     assert application.calls[0]["HTTP_X_A"] == "1,2"
@@ -122,8 +116,7 @@ def test_an_application_that_fails_is_500_and_frees_its_thread(application, url)
 
 
 def test_a_client_that_sends_slowly_occupies_no_thread(application, url):
-    host, port = url.removeprefix("http://").split(":")
-    slow = [socket.create_connection((host, int(port))) for _ in range(5)]
+    slow = [connected(url) for _ in range(5)]
     for client in slow:
         client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel")
     assert requests.get(url, timeout=PATIENCE_S).status_code == 201
@@ -137,11 +130,10 @@ def test_a_client_that_reads_a_complete_response_slowly_occupies_no_thread(
 ):
     application.body = b"x" * 20_000_000
     application.streaming = False  # as Django marks a response that is in memory
-    host, port = url.removeprefix("http://").split(":")
     with ExitStack() as stack:
         for _ in range(3):  # there are two threads
-            client = stack.enter_context(socket.create_connection((host, int(port))))
-            client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            client = stack.enter_context(connected(url))
+            client.sendall(REQUEST)
             assert client.recv(1)  # and no more
         application.body = b"hello"
         assert requests.get(url, timeout=PATIENCE_S).content == b"hello"
