@@ -17,10 +17,7 @@ pytestmark = pytest.mark.django_db
 REFUSED = [
     ("the metadata service", "https://169.254.169.254/"),
     ("another loopback address", "http://127.0.0.2/"),
-    ("a user name", "https://a@93.184.216.34/"),
-    ("another scheme", "ftp://93.184.216.34/"),
     ("a line break", "https://93.184.216.34/\r\nX-Y: z"),
-    ("NUL", "https://93.184.216.34/\0"),
     ("too long", URL + "x" * 2048),
     ("our own listener by name", "http://localhost:8000/v1/webhooks"),
 ]

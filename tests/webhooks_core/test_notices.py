@@ -28,8 +28,7 @@ def received(use_profile) -> list[Notice]:
 def attempt(result) -> None:
     publish_event()
     dispatcher = SteppedDispatcher()
-    claimed = dispatcher.claim()
-    dispatcher.record(claimed, *[result for _ in claimed])
+    dispatcher.attempt(result)
     dispatcher.finish()
 
 

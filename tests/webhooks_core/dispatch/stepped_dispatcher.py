@@ -179,6 +179,12 @@ class SteppedDispatcher:
         self.work()
         self.work()
 
+    def attempt(self, *answers: Answer) -> list[OutgoingRequest]:
+        """Claim what is due and answer it; return the requests."""
+        requests = self.claim()
+        self.record(requests, *answers)
+        return requests
+
     def run(self, answer: Answer) -> None:
         """Do a whole run: all that is due gets this answer."""
         self._is_running, self.sender.answer_all_with = True, answer

@@ -77,8 +77,7 @@ def test_a_retry_is_due_at_the_same_time_for_every_machine(another_machine):
     publish_event()
     with another_machine():
         dispatcher = SteppedDispatcher()
-        [request] = dispatcher.claim()
-        dispatcher.record([request], failed)
+        dispatcher.attempt(failed)
         dispatcher.finish()
     due = EndpointQueue.objects.get().next_due_at
     assert due is not None

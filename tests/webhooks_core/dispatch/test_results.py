@@ -50,9 +50,7 @@ def test_every_attempt_moves_last_attempt_at_alone(result_of):
     target = EndpointFactory.create()
     publish_event()
     with travel(timezone.now() + timedelta(hours=1)):
-        dispatcher = SteppedDispatcher()
-        [request] = dispatcher.claim()
-        dispatcher.record([request], result_of)
+        SteppedDispatcher().attempt(result_of)
     before = target.updated_at
     target.refresh_from_db()
     assert target.updated_at == before
@@ -66,10 +64,8 @@ def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
     publish_events(3)
     with travel(timezone.now(), tick=False) as clock:
         clock.shift(1)
-        dispatcher = SteppedDispatcher()
-        first, second, third = dispatcher.claim()
         asked = partial(failed, code=503, retry_after=17)
-        dispatcher.record([first, second, third], failed, asked, failed)
+        SteppedDispatcher().attempt(failed, asked, failed)
         due = Delivery.objects.order_by("pk").values_list("next_attempt_at", flat=True)
         pauses = [(at - timezone.now()).total_seconds() for at in due if at]
     assert pauses == [10, 17, 10]
@@ -91,14 +87,11 @@ def test_an_endpoint_that_hangs_gets_one_request_at_a_time_until_a_success(use_p
     target = EndpointFactory.create(max_in_flight=4)
     publish_events(12)
     dispatcher = SteppedDispatcher()
-    requests = dispatcher.claim()
-    dispatcher.record(requests, *[timed_out] * 3, failed)
+    dispatcher.attempt(*[timed_out] * 3, failed)
     assert Endpoint.objects.get().is_hanging
     for _ in range(3):
-        [probe] = dispatcher.claim()
-        dispatcher.record([probe], failed)
-    [probe] = dispatcher.claim()
-    dispatcher.record([probe], ok)
+        assert len(dispatcher.attempt(failed)) == 1
+    assert len(dispatcher.attempt(ok)) == 1
     target.refresh_from_db()
     assert not target.is_hanging
     assert target.timeouts == 0
