@@ -17,10 +17,10 @@ from webhooks_core.profiles import (
     EventType,
     Notice,
     PingEvent,
-    RetryPolicy,
     SigningContext,
     WebhookProfile,
 )
+from webhooks_core.retry import RetryPolicy
 
 PROFILE = "gateway"
 

@@ -11,10 +11,10 @@ from webhooks_core.profiles import (
     EventType,
     Notice,
     PingEvent,
-    RetryPolicy,
     SigningContext,
     WebhookProfile,
 )
+from webhooks_core.retry import RetryPolicy
 from webhooks_core.web.json_schema import (
     BOOLEAN,
     INTEGER,

@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 from django.conf import settings
 
 from gateway import configuration
+from gateway.chat.metering.background_writer import UsageWriter
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits
-from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.policy_hook import configured
 from gateway.chat.service import Service

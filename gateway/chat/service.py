@@ -39,9 +39,9 @@ from gateway.chat.http_messages import (
     ChatResponse,
     ClientGoneError,
 )
+from gateway.chat.metering.background_writer import UsageWriter
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits
-from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.policy_hook import Policy, PolicyDenied
 from gateway.chat.request import ModelRequest

@@ -17,7 +17,7 @@ from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import profiles
 from webhooks_core.models import Delivery
-from webhooks_core.profiles import RetryPolicy
+from webhooks_core.retry import RetryPolicy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhooks_core.profiles import RetryPolicy
+from webhooks_core.retry import RetryPolicy
 
 RECORDING = RetryPolicy((60, 300, 900, 900, 900), jitter=0.1)
 seconds = st.floats(0.001, 86_400)

@@ -22,7 +22,7 @@ from django.db import Error
 
 from gateway.chat.context import ChatContext
 from gateway.chat.errors import OverBudgetError
-from gateway.chat.metering.counters import (
+from gateway.chat.metering.budget_rows import (
     Counter,
     CounterKey,
     Stored,

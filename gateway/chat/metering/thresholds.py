@@ -11,7 +11,7 @@ from django.db import transaction
 
 from gateway import events
 from gateway.chat.budget_models import BudgetCounter
-from gateway.chat.metering.counters import CounterKey
+from gateway.chat.metering.budget_rows import CounterKey
 from gateway.chat.metering.reports import shown
 from gateway.chat.metering.windows import end_of
 from gateway.configuration.shapes import BudgetEntry

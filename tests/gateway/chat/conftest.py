@@ -11,7 +11,7 @@ import pytest
 
 from gateway import keys
 from gateway.chat import loop_thread, model_registry, runtime, service
-from gateway.chat.metering import budgets, writer
+from gateway.chat.metering import background_writer, budgets
 from gateway.chat.upstreams import http
 from gateway.configuration.shapes import Target
 from gateway.identity import Caller, Rights
@@ -29,7 +29,7 @@ TIME_LIMITS: dict[ModuleType, tuple[str, ...]] = {
     model_registry: ("WAIT_S",),
     runtime: ("CLOSING_S",),
     service: ("LOOK_UP_S", "USAGE_WAIT_S", "CLOSING_S"),
-    writer: ("CLOSING_S",),
+    background_writer: ("CLOSING_S",),
 }
 
 

@@ -18,8 +18,8 @@ from uvicorn.server import ServerState
 from config.serving.uvicorn_protocol import HttpProtocol
 from gateway.chat import asgi
 from gateway.chat.context import ABSENT, ChatContext
+from gateway.chat.metering.budget_rows import CounterKey, Stored
 from gateway.chat.metering.budgets import Budgets
-from gateway.chat.metering.counters import CounterKey, Stored
 from gateway.chat.metering.definitions import Loaded
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.usage import CompletedRequest

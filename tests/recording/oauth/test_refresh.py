@@ -113,7 +113,7 @@ def test_a_used_code_is_remembered_for_a_day(app):
 
 
 @pytest.fixture
-def racer(transactional_db, app) -> App:
+def racer(transactional_db, app: App) -> App:
     return app
 
 

@@ -2,6 +2,7 @@
 
 import threading
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 
 
 def request(
-    key: int, url: str, *, queue: int = 1, limit: int = 4, **fields: float
+    key: int, url: str, *, queue: int = 1, limit: int = 4, **fields: Any
 ) -> OutgoingRequest:
     return request_to(url, **fields)._replace(key=key, queue=queue, limit=limit)
 

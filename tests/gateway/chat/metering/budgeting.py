@@ -13,8 +13,8 @@ from django.db import OperationalError
 
 from gateway.chat.apis.openai.chat import CHAT
 from gateway.chat.context import ChatContext
+from gateway.chat.metering.budget_rows import CounterKey, Stored
 from gateway.chat.metering.budgets import BudgetExceededError, Budgets
-from gateway.chat.metering.counters import CounterKey, Stored
 from gateway.chat.metering.definitions import Loaded
 from gateway.chat.metering.thresholds import Reached, highest_share
 from gateway.chat.models import ModelPrice

@@ -6,7 +6,7 @@ import pytest
 
 from gateway import configuration, keys
 from gateway.chat.metering import reports, usage
-from gateway.chat.metering.counters import CounterKey, add_to_rows
+from gateway.chat.metering.budget_rows import CounterKey, add_to_rows
 from gateway.chat.metering.windows import start_of
 from gateway.configuration.shapes import BudgetEntry
 from tests.clock import travel

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.chat.budget_models import BudgetCounter
-from gateway.chat.metering.counters import CounterKey, add_to_rows
+from gateway.chat.metering.budget_rows import CounterKey, add_to_rows
 from gateway.chat.metering.thresholds import Reached, highest_share, report
 from gateway.chat.metering.windows import start_of
 from gateway.configuration.shapes import BudgetEntry

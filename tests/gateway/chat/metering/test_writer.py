@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 
 from gateway.chat.apis.openai.chat import CHAT
 from gateway.chat.context import ChatContext
-from gateway.chat.metering import writer as module
+from gateway.chat.metering import background_writer as module
+from gateway.chat.metering.background_writer import UsageWriter
 from gateway.chat.metering.usage import CompletedRequest
-from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.request import ModelRequest
 from gateway.configuration.shapes import ModelEntry
 from gateway.identity import Caller
