@@ -65,20 +65,6 @@ class Api(BaseApi):
         ]
 
 
-def error_of(response, status, code):
-    """Assert the one shape of every error; return the message."""
-    assert response.status_code == status, response.content
-    body = response.json()
-    assert response["Content-Type"] == "application/json"
-    assert set(body) == {"error"}
-    assert set(body["error"]) == {"code", "message"}
-    assert body["error"]["code"] == code
-    message = body["error"]["message"]
-    assert isinstance(message, str)
-    assert message
-    return message
-
-
 def imported(account, audio_id="aud_1", **content):
     """Import a recording; return the result."""
     raw = orjson.dumps({"audio_id": audio_id, **content})

@@ -7,8 +7,8 @@ from recording import token_memory
 from recording.accounts import personal_tokens
 from recording.models import PersonalToken
 from tests.clock import travel
+from tests.products.product import RECORDING
 from tests.recording.accounts.browsers import logged_in
-from tests.recording.conftest import error_of
 from tests.recording.oauth.flows import FORM
 from webhooks_core.models import bearer as opaque
 
@@ -63,23 +63,20 @@ def test_anything_else_is_401_with_a_challenge(api, _case, header):
         other=opaque.make("gw_key_"),
     )
     response = api.get("webhooks", headers={"Authorization": header})
-    error_of(response, 401, "unauthorized")
+    RECORDING.error(response, 401)
     assert response["WWW-Authenticate"].startswith("Bearer realm=")
     assert api.token not in response.content.decode()
 
 
 def test_a_token_in_the_query_or_a_body_and_a_session_are_no_token(api):
-    client, path, sent = (
-        logged_in(api.user),
-        "/v1/webhooks",
-        {"access_token": api.token},
-    )
+    client, path = logged_in(api.user), "/v1/webhooks"
+    sent = {"access_token": api.token}
     for response in (
         client.get(path, sent),
         client.post(path, urlencode(sent), FORM),
         client.post(path, sent, "application/json"),
     ):
-        error_of(response, 401, "unauthorized")
+        RECORDING.error(response, 401)
 
 
 def deactivate(account):
@@ -106,7 +103,7 @@ def test_a_token_is_looked_up_once_and_its_end_counts_at_once(
         with django_assert_num_queries(1):
             assert api.get("webhooks").status_code == 200
         end(api.user)
-        error_of(api.get("webhooks"), 401, "unauthorized")
+        RECORDING.error(api.get("webhooks"), 401)
 
 
 def test_what_is_revoked_before_the_end_of_its_look_up_is_not_remembered(

@@ -3,8 +3,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.products.product import WRONG_COUNTS
-from tests.recording.conftest import error_of
+from tests.products.product import RECORDING, WRONG_COUNTS
 from webhooks_core.models import Event
 
 pytestmark = pytest.mark.django_db
@@ -73,7 +72,7 @@ def test_another_account_s_events_are_never_shown(api, stranger):
 @pytest.mark.spec("recording", "samples: event is required; unknown type 400")
 def test_a_missing_or_unknown_type_is_refused(api, query):
     response = api.get(f"webhook-events/samples{query}")
-    message = error_of(response, 400, "bad_request")
+    message = RECORDING.error(response, 400)
     assert "event" in message
     assert len(message) < 200
 
@@ -82,7 +81,7 @@ def test_a_missing_or_unknown_type_is_refused(api, query):
 @pytest.mark.spec("recording", "samples limit default 3, max 10; below 1: 400")
 def test_a_wrong_limit_is_refused(api, value):
     response = api.get(f"{PATH}&limit={value}")
-    assert "limit" in error_of(response, 400, "bad_request")
+    assert "limit" in RECORDING.error(response, 400)
 
 
 def test_samples_cost_the_same_queries_however_many(api):

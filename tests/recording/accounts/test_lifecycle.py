@@ -19,8 +19,9 @@ from recording.accounts.locks import InactiveAccountError
 from recording.models import PersonalToken, Recording
 from recording.webhooks import SUMMARY_COMPLETED
 from tests.factories import UserFactory
+from tests.products.product import RECORDING
 from tests.receiver import receiver
-from tests.recording.conftest import URL, error_of, imported
+from tests.recording.conftest import URL, imported
 from tests.recording.factories import RefreshTokenFactory
 from tests.running import until
 from tests.webhooks_core.engine import dispatch, running_dispatcher
@@ -160,7 +161,7 @@ def test_a_call_whose_account_was_deleted_meanwhile_creates_nothing(api, monkeyp
 
     monkeypatch.setattr(targets, "check_url", delete_meanwhile)
     response = api.post("webhooks", {"url": URL})
-    error_of(response, 401, "unauthorized")
+    RECORDING.error(response, 401)
     assert 'error="invalid_token"' in response["WWW-Authenticate"]
     assert counts() == [0] * len(ROWS)
 
@@ -193,7 +194,7 @@ def test_pending_deliveries_are_held_and_go_on_when_the_account_is_active_again(
         api.create(url=server.url)
         api.publish(2)
         set_active(False)
-        error_of(api.get("webhooks"), 401, "unauthorized")
+        RECORDING.error(api.get("webhooks"), 401)
         api.publish()  # published meanwhile: no record
         assert (Event.objects.count(), Delivery.objects.pending().count()) == (3, 2)
         assert dispatch() == 0
@@ -224,12 +225,12 @@ def test_endpoints_of_others_and_of_other_products_go_on(api, stranger):
 def test_disabling_revokes_the_tokens_and_enabling_does_not_restore_them(api, stranger):
     RefreshTokenFactory.create(user=api.user)
     switch(api.user, on=False)
-    error_of(api.get("webhooks"), 401, "unauthorized")
+    RECORDING.error(api.get("webhooks"), 401)
     assert not AccessToken.objects.exists()
     assert RefreshToken.objects.get().revoked is not None
     assert PersonalToken.objects.get(user=api.user).revoked_at is not None
     switch(api.user, on=True)
-    error_of(api.get("webhooks"), 401, "unauthorized")
+    RECORDING.error(api.get("webhooks"), 401)
     assert personal_tokens.authenticate(api.token) is None
     assert stranger.get("webhooks").status_code == 200
 

@@ -119,17 +119,19 @@ def test_a_setting_requires_a_second_factor_of_staff(ada, settings):
 # ── A new password ──────────────────────────────────────────────────────────────────
 
 
+def change(client: Client, old: str, new: str, **more: str) -> Any:
+    form = {"oldpassword": old, "password1": new, "password2": new}
+    return client.post("/accounts/password/change/", form | more)
+
+
 @pytest.mark.parametrize("ends", [True, False])
 def test_a_change_ends_sessions_and_what_its_form_says(app, user, ends):
     mine, other = log_in(), log_in()
     token = personal_tokens.create(user=user, days=1).text
     refresh = app.tokens()["refresh_token"]
-    form = {"oldpassword": PASSWORD, "password1": NEW, "password2": NEW}
     page = mine.get("/accounts/password/change/").content.decode()
     assert 'name="end_access" id="id_end_access" checked' in page
-    mine.post(
-        "/accounts/password/change/", form | ({"end_access": "on"} if ends else {})
-    )
+    change(mine, PASSWORD, NEW, **({"end_access": "on"} if ends else {}))
     assert (is_logged_in(mine), is_logged_in(other)) == (True, False)
     assert (personal_tokens.authenticate(token) is None) is ends
     assert (app.refresh(refresh).status_code == 400) is ends
@@ -181,8 +183,7 @@ def test_a_reset_tells_nothing_about_addresses(ada, mailoutbox):
 def test_the_account_is_told_of_a_change_also_where_no_e_mail_can_be_sent(
     ada, mailoutbox, monkeypatch
 ):
-    form = {"oldpassword": PASSWORD, "password1": NEW, "password2": NEW}
-    log_in().post("/accounts/password/change/", form)
+    change(log_in(), PASSWORD, NEW)
     assert [message.to for message in mailoutbox] == [[ada.email]]
 
     def fail(*_: Any) -> None:
@@ -191,10 +192,7 @@ def test_the_account_is_told_of_a_change_also_where_no_e_mail_can_be_sent(
     monkeypatch.setattr(
         "django.core.mail.backends.locmem.EmailBackend.send_messages", fail
     )
-    form = {"oldpassword": NEW, "password1": PASSWORD, "password2": PASSWORD}
-    assert (
-        log_in(password=NEW).post("/accounts/password/change/", form).status_code == 302
-    )
+    assert change(log_in(password=NEW), NEW, PASSWORD).status_code == 302
     assert is_logged_in(log_in())
 
 

@@ -19,6 +19,7 @@ from webhooks_core.models import Delivery, Event
 pytestmark = pytest.mark.django_db
 
 SUMMARY = {"label": "Notes", "content": "# x", "format": "markdown"}
+NOTES = {"summaries": [SUMMARY]}
 
 
 def data_of(event):
@@ -57,20 +58,10 @@ def test_the_payload_is_the_recording_with_html_converted(user):
         ("only the title", {"title": "a"}, {"title": "b"}, False),
         ("only the transcript", {}, {"transcript": {"text": "x"}}, False),
         ("only the status", {"status": 1}, {"status": 2}, False),
-        ("the summaries came", {}, {"summaries": [SUMMARY]}, True),
-        ("the summaries went", {"summaries": [SUMMARY]}, {}, True),
-        (
-            "the same summaries",
-            {"summaries": [SUMMARY]},
-            {"summaries": [SUMMARY]},
-            False,
-        ),
-        (
-            "another summary",
-            {"summaries": [SUMMARY]},
-            {"summaries": [SUMMARY | {"label": "B"}]},
-            True,
-        ),
+        ("the summaries came", {}, NOTES, True),
+        ("the summaries went", NOTES, {}, True),
+        ("the same summaries", NOTES, NOTES, False),
+        ("another summary", NOTES, {"summaries": [SUMMARY | {"label": "B"}]}, True),
         ("the report came", {}, {"report_id": "rep_1"}, True),
         ("another report", {"report_id": "rep_1"}, {"report_id": "rep_2"}, True),
     ],

@@ -15,7 +15,7 @@ from recording.accounts import personal_tokens
 from recording.mcp import asgi
 from recording.mcp.asgi import MCPApplication
 from tests.clock import travel
-from tests.recording.conftest import error_of
+from tests.products.product import RECORDING
 from tests.recording.mcp.conftest import META, STATELESS, initialize, respond
 from tests.running import PATIENCE_S
 
@@ -26,7 +26,7 @@ NESTED = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":%b1%b}'
 
 def test_a_401_leads_to_the_metadata_of_this_resource(mcp, client, settings):
     response = mcp.post(PING, Authorization="")
-    error_of(response, 401, "unauthorized")
+    RECORDING.error(response, 401)
     challenge = response["www-authenticate"]
     address = f"{settings.BASE_URL}/.well-known/oauth-protected-resource/mcp"
     assert f'resource_metadata="{address}"' in challenge
@@ -34,7 +34,7 @@ def test_a_401_leads_to_the_metadata_of_this_resource(mcp, client, settings):
     metadata = client.get("/.well-known/oauth-protected-resource/mcp").json()
     assert metadata["resource"] == f"{settings.BASE_URL}/mcp"
     response = mcp.post(PING, Authorization="Bearer rec_pat_wrong")
-    error_of(response, 401, "unauthorized")
+    RECORDING.error(response, 401)
     assert 'error="invalid_token"' in response["www-authenticate"]
 
 
@@ -169,4 +169,4 @@ def test_an_outage_is_503(mcp, monkeypatch):
         raise OperationalError("connection refused")
 
     monkeypatch.setattr(personal_tokens, "authenticate", away)
-    error_of(mcp.post(PING), 503, "unavailable")
+    RECORDING.error(mcp.post(PING), 503)

@@ -9,11 +9,6 @@ from webhooks_core.models import Delivery, Endpoint
 NONE = "ep_" + "0" * 26
 
 
-@pytest.fixture
-def theirs(stranger) -> str:
-    return str(stranger.create()["endpoint_id"])
-
-
 def test_a_webhook_lives_as_through_the_api(mcp):
     created = mcp.call("create_webhook", url=URL, events=["summary.completed"])
     assert created["secret"].startswith("whsec_")
@@ -63,8 +58,8 @@ def test_the_limits_of_the_api_count_these_calls_too(mcp, settings):
 @pytest.mark.parametrize(
     "tool", ["delete_webhook", "send_test_event", "list_deliveries"]
 )
-def test_another_accounts_webhook_is_not_found(mcp, theirs, tool):
-    for endpoint_id in (theirs, NONE, "ep_\0", "x"):
+def test_another_accounts_webhook_is_not_found(mcp, stranger, tool):
+    for endpoint_id in (stranger.create()["endpoint_id"], NONE, "ep_\0", "x"):
         refusal = mcp.refusal(tool, endpoint_id=endpoint_id)
         assert "There is no such subscription." in refusal
     row = Endpoint.objects.get()

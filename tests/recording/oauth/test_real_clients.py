@@ -11,7 +11,7 @@ import requests
 from authlib.integrations.requests_client import OAuth2Session as AuthlibSession
 from oauth2_provider.models import RefreshToken
 
-from tests.recording.oauth.flows import METHODS, REDIRECT
+from tests.recording.oauth.flows import METHODS, REDIRECT, App
 from tests.recording.oauth.live import Memory, Person, installed_node_clients, provider
 from tests.running import PATIENCE_S
 from tests.tools import output_of
@@ -50,15 +50,6 @@ def test_mcp_goes_from_a_bare_401_to_a_refreshed_token(person, site, method):
 # ── Authlib and requests-oauthlib ───────────────────────────────────────────────────
 
 
-def registered(person: Person, method: str) -> dict[str, Any]:
-    body = {"redirect_uris": [REDIRECT], "token_endpoint_auth_method": method}
-    response = requests.post(
-        f"{person.url}/oauth/register", json=body, timeout=PATIENCE_S
-    )
-    document: dict[str, Any] = response.json()
-    return document
-
-
 def status(person: Person, token: dict[str, Any]) -> int:
     headers = {"Authorization": f"Bearer {token['access_token']}"}
     address = f"{person.url}/v1/webhooks"
@@ -66,11 +57,11 @@ def status(person: Person, token: dict[str, Any]) -> int:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_authlib_connects_refreshes_and_revokes(person, method):
-    document = registered(person, method)
+def test_authlib_connects_refreshes_and_revokes(person, visitor, method):
+    app = App.registered(visitor, method)
     client = AuthlibSession(
-        document["client_id"],
-        document.get("client_secret"),
+        app.client_id,
+        app.secret or None,
         token_endpoint_auth_method=method,
         scope="mcp:connect",
         redirect_uri=REDIRECT,
