@@ -42,17 +42,24 @@ def _load_endpoints(owner: str) -> None:
     """Create the endpoints with their deliveries; no event is sent to them: nobody listens there."""
     now = timezone.now()
     events = [_event(owner, now - timedelta(hours=hours)) for hours in (8, 6, 4, 2)]
-    for name, story in STORIES.items():
-        endpoint = endpoints.create(
-            profile=PROFILE,
-            owner=owner,
-            url=f"http://127.0.0.1:9/{name.replace(' ', '-')}",
-            event_types=[],
-            description=f"Sample: it {name}.",
-        ).endpoint
-        pairs = zip(events, story, strict=True)
-        attempts = [row for pair in pairs for row in _deliver(endpoint, *pair)]
-        _store_state(endpoint, attempts)
+    made = [_endpoint(owner, name) for name in STORIES]
+    attempts: list[list[Attempt]] = [[] for _ in made]
+    # By time, as the list of deliveries shows them.
+    for event, *answers in zip(events, *STORIES.values(), strict=True):
+        for endpoint, rows, statuses in zip(made, attempts, answers, strict=True):
+            rows.extend(_deliver(endpoint, event, statuses))
+    for endpoint, rows in zip(made, attempts, strict=True):
+        _store_state(endpoint, rows)
+
+
+def _endpoint(owner: str, name: str) -> Endpoint:
+    return endpoints.create(
+        profile=PROFILE,
+        owner=owner,
+        url=f"http://127.0.0.1:9/{name.replace(' ', '-')}",
+        event_types=[],
+        description=f"Sample: it {name}.",
+    ).endpoint
 
 
 def _event(owner: str, at: datetime) -> Event:

@@ -9,7 +9,7 @@ from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 from tests.recording.conftest import imported
 from tests.signatures import verify_sha256
 from tests.webhooks_core.engine import dispatch
-from webhooks_core.models import Attempt, Endpoint
+from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.owners import state
 from webhooks_core.owners.state import Health
 from webhooks_core.upkeep.sweep import sweep
@@ -63,3 +63,9 @@ def test_its_page_shows_a_failed_delivery_with_a_true_signature(user, client):
         reverse("account-webhooks:delivery", args=[attempt.delivery.public_id])
     )
     assert "no such table: orders" in page.content.decode()
+
+
+def test_its_deliveries_are_listed_by_time(user):
+    demo.load(user=user)
+    times = list(Delivery.objects.order_by("pk").values_list("created_at", flat=True))
+    assert times == sorted(times)
