@@ -32,10 +32,13 @@ class Start(OwnerView):
     def get(self, request: HttpRequest) -> HttpResponse:
         rows = list(self.owner.subscriptions.all())
         states = self.owner.states(rows)
+        profile = self.owner.profile
         context = {
-            "rows": [(row, states[row.pk]) for row in rows],
-            "quota": self.owner.profile.quota,
-            "receives_all": receives_all(self.owner.profile),
+            "rows": [
+                (row, states[row.pk], receives_all(profile, row.event_types))
+                for row in rows
+            ],
+            "quota": profile.quota,
         }
         return self.render("start", context)
 
@@ -178,9 +181,13 @@ class ResendMany(EndpointAction):
         count = resending.resend_since(
             endpoint, by=self.owner.by, **self._wanted(endpoint)
         )
-        text = ngettext("{:,} event is sent", "{:,} events are sent", count)
+        text = ngettext(
+            "{:,} event will be sent.",
+            "{:,} events will be sent, one after another. New events are sent between them.",
+            count,
+        )
         address = self.address("endpoint", endpoint.public_id)
-        return self.done(f"{text.format(count)}, new ones between them.", address)
+        return self.done(text.format(count), address)
 
     def _wanted(self, endpoint: Endpoint) -> dict[str, Any]:
         if self.request.POST.get("status") == Selection.MISSED:

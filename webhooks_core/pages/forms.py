@@ -25,9 +25,17 @@ def offered(profile: WebhookProfile) -> list[EventType]:
     ]
 
 
-def receives_all(profile: WebhookProfile) -> bool:
-    """Return True if an empty list of event types means all of them."""
-    return any(profile.matches([], name) for name in profile.event_types)
+def everything(profile: WebhookProfile) -> list[str]:
+    """Return the list of event types that means all events: an empty one where that does."""
+    if any(profile.matches([], name) for name in profile.event_types):
+        return []
+    return [each.name for each in offered(profile)]
+
+
+def receives_all(profile: WebhookProfile, listed: Sequence[str]) -> bool:
+    """Return True if a list of event types means all events."""
+    every = everything(profile)
+    return set(listed) >= set(every) if every else not listed
 
 
 class EndpointForm(forms.Form):
@@ -48,8 +56,7 @@ class EndpointForm(forms.Form):
         endpoint: Endpoint | None = None,
     ) -> None:
         """`extra` names the fields that the product has besides the URL and the event types."""
-        self.types, self.all_are_listed = offered(profile), not receives_all(profile)
-        self.endpoint = endpoint
+        self.profile, self.types, self.endpoint = profile, offered(profile), endpoint
         super().__init__(data, initial=self._initial())
         for name in EXTRA - set(extra):
             del self.fields[name]
@@ -60,8 +67,7 @@ class EndpointForm(forms.Form):
         if self.endpoint is None:
             return {"which": ALL, "event_types": [], "active": True}
         listed = self.endpoint.event_types
-        everything = self._everything()
-        has_all = set(listed) >= set(everything) if everything else not listed
+        has_all = receives_all(self.profile, listed)
         return {
             "url": self.endpoint.url,
             "which": ALL if has_all else THESE,
@@ -70,10 +76,6 @@ class EndpointForm(forms.Form):
             "active": self.endpoint.active,
         }
 
-    def _everything(self) -> list[str]:
-        """Return the list that means all events."""
-        return [each.name for each in self.types] if self.all_are_listed else []
-
     @property
     def chosen(self) -> list[str]:
         """Return the event types that are selected in the form as it is shown."""
@@ -81,15 +83,22 @@ class EndpointForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = self.cleaned_data
-        if cleaned.get("which") == THESE and not cleaned.get("event_types"):
+        if cleaned.get("which") == THESE and not (
+            cleaned.get("event_types") or self._receives_only_tests()
+        ):
             self.add_error("event_types", "Choose at least one, or all events.")
         return cleaned
+
+    def _receives_only_tests(self) -> bool:
+        """Return True for an endpoint without event types, as programs can make: it may stay so."""
+        listed = self.endpoint.event_types if self.endpoint else None
+        return listed == [] and not receives_all(self.profile, listed)
 
     def values(self) -> dict[str, Any]:
         """Return what the service of the product takes."""
         values = dict(self.cleaned_data)
         if values.pop("which") == ALL:
-            values["event_types"] = self._everything()
+            values["event_types"] = everything(self.profile)
         return values
 
     def refuse(self, error: ApiError) -> None:

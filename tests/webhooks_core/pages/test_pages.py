@@ -97,13 +97,17 @@ def test_the_limits_of_the_api_hold_and_a_new_secret_is_shown_in_any_case(
 
 def test_settings_are_changed_and_the_choice_of_events_means_what_it_says(ada):
     endpoint = ada.endpoint(event_types=[])
-    assert "only tests" in ada.page()
+    for which, listed, shown in (
+        ("these", [], "only tests"),
+        ("all", [TYPE], "all events"),
+    ):
+        page = ada.post(path_of(endpoint), url=NOWHERE, which=which)
+        assert "The settings were saved." in page
+        endpoint.refresh_from_db()
+        assert endpoint.event_types == listed
+        assert shown in ada.page()
     page = ada.post(path_of(endpoint), 400, url=NOWHERE, which="these")
     assert "Choose at least one, or all events." in page
-    page = ada.post(path_of(endpoint), url=NOWHERE, which="all")
-    assert "The settings were saved." in page
-    endpoint.refresh_from_db()
-    assert endpoint.event_types == [TYPE]
     page = ada.page(path_of(endpoint)).replace("\n", " ")
     assert 'value="all" checked' in " ".join(page.split())
 
@@ -136,7 +140,7 @@ def test_a_disabled_endpoint_is_enabled_and_what_it_missed_is_resent(ada):
     page = ada.browser.post(
         f"{BASE}{address}/resend", {"status": "missed"}, follow=True
     ).content.decode()
-    assert "1 event is sent, new ones between them." in page
+    assert "1 event will be sent." in page
     assert Delivery.objects.get().trigger == "manual"
     assert "not sent while" not in page
 
@@ -150,7 +154,7 @@ def test_what_failed_within_seven_days_is_resent(ada):
         type(delivery.event).objects.filter(pk=delivery.event_id).update(created_at=at)
     page = " ".join(ada.page(path_of(endpoint)).split())
     assert "2 failed within 7 days, and have not arrived since." in page
-    assert "2 events are sent" in ada.post(f"{path_of(endpoint)}/resend")
+    assert "2 events will be sent, one after" in ada.post(f"{path_of(endpoint)}/resend")
     assert Delivery.objects.pending().count() == 2
 
 
@@ -191,7 +195,10 @@ def test_the_secret_is_shown_in_one_response_alone(ada):
 def test_a_new_secret_is_confirmed_and_ends_the_old_one_at_once(ada):
     endpoint = ada.endpoint()
     old, address = secret_of(endpoint), f"{path_of(endpoint)}/secret"
-    assert "<summary>Make a new secret…</summary>" in ada.page(address)
+    page = ada.page(address)
+    assert "<summary>Make a new secret…</summary>" in page
+    assert "After 20 failures in a row the endpoint is disabled." in page
+    assert 'href="/docs"' in page.partition("<main")[2]
     page = ada.post(address, action="rotate")
     assert secret_of(endpoint) != old
     assert secret_of(endpoint) in page
@@ -249,6 +256,8 @@ def test_a_failure_is_told_in_words_with_what_was_sent_and_answered(ada):
     assert "Not delivered yet: your server answered 500." in page
     assert "then it is tried again." in page
     assert "Your code raised an error." in page
+    assert "after 1 of at most 6 attempts" in page
+    assert f"POST <bdi>{server.url}</bdi>" in page
     assert server.requests[0].headers["X-Recording-Signature"] in page
     for text in ("X-Request-Id", "r-17", "no such table", "Resend</button>"):
         assert text in page
@@ -265,13 +274,19 @@ def test_a_success_asks_before_it_is_sent_again(ada):
 
 
 def test_a_failed_event_is_resent_and_the_old_delivery_says_so(ada):
-    with receiver(204) as server:
-        delivery = failed(ada, ada.endpoint(server.url))
+    with receiver(500, 204) as server:
+        delivery = ada.attempted(ada.endpoint(server.url))
+        Delivery.objects.filter(pk=delivery.pk).fail(error="HTTP 500")
+        assert "What to do" in ada.page(path_of(delivery))
         page = ada.post(f"{path_of(delivery)}/resend")
         assert "this is its new delivery" in page
         dispatch()
-    assert "It was resent, and arrived then." in ada.page(path_of(delivery))
+    page = ada.page(path_of(delivery))
+    assert "It was resent, and arrived then." in page
+    assert "What to do" not in page
     waiting = ada.delivery(delivery.endpoint)
+    Delivery.objects.filter(pk=waiting.pk).update(attempts=1)  # it is being sent
+    assert "of at most" not in ada.page(path_of(waiting))
     assert "attempt is due now" in ada.post(f"{path_of(waiting)}/resend")
 
 
