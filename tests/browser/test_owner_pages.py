@@ -1,5 +1,6 @@
 """An owner's webhooks in Chromium: subscribed, broken, understood, repaired and resent."""
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -69,7 +70,7 @@ def test_an_owner_subscribes_finds_a_failure_repairs_it_and_resends_what_was_mis
         find_the_failure(page, f"{live_server.url}/accounts")
         server.statuses[:] = [204]
         repair(page, has_scripts)
-    assert len(server.requests) == 1 + 20 + 20 + 2
+    assert len(server.requests) == 2 + 20 + 20 + 2
     assert not Delivery.objects.exclude(status=Delivery.Status.DELIVERED).exists()
     assert complaints == []
 
@@ -91,6 +92,13 @@ def subscribe(page: Page, address: str, server: Receiver, has_scripts: bool) -> 
         page.get_by_role("link", name="See the result").click()
     shown = page.get_by_role("heading", name=headline)
     see(page, shown, has_scripts=has_scripts)
+    page.goto(address)
+    page.get_by_role("link", name="/hook").click()
+    page.get_by_role("button", name="Send a test").click()
+    shown = page.get_by_role("heading", name=headline)
+    see(page, shown, has_scripts=has_scripts)
+    expect(page.locator("dl")).to_contain_text("Delivered after 1 of at most 6")
+    expect(page).to_have_title(re.compile("^Delivered: webhook.ping"))
 
 
 def find_the_failure(page: Page, address: str) -> None:
@@ -114,7 +122,7 @@ def repair(page: Page, has_scripts: bool) -> None:
     page.get_by_role("button", name="Enable").click()
     expect(page.get_by_text("Enabled: what waits is sent now.")).to_be_visible()
     page.get_by_role("button", name="Resend them").first.click()
-    expect(page.get_by_text("2 events are sent")).to_be_visible()
+    expect(page.get_by_text("2 events will be sent")).to_be_visible()
     until(lambda: not Delivery.objects.pending().exists(), "all is delivered")
     page.reload()
     see(page, page.get_by_text("Healthy"), has_scripts=has_scripts)

@@ -132,20 +132,22 @@ class DeliveryView(OwnerView):
             waiting=wording.waits(delivery, now),
         )
         last = attempts[-1] if attempts else None
+        has_arrived = any(
+            each.status == Delivery.Status.DELIVERED for each in [delivery, *later]
+        )
         return {
             "delivery": delivery,
             "badge": wording.state(delivery),
             "verdict": verdict,
             "is_pending": delivery.status == Delivery.Status.PENDING,
-            "has_arrived": any(
-                each.status == Delivery.Status.DELIVERED for each in [delivery, *later]
-            ),
+            "has_arrived": has_arrived,
             "timeline": timeline.timeline(delivery, attempts),
             "steps": details.seen(delivery, attempts),
             "hidden": self.owner.hidden_response(delivery.endpoint),
             "most_attempts": self.owner.profile.retry.max_attempts,
-            "remedy": last
-            and remedy(last.outcome, last.status_code, timeout_s=timeout_s),
+            "remedy": ""
+            if has_arrived or not last
+            else remedy(last.outcome, last.status_code, timeout_s=timeout_s),
             "origin": wording.origin(delivery),
             "others": [
                 (each, *wording.state(each), wording.origin(each)) for each in others

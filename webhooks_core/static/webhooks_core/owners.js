@@ -7,7 +7,7 @@ const enable = (part) => {
 
 const openParts = (part) => [...part.querySelectorAll("details[open][id]")].map((each) => each.id);
 
-// Replaces an element by its newest version, and keeps what its reader has opened.
+// Replaces an element by its newest version, with the title of its page, and keeps what its reader has opened.
 const refresh = async (part) => {
   const answer = await fetch(part.dataset.from || location.href, { credentials: "same-origin" });
   if (!answer.ok || answer.redirected) return;
@@ -19,6 +19,7 @@ const refresh = async (part) => {
     newest.dataset.refresh = part.dataset.refresh;
     newest.dataset.from = part.dataset.from;
   }
+  if (!part.dataset.from) document.title = page.title;
   part.replaceWith(newest);
   for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
   enable(newest);
