@@ -4,7 +4,11 @@ from django.utils import timezone
 from factory.declarations import LazyFunction, Sequence
 from factory.django import DjangoModelFactory
 
-from gateway.configuration.shapes import StaticSubscription
+from gateway.configuration.shapes import (
+    Configuration,
+    StaticSubscription,
+    WebhookSettings,
+)
 from gateway.models import Document, GatewayKey, PolicyDecision, PortalLink
 
 
@@ -61,3 +65,7 @@ URL = "http://127.0.0.1:9/hook"
 def declared(url: str = URL, **fields) -> StaticSubscription:
     values = {"tenant_id": "acme", "url": url, "event_types": (), "secret": "s"}
     return StaticSubscription(**(values | fields))
+
+
+def configured(*subscriptions: StaticSubscription, **fields) -> Configuration:
+    return Configuration(WebhookSettings(subscriptions=subscriptions, **fields))

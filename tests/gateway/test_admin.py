@@ -9,14 +9,10 @@ import pytest
 from django.contrib.admin.models import LogEntry
 
 from gateway import keys, static_subscriptions
-from gateway.configuration.shapes import (
-    Configuration,
-    StaticSubscription,
-    WebhookSettings,
-)
 from gateway.models import GatewayKey
 from tests.gateway.client import PATH, Api
-from tests.webhooks_core.admin.looking import NOWHERE, looker, page
+from tests.gateway.factories import configured, declared
+from tests.webhooks_core.admin.looking import looker, page
 from webhooks_core.models import Delivery, Endpoint, bearer
 
 pytestmark = pytest.mark.django_db
@@ -162,8 +158,7 @@ def operate(client, endpoint: Endpoint, action: str) -> str:
 def test_a_static_endpoint_says_where_it_is_declared_and_offers_no_change(
     admin_client, acme
 ):
-    declared = StaticSubscription("acme", NOWHERE, "hush-hush")
-    static_subscriptions.sync(Configuration(WebhookSettings(subscriptions=(declared,))))
+    static_subscriptions.sync(configured(declared(secret="hush-hush")))
     endpoint = Endpoint.objects.get()
     text = page(admin_client, shown(endpoint))
     assert "the configuration, as " in text

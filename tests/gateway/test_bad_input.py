@@ -5,13 +5,9 @@ from typing import Any
 import pytest
 
 from gateway import configuration, static_subscriptions
-from gateway.configuration.shapes import (
-    Configuration,
-    StaticSubscription,
-    WebhookSettings,
-)
 from gateway.models import Document, GatewayKey, PortalLink
 from tests.gateway.client import EVENTS, PATH
+from tests.gateway.factories import configured, declared
 from webhooks_core.models import Delivery, Endpoint, Event
 
 pytestmark = pytest.mark.django_db
@@ -38,12 +34,10 @@ REQUESTS: list[tuple[str, str, Any, int, str]] = [
 @pytest.fixture
 def ids(acme, monkeypatch):
     """What the table's names in braces stand for."""
-    declared = StaticSubscription("acme", "http://127.0.0.1:9/static", "s" * 16)
     publishable = configuration.current().webhooks.publishable
-    webhooks = WebhookSettings(subscriptions=(declared,), publishable=publishable)
-    configured = Configuration(webhooks)
-    monkeypatch.setattr(configuration, "current", lambda: configured)
-    static_subscriptions.sync(configured)
+    current = configured(declared(), publishable=publishable)
+    monkeypatch.setattr(configuration, "current", lambda: current)
+    static_subscriptions.sync(current)
     return {
         "yours": acme.create()["id"],
         "inactive": acme.create(active=False)["id"],

@@ -13,10 +13,9 @@ from gateway import configuration, static_subscriptions
 from gateway.configuration.shapes import (
     Configuration,
     StaticSubscription,
-    WebhookSettings,
 )
 from tests.gateway.client import PATH
-from tests.gateway.factories import URL, declared
+from tests.gateway.factories import URL, configured, declared
 from tests.receiver import receiver
 from tests.signatures import verify_timestamped
 from tests.webhooks_core.engine import dispatch
@@ -32,8 +31,8 @@ def declare(monkeypatch):
     """Name these static subscriptions in the configuration, without a start."""
 
     def configure(*subscriptions: StaticSubscription) -> None:
-        configured = Configuration(WebhookSettings(subscriptions=subscriptions))
-        monkeypatch.setattr(configuration, "current", lambda: configured)
+        current = configured(*subscriptions)
+        monkeypatch.setattr(configuration, "current", lambda: current)
 
     return configure
 
@@ -50,8 +49,7 @@ def use(declare):
 
 
 def synchronise(*subscriptions: StaticSubscription) -> int:
-    current = Configuration(WebhookSettings(subscriptions=subscriptions))
-    return static_subscriptions.sync(current)
+    return static_subscriptions.sync(configured(*subscriptions))
 
 
 @pytest.mark.spec("gateway", "Static subscriptions may also be configured")
@@ -80,11 +78,8 @@ def test_a_static_subscription_shows_as_read_only(acme, globex, use):
     use(declared(description="declared"))
     [shown] = acme.get()["items"]
     assert shown["secret"] == MASK
-    assert (shown["url"], shown["description"], shown["active"]) == (
-        URL,
-        "declared",
-        True,
-    )
+    facts = shown["url"], shown["description"], shown["active"]
+    assert facts == (URL, "declared", True)
     assert acme.get(f"/{shown['id']}") == shown
     assert globex.get() == {"items": []}
     assert globex.call("DELETE", f"{PATH}/{shown['id']}").status_code == 404

@@ -34,13 +34,6 @@ def test_absent_and_forbidden_models_are_answered_byte_for_byte_the_same(gateway
     assert absent.status_code == forbidden.status_code == 404
     assert absent.content == forbidden.content
     assert absent.headers == forbidden.headers
-    assert absent.json() == {
-        "error": {
-            "message": NOT_FOUND,
-            "type": "not_found_error",
-            "param": "model",
-            "code": "model_not_found",
-        }
-    }
+    assert absent.json()["error"]["message"] == NOT_FOUND
     # To look is not to ask for an answer: no policy denied one.
     assert gateway.kept.denied == []

@@ -3,13 +3,18 @@
 import re
 
 import pytest
-import requests
 
 from gateway.configuration.shapes import Allow
 from gateway.identity import Rights
-from tests.gateway.chat.harness import IDENTITY, NOT_FOUND, V1, V2, raw_request
+from tests.gateway.chat.harness import (
+    IDENTITY,
+    NOT_FOUND,
+    V1,
+    V2,
+    ask_models,
+    raw_request,
+)
 from tests.gateway.chat.mock_upstream import COMPLETION, answers
-from tests.running import PATIENCE_S
 
 
 @pytest.fixture
@@ -43,9 +48,7 @@ def test_other_models_than_those_of_the_key_are_not_there(
     )
     assert (hidden.status_code, hidden.json()) == (404, {"detail": NOT_FOUND})
     assert hidden.content == absent.content
-    models = requests.get(
-        f"{gateway.url}/v1/models", headers=headers, timeout=PATIENCE_S
-    ).json()["data"]
+    models = ask_models(gateway, "", **headers).json()["data"]
     assert [model["id"] for model in models] == ["large"]
     # A fallback is no way to a model that the key may not call.
     upstream.script = answers({}, 500)

@@ -9,7 +9,6 @@ from typing import Any
 
 import orjson
 import pytest
-import requests
 
 from gateway.chat.context import ChatContext
 from gateway.chat.metering.budgets import BudgetExceededError, Budgets
@@ -17,7 +16,7 @@ from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import BudgetEntry, Target
 from gateway.identity import Rights
-from tests.gateway.chat.harness import IDENTITY, MESSAGES, V1, V2, defined
+from tests.gateway.chat.harness import MESSAGES, V1, V2, ask_models, defined
 from tests.gateway.chat.metering.budgeting import (
     ADA,
     BOB,
@@ -410,7 +409,6 @@ def test_what_costs_nothing_is_never_denied(limited, upstream):
     for _ in range(2):
         counted = call(limited, "/v1/messages/count_tokens")
         assert (counted.status_code, counted.json()["estimated"]) == (200, True)
-        listed = requests.get(limited.url + "/v1/models", headers=IDENTITY, timeout=30)
-        assert listed.status_code == 200
+        assert ask_models(limited, "").status_code == 200
     (counter,) = limited.budgets._counters.values()
     assert (counter.used, counter.reserved) == (1, 0)

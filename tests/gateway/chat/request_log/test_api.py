@@ -1,17 +1,16 @@
 """GET /v1/requests: a tenant's log, and nobody else's."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from gateway import keys
-from tests.gateway.chat.factories import RequestRecordFactory
+from tests.gateway.chat.factories import NOON, RequestRecordFactory
 from tests.gateway.client import Api
 
 pytestmark = pytest.mark.django_db
-NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PATH = "/v1/requests"
 
 
