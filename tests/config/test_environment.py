@@ -68,12 +68,6 @@ def test_a_file_that_holds_no_text_is_listed_beside_the_other_faults(content, tm
         assert message.count("SECRET_KEY:") == 1
 
 
-def test_a_local_instance_names_both_addresses_that_others_could_reach():
-    message = fault({"BASE_URL": "http://a.example", "ALLOWED_HOSTS": "a.example"})
-    for name in ("BASE_URL", "ALLOWED_HOSTS"):
-        assert f"{name}: a local instance serves this machine alone" in message
-
-
 def test_the_settings_load_no_product_and_the_url_map_loads_no_redis():
     """Each command loads the settings, and most of them the URL map."""
     shown = """

@@ -49,17 +49,6 @@ def test_what_a_profile_refuses_fails_without_an_attempt(use_profile):
     assert sent.status == Delivery.Status.DELIVERED
 
 
-def test_a_final_status_ends_a_delivery(use_profile):
-    use_profile(final_statuses=frozenset({410}))
-    with receiver(410) as server:
-        EndpointFactory.create(url=server.url)
-        publish_event()
-        dispatch()
-    delivery = Delivery.objects.get()
-    assert (delivery.status, delivery.attempts) == (Delivery.Status.FAILED, 1)
-    assert delivery.last_error == "HTTP 410"
-
-
 def test_a_profile_sees_what_is_published_once(use_profile):
     seen = []
     use_profile(published=lambda event, data: seen.append((event.pk, data)))

@@ -107,13 +107,6 @@ def test_one_trial_attempt_is_made_now_and_then():
     assert network.trial_queue([1, 2], NOW + timedelta(minutes=10)) is None
 
 
-def test_one_success_ends_the_outage():
-    network = offline()
-    network.record(*A, OK, NOW)
-    assert not network.is_offline
-    assert not network.has_lost_network(NOW)
-
-
 def test_some_receivers_are_probed_now_and_then():
     network = offline()
     for number in range(20):

@@ -87,11 +87,6 @@ def test_a_commit_without_a_notification_is_seen_at_the_next_look(monkeypatch, c
     assert calls == []
 
 
-def test_a_stopped_dispatcher_wakes_no_other(calls):
-    assert engine.dispatch(resident=True, stop=lambda: True) == 0
-    assert calls == []
-
-
 def test_only_one_dispatcher_stays_resident(settings, calls):
     settings.WEBHOOK_DISPATCHERS = 2
     first = leases.acquire()

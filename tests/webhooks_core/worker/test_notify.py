@@ -11,17 +11,11 @@ from django_q.conf import Conf
 from django_q.models import OrmQ
 
 from tests.clock import later
-from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.dispatch import leases, notify
 from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once", "clock")
-
-
-def test_a_burst_wakes_one_dispatcher_once(calls):
-    EndpointFactory.create()
-    publish_events(50)
-    assert len(calls) == 1
 
 
 def test_a_wake_up_that_no_dispatcher_followed_is_repeated(calls):
@@ -33,13 +27,6 @@ def test_a_wake_up_that_no_dispatcher_followed_is_repeated(calls):
     with later(seconds=6):
         publish_event()
     assert len(calls) == 2
-
-
-def test_none_is_woken_while_a_dispatcher_is_live(calls):
-    EndpointFactory.create()
-    assert leases.acquire()
-    publish_event()
-    assert calls == []
 
 
 def test_a_dead_dispatcher_does_not_prevent_a_wake_up(calls):
