@@ -18,6 +18,10 @@ def is_wanted() -> bool:
     return not get_user_model().objects.exists()
 
 
+def has_user() -> bool:
+    return get_user_model().objects.filter(username=USER).exists()
+
+
 @transaction.atomic
 def load() -> str | None:
     """Create the missing parts of the demo data; return the password of a new user, to be shown once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import socket
 import sys
@@ -38,6 +39,11 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, UnicodeError) as error:
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            raise CommandError(
+                f"cannot listen on {host} port {port}: it is taken. Stop what listens there, or "
+                "choose another one: --port N (with make: make run ARGS='--port N')."
+            ) from error
         raise CommandError(f"cannot listen on {host} port {port}: {error}") from error
 
 

@@ -80,7 +80,8 @@ def test_the_first_start_makes_the_demo_user_and_a_second_one_changes_nothing(tm
     own["BASE_URL"] = f"http://localhost:{port}"
     with running(*arguments, "--no-worker", environment=own, cwd=folder) as it:
         it.wait_for(READY)
-        assert "password" not in it.output
+        assert "manage.py changepassword demo" in it.output
+        assert "shown this once" not in it.output
         assert ["web" in command_line(pid) for pid in it.children()] == [True]
         assert url_of(it) == own["BASE_URL"]
         assert it.end() == 0
@@ -103,6 +104,7 @@ def test_no_demo_leaves_an_empty_database_empty_and_demo_fills_it_later(data):
     with start(data, "--no-web") as it:
         it.wait_for(READY)
         assert it.end() == 0
+        assert "User: demo" not in it.output
     assert len(rows(data)["auth_user"]) == 1
     with start(data, "--demo", "--no-web") as it:
         it.wait_for(READY)

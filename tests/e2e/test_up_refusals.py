@@ -28,7 +28,9 @@ def test_a_busy_port_and_a_wrong_option_are_one_clear_line_before_anything_is_do
     assert not data.exists()
     assert busy.status == 1
     [line] = busy.output.splitlines()
-    assert f"cannot listen on 127.0.0.1 port {port}: " in line
+    assert f"cannot listen on 127.0.0.1 port {port}: it is taken" in line
+    assert "make run ARGS='--port N'" in line
+    assert "Errno" not in line
     for outcome, option in zip(wrong, ("--host", "--port"), strict=True):
         assert outcome.status in {1, 2}
         assert option in outcome.output

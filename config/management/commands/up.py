@@ -60,19 +60,19 @@ class Command(BaseCommand):
             programs["the task cluster"] = _command("qcluster")
         if not programs:
             raise CommandError("--no-web and --no-worker together leave nothing to do.")
-        password = self._prepare(**options)
+        login = self._prepare(**options)
         origin = server.origin(host, options["port"])
         url = settings.BASE_URL if settings.BASE_URL_GIVEN else origin
         status = Supervisor(self._say).run(
             programs,
             os.environ | {"BASE_URL": url},
             ready=lambda: options["no_web"] or _answers(origin),
-            on_ready=lambda: self._announce(url, password),
+            on_ready=lambda: self._announce(url, login),
         )
         sys.exit(status)
 
-    def _prepare(self, *, no_demo: bool, demo: bool, **options: Any) -> str | None:
-        """Migrate and load the demo data; return the password of a new demo user."""
+    def _prepare(self, *, no_demo: bool, demo: bool, **options: Any) -> list[str]:
+        """Migrate and load the demo data; return lines on how to log in."""
         password = None
         self.check()
         self._say("Preparing the database …")
@@ -85,20 +85,31 @@ class Command(BaseCommand):
                 logging.disable(logging.INFO)  # of each endpoint that is made
                 password = data.load()
                 logging.disable(logging.NOTSET)
+            login = _login(password)
         except DatabaseError as error:
             raise CommandError(f"the database is not usable: {error}") from error
         connections.close_all()
-        return password
+        return login
 
-    def _announce(self, url: str, password: str | None) -> None:
-        self._say(f"Signpost is ready at {url}/ (Ctrl-C stops it).")
-        if password:
-            self._say(f"User: {data.USER}   password: {password}   (shown this once)")
-            self._say("Log in, open Webhooks, and look at the endpoint that fails.")
+    def _announce(self, url: str, login: list[str]) -> None:
+        for line in (f"Signpost is ready at {url}/ (Ctrl-C stops it).", *login):
+            self._say(line)
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
+
+
+def _login(password: str | None) -> list[str]:
+    user = f"User: {data.USER}   "
+    if password:
+        return [
+            f"{user}password: {password}   (shown this once)",
+            "Log in, open Webhooks, and look at the endpoint that fails.",
+        ]
+    if settings.LOCAL and data.has_user():
+        return [f"{user}(a new password: manage.py changepassword {data.USER})"]
+    return []
 
 
 def _command(*arguments: str) -> list[str]:
