@@ -44,6 +44,11 @@ def test_who_is_not_logged_in_is_led_to_the_login(client):
     )
 
 
+def test_without_its_slash_the_address_leads_to_the_site(client):
+    response = client.get("/admin")
+    assert (response.status_code, response["Location"]) == (302, "/admin/")
+
+
 @pytest.mark.parametrize("address", ["/nothing-here", "/accounts/nothing"])
 def test_an_unknown_address_has_a_page_that_leads_home(client, address):
     response = client.get(address)

@@ -16,7 +16,7 @@ from webhooks_core.profiles import SigningContext
 
 # Pages for people, GraphQL, MCP and OAuth, which describe themselves, and operators' addresses.
 NOT_DESCRIBED = (
-    *("accounts", "admin/", "docs", "graphql", "mcp", "portal"),
+    *("accounts", "admin", "docs", "graphql", "mcp", "portal"),
     *("oauth/", ".well-known/"),  # its metadata describes OAuth
     *("healthz", "readyz", "metrics", "openapi.json", "favicon.ico"),
 )
