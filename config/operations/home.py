@@ -19,6 +19,7 @@ class Link(NamedTuple):
     path: str
     name: str
     text: str
+    is_readable: bool = False  # a browser can open it
 
 
 PAGES = (
@@ -34,11 +35,19 @@ APIS = (
     Link("/v1/webhooks/subscriptions", "Gateway webhooks", "what happens to a tenant"),
     Link("/v2/chat/completions", "Chat", "one address for every language model"),
     Link("/v1/ingest", "Ingest", "documents of a tenant"),
-    Link("/openapi.json", "OpenAPI document", "the reference for programs"),
+    Link(
+        "/openapi.json",
+        "OpenAPI document",
+        "the reference for programs",
+        is_readable=True,
+    ),
     Link("/.well-known/oauth-authorization-server", "OAuth", "its metadata"),
-    Link("/healthz", "Health", "whether this process answers"),
-    Link("/readyz", "Readiness", "whether it can serve, and whether workers deliver"),
-    Link("/metrics", "Metrics", "for Prometheus"),
+    Link("/healthz", "Health", "whether this process answers", is_readable=True),
+    Link(
+        *("/readyz", "Readiness", "whether it can serve, and whether workers deliver"),
+        is_readable=True,
+    ),
+    Link("/metrics", "Metrics", "for Prometheus", is_readable=True),
 )
 
 

@@ -18,6 +18,7 @@ def page(client: Client, **headers) -> str:
 def test_no_link_is_dead(client, db):
     addresses = re.findall(r'href="(/(?!static)[^"]*)"', page(client))
     assert {"/admin/", "/docs", "/graphql", "/accounts/webhooks"} <= set(addresses)
+    assert {"/openapi.json", "/healthz", "/readyz", "/metrics"} <= set(addresses)
     codes = {
         path: client.get(path, HTTP_ACCEPT="text/html").status_code
         for path in addresses
@@ -29,6 +30,15 @@ def test_other_clients_see_links_and_no_state(client, db):
     assert STATE not in page(client, **ELSEWHERE)
     client.force_login(UserFactory.create(username="ada"))
     assert STATE not in page(client, **ELSEWHERE)
+
+
+def test_who_is_logged_out_finds_the_login_where_the_session_is_read(client, db):
+    link = '<a class="login" href="/accounts/login/">Log in</a>'
+    assert link in page(client)
+    for path in ("/docs", "/graphql", "/accounts/login/"):
+        assert link not in client.get(path, HTTP_ACCEPT="text/html").content.decode()
+    client.force_login(UserFactory.create(username="ada"))
+    assert link not in page(client)
 
 
 def test_staff_sees_the_state_from_anywhere(client, db):
