@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 import zlib
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any
@@ -24,7 +25,7 @@ WORD = re.compile(r"\S+\s*|\s+")
 
 
 class Echo:
-    """Deterministic: the same request has the same response, whose tokens are its words.
+    """The same request has the same response but for its time; its tokens are its words.
 
     It answers in the shape of chat completions, which is translated for other clients.
     """
@@ -72,7 +73,7 @@ def _head(call: Call, sent: Sent, kind: str) -> dict[str, Any]:
     return {
         "id": f"chatcmpl-echo-{zlib.crc32(sent.body):08x}",
         "object": kind,
-        "created": 0,
+        "created": int(time.time()),
         "model": call.target.model,
     }
 

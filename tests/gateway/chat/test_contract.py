@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import http.client
 import re
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -125,8 +126,10 @@ def test_echo_repeats_the_text_of_a_message_in_parts(gateway):
     gateway.declare(name="echo", upstream="echo", targets=(Target("", "echo-0ms"),))
     parts = [{"type": "text", "text": "one"}, {"type": "image_url"}, 5]
     parts.append({"type": "text", "text": " two"})
+    before = int(time.time())
     response = gateway.post(model="echo", messages=[{"role": "user", "content": parts}])
     assert response.json()["choices"][0]["message"]["content"] == "one two"
+    assert before <= response.json()["created"] <= time.time()
 
 
 def test_a_chunk_that_needs_no_change_keeps_its_bytes(gateway, upstream):
