@@ -133,7 +133,8 @@ SILENCED_SYSTEM_CHECKS = [
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Signpost",
     "DESCRIPTION": "Recording: send a personal token, `Authorization: Bearer rec_pat_…`. Gateway: send a "
-    "gateway key, `Authorization: Bearer gw_key_…`. The catalog is GraphQL, at [/graphql](/graphql).",
+    "gateway key, `Authorization: Bearer gw_key_…`. You make a personal token at [/accounts](/accounts), and an operator "
+    "makes a gateway key in [the admin](/admin/). The catalog is GraphQL, at [/graphql](/graphql).",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,

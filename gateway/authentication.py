@@ -132,7 +132,7 @@ class GatewayScheme(OpenApiAuthenticationExtension):
         header = {
             "type": "apiKey",
             "in": "header",
-            "description": "Accepted from trusted proxies only.",
+            "description": "Accepted only from trusted proxies, and locally.",
         }
         return [
             {"type": "http", "scheme": "bearer", "description": "A gateway key."},

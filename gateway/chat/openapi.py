@@ -80,6 +80,14 @@ DESCRIPTIONS = {
     "/v1/models": ("models", "List your models", f"{OPENAI}/models"),
     MODEL_PREFIX + "{model}": ("model", "Describe a model", f"{OPENAI}/models"),
 }
+ASKED = [{"role": "user", "content": "Ahoy!"}]
+# What "Try it out" sends; the model `echo` needs no network.
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "/v1/embeddings": {"model": "embedder", "input": "Ahoy!"},
+    "/v1/responses": {"model": "echo", "input": "Ahoy!"},
+    "/v1/messages": {"model": "echo", "max_tokens": 100, "messages": ASKED},
+}
+CHAT_EXAMPLE = {"model": "echo", "messages": ASKED}
 STATUSES = (400, 401, 403, 404, 413, 415, 429, 500, 503)
 # An upstream of Anthropic's own kind answers with these, too, and they pass as they are.
 PASSED_STATUSES = (402, 409, 502, 504, 529)
@@ -92,7 +100,8 @@ def _described(path: str, route: Route) -> dict[str, Any]:
     if route.method == "POST":
         chunk = "GatewayChatErrorChunk" if route.api_format is CONTRACT else ""
         answer["content"]["text/event-stream"] = _events(ref(chunk) if chunk else error)
-        request = body(ref("GatewayChatRequest"), required=True)
+        examples = {"echo": EXAMPLES.get(path, CHAT_EXAMPLE)}
+        request = body(ref("GatewayChatRequest"), examples, required=True)
         fields: dict[str, Any] = {"requestBody": request}
     else:
         fields = {"parameters": _parameters(path)}

@@ -1,14 +1,19 @@
 """Calls made up from the OpenAPI document: chat's answers keep to it and are no 5xx."""
 
+import json
 from copy import deepcopy
 from typing import Any
 
+import pytest
 import schemathesis
 
+from gateway.chat.routes import ROUTES
 from gateway.configuration.shapes import Target
 from tests.documented import DOCUMENT
 from tests.fuzzing import assert_as_described, bounded
 from tests.gateway.chat.harness import IDENTITY
+
+UNANSWERED = {"/v1/embeddings", "/v1/models"}  # not echo's, and no POST
 
 
 def _with_existing(document: Any) -> Any:
@@ -22,6 +27,15 @@ def _with_existing(document: Any) -> Any:
 CHAT = schemathesis.openapi.from_dict(_with_existing(deepcopy(DOCUMENT))).include(
     path_regex=r"^/(v2/chat|v1/(chat|embeddings|messages|models|responses))"
 )
+
+
+@pytest.mark.parametrize("path", [path for path in ROUTES if path not in UNANSWERED])
+def test_what_the_reference_sends_is_answered_by_echo(gateway, path):
+    gateway.declare(name="echo", upstream="echo", targets=(Target("", "echo-0ms"),))
+    content = DOCUMENT["paths"][path]["post"]["requestBody"]["content"]
+    example = content["application/json"]["examples"]["echo"]["value"]
+    answer = gateway.post(json.dumps(example), path=path)
+    assert answer.status_code == 200, answer.text
 
 
 @CHAT.parametrize()
