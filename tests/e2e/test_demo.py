@@ -54,9 +54,11 @@ def test_a_subscribed_receiver_shows_a_verified_event_in_a_line(instance):
     arguments = ("--subscribe", "recording:demo", "--port", "0")
     with instance.run("webhooks_listen", *arguments) as it:
         it.wait_for("Listening on")
+        assert it.lines[0].startswith("Listening on")
         instance.manage("import_recording", "--sample", "--account", "demo")
         it.wait_for("recording signature verified")
         assert it.end(signal.SIGINT) == 0
+        assert it.lines[-1].rstrip() == "Stopped."
         [line] = [each for each in it.lines if "summary.completed" in each]
     assert "✔ summary.completed  evt_" in line
     with instance.run("webhooks_listen", "--subscribe", "nothing:demo") as it:

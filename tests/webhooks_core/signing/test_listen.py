@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from tests.factories import UserFactory
 from tests.hostile import CONTROLS, is_printable
 from tests.running import PATIENCE_S, until
 from tests.signatures import sha256_signature
+from webhooks_core import endpoints, profiles
 from webhooks_core.management.commands.webhooks_listen import Command
 from webhooks_core.models import Endpoint
 
@@ -114,6 +116,29 @@ def test_who_cannot_be_subscribed_is_named(subscriber, words):
     with pytest.raises(CommandError, match=f"--subscribe: {words}"):
         call_command("webhooks_listen", "--port", "0", "--subscribe", subscriber)
     assert not Endpoint.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_full_quota_says_what_to_do():
+    owner = UserFactory.create(username="ada")
+    quota = profiles.get("recording").quota
+    for number in range(quota):
+        endpoints.create(
+            profile="recording",
+            owner=str(owner.pk),
+            url=f"https://93.184.216.34/{number}",
+            event_types=["summary.completed"],
+        )
+    words = f"ada has {quota} of {quota} endpoints: delete one"
+    with pytest.raises(CommandError, match=words):
+        call_command("webhooks_listen", "--port", "0", "--subscribe", "recording:ada")
+
+
+def test_a_taken_port_names_the_option():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(CommandError, match=f"{port}: it is taken.*--port N"):
+            call_command("webhooks_listen", "--port", str(port))
 
 
 @pytest.mark.django_db

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import signal
 import threading
 import time
@@ -62,12 +64,22 @@ class Command(BaseCommand):
         try:
             receiver = Receiver(port, on_request=self._show, statuses=status or (204,))
         except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise CommandError(
+                    f"cannot listen on port {port}: it is taken; choose another one: --port N"
+                ) from error
             raise CommandError(f"cannot listen on port {port}: {error}") from error
         with receiver:
             if subscribe is None:
                 self._serve(receiver)
             else:
-                self._serve_subscribed(receiver, subscribe)
+                logging.disable(
+                    logging.INFO
+                )  # of the endpoint that is made and deleted
+                try:
+                    self._serve_subscribed(receiver, subscribe)
+                finally:
+                    logging.disable(logging.NOTSET)
 
     def _serve_subscribed(self, receiver: Receiver, subscriber: str) -> None:
         """Subscribe the receiver to all events of an owner until it stops."""
@@ -91,7 +103,9 @@ class Command(BaseCommand):
         except (LookupError, UrlRefusedError) as error:
             raise CommandError(f"--subscribe: {error}") from error
         except endpoints.QuotaExceededError as error:
-            raise CommandError(f"--subscribe: {name} has no free endpoint") from error
+            raise CommandError(
+                f"--subscribe: {name} has {profile.quota} of {profile.quota} endpoints: delete one"
+            ) from error
         self._secrets = [created.secret]
         try:
             self._serve(receiver)
