@@ -19,7 +19,6 @@ class Link(NamedTuple):
     path: str
     name: str
     text: str
-    is_readable: bool = False  # a browser can open it
 
 
 PAGES = (
@@ -35,19 +34,14 @@ APIS = (
     Link("/v1/webhooks/subscriptions", "Gateway webhooks", "what happens to a tenant"),
     Link("/v2/chat/completions", "Chat", "one address for every language model"),
     Link("/v1/ingest", "Ingest", "documents of a tenant"),
-    Link(
-        "/openapi.json",
-        "OpenAPI document",
-        "the reference for programs",
-        is_readable=True,
-    ),
     Link("/.well-known/oauth-authorization-server", "OAuth", "its metadata"),
-    Link("/healthz", "Health", "whether this process answers", is_readable=True),
-    Link(
-        *("/readyz", "Readiness", "whether it can serve, and whether workers deliver"),
-        is_readable=True,
-    ),
-    Link("/metrics", "Metrics", "for Prometheus", is_readable=True),
+)
+# Of these, too, a browser shows the content.
+DOCUMENTS = (
+    Link("/openapi.json", "OpenAPI document", "the reference for programs"),
+    Link("/healthz", "Health", "whether this process answers"),
+    Link("/readyz", "Readiness", "whether it can serve, and whether workers deliver"),
+    Link("/metrics", "Metrics", "for Prometheus"),
 )
 
 
@@ -56,8 +50,8 @@ APIS = (
 def home(request: HttpRequest) -> HttpResponse:
     """Show the links to everyone, and the state to those who may see it."""
     findings = health.examine() if access.may_see_state(request) else {}
-    context = {"pages": PAGES, "apis": APIS, "findings": findings}
-    return render(request, "home.html", context)
+    context = {"pages": PAGES, "apis": APIS, "documents": DOCUMENTS}
+    return render(request, "home.html", context | {"findings": findings})
 
 
 @require_safe
