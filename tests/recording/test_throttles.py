@@ -1,9 +1,16 @@
-"""Whom limits count by, and how a rate is written in words."""
+"""Whom limits count by, how a rate is written in words, and the limits of OAuth."""
+
+import secrets
+from datetime import timedelta
 
 import pytest
 from django.test import RequestFactory
+from django.utils import timezone
 
+from recording.oauth.models import Application
 from recording.throttles import AccountThrottle, client_address
+from tests.clock import travel
+from tests.recording.oauth.flows import FORM, REDIRECT, App, register
 
 
 @pytest.mark.parametrize(
@@ -62,3 +69,38 @@ def test_ipv6_is_counted_by_64_bits(settings, proxied, _case, peer, address):
     name = "HTTP_X_FORWARDED_FOR" if proxied else "REMOTE_ADDR"
     where = {"REMOTE_ADDR": "", name: peer}
     assert client_address(RequestFactory().get("/", **where)) == address
+
+
+# ── OAuth ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["register", "token", "authorize"])
+def test_a_throttle_says_when_to_try_again(app, settings, name):
+    settings.OAUTH_RATES = dict.fromkeys(settings.OAUTH_RATES, "") | {name: "2/minute"}
+    app.visitor.defaults["REMOTE_ADDR"] = f"192.0.2.{secrets.randbelow(250)}"
+    call = {
+        "register": lambda: app.visitor.post(
+            "/oauth/register", b"{}", "application/json"
+        ),
+        "token": lambda: app.visitor.post("/oauth/token", b"", FORM),
+        "authorize": lambda: app.visitor.get(app.address()),
+    }[name]
+    responses = [call() for _ in range(3)]
+    assert [response.status_code == 429 for response in responses] == [0, 0, 1]
+    assert 1 <= int(responses[-1]["Retry-After"]) <= 60
+
+
+def test_an_address_registers_no_more_clients_than_the_cap(visitor, settings):
+    settings.OAUTH_CLIENTS_PER_ADDRESS = 3
+    metadata = {"redirect_uris": [REDIRECT]}
+    apps = [App.registered(visitor) for _ in range(3)]
+    apps[0].tokens()
+    apps.append(App.registered(visitor))
+    response = register(metadata)
+    assert response.status_code == 429
+    assert response["Retry-After"] == "3600"
+    assert register(metadata, REMOTE_ADDR="192.0.2.9").status_code == 201
+    with travel(timezone.now() + timedelta(minutes=61)):
+        assert register(metadata).status_code == 201
+    names = set(Application.objects.values_list("client_id", flat=True))
+    assert names & {app.client_id for app in apps} == {apps[0].client_id}

@@ -1,7 +1,6 @@
 """Clients of each kind, and where they publish what they are."""
 
 import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ from oauth2_provider import cimd
 
 from recording.oauth import documents
 from tests.recording.accounts.browsers import logged_in
-from tests.recording.oauth.documents import HOST, Site, server_side
+from tests.recording.oauth.documents import HOST, Site
 from tests.recording.oauth.flows import App
 from tests.recording.oauth.live import Person
+from tests.webhooks_core.network.hostile import closes_at_once, server_side
 
 
 @pytest.fixture
@@ -49,14 +49,10 @@ def site(monkeypatch, tmp_path: Path) -> Iterator[Site]:
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     monkeypatch.setattr(documents, "check_address", lambda _: None)
     monkeypatch.setattr(cimd, "_ip_is_public", lambda _: True)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        site = Site(server, server_side(authority.issue_cert(HOST)))
-        thread = threading.Thread(target=site.serve, daemon=True)
-        thread.start()
+    tls = server_side(authority.issue_cert(HOST))
+    with Site(closes_at_once, tls).running() as site:
         site.publish()
         yield site
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join()
 
 
 @pytest.fixture

@@ -5,7 +5,10 @@ from html import escape
 import pytest
 from django.test import Client
 
-from tests.recording.oauth.flows import App
+from recording.oauth.models import Application
+from tests.recording.oauth.flows import REDIRECT, App, refusal, register
+
+CALLBACK = {"redirect_uris": [REDIRECT]}
 
 
 @pytest.mark.parametrize("name", ["Notebook", ""])
@@ -49,3 +52,37 @@ def test_an_unknown_application_has_no_address_shown(visitor):
     text = visitor.get(f"/oauth/authorize?{query}").content.decode()
     assert "The application is not known here." in text
     assert "evil.example" not in text
+
+
+# ── Names ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a\x00b", "a\nb", "a\u202eb", "a\u2066b", "a\u200bb", "a\u00adb", "\ufeffa"),
+        *("a\ue000", "\U000e0041", "\u200da", "a\u200c", "a\u200d b", "a\u200d\u200db"),
+        *("$\u200d$", "می\u200bشود", "🏴\U000e0067\U000e007f", "x" * 101, 7, ["a"]),
+    ],
+)
+@pytest.mark.django_db
+def test_a_name_that_could_deceive_is_refused(name):
+    response = register(CALLBACK | {"client_name": name})
+    assert refusal(response) == "invalid_client_metadata"
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("Notes\u2028\u2029 from\u00a0work ", "Notes from work"),
+        ("Cafe\u0301 עברית ไทยน้ำ 1\ufe0f\u20e3 😀", None),
+        ("می\u200cشود क्\u200dष ക്\u200cഷ", None),
+        ("\u2028 \u00a0", ""),
+    ],
+)
+@pytest.mark.django_db
+def test_an_honest_name_is_kept_on_one_line(name, stored):
+    body = register(CALLBACK | {"client_name": name}).json()
+    expected = name if stored is None else stored
+    row = Application.objects.get(client_id=body["client_id"])
+    assert row.name == body.get("client_name", "") == expected

@@ -29,7 +29,7 @@ def nothing_cached() -> None:
 def test_a_client_connects_without_registration(described, site):
     tokens = described.tokens()
     assert described.refresh(tokens["refresh_token"]).status_code == 200
-    assert site.connections == 1
+    assert site.accepted == 1
     row = Application.objects.get()
     assert (row.client_id, row.name) == (site.client_id, "Notebook")
     assert row.registration_source == Application.RegistrationSource.CIMD
@@ -57,7 +57,7 @@ def test_only_consent_stores_a_client(described, site):
         assert Application.objects.get().name == "Notebook"
         assert described.decide()["code"]
         assert Application.objects.get().name == "Renamed"
-    assert site.connections == 2
+    assert site.accepted == 2
 
 
 @pytest.mark.django_db
@@ -66,7 +66,7 @@ def test_a_stranger_makes_the_server_fetch_nothing(site):
     response = app.visitor.get(app.address())
     assert response["Location"].startswith("/accounts/login/?next=/oauth/authorize")
     assert app.exchange("x").json()["error"] == "invalid_client"
-    assert site.connections == 0
+    assert site.accepted == 0
 
 
 # Documents that clients publish; each names the public source.
@@ -139,7 +139,7 @@ def test_the_last_document_lasts_until_there_is_a_new_one(described, site):
 def test_a_document_never_replaces_a_client_of_the_operator(described, site):
     ApplicationFactory.create(client_id=site.client_id, redirect_uris=LOOPBACK)
     assert described.visitor.get(described.address()).status_code == 200
-    assert site.connections == 0
+    assert site.accepted == 0
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_document_that_is_not_valid_is_refused(described, site, changes):
     assert_refused(described.visitor.get(described.address()))
     assert_refused(described.visitor.post(described.address(), {"allow": "yes"}))
     assert not Application.objects.exists()
-    assert site.connections == 1, "a refused document is asked for again after a minute"
+    assert site.accepted == 1, "a refused document is asked for again after a minute"
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_mcp_goes_from_a_bare_401_to_a_refreshed_token(person, site, method):
     statuses, refresh_tokens = asyncio.run(use())
     assert statuses == [200, 200]
     assert refresh_tokens[0] != refresh_tokens[1]
-    assert site.connections == (method == "document")
+    assert site.accepted == (method == "document")
     assert RefreshToken.objects.count() == 2
     assert RefreshToken.objects.values("token_family").distinct().count() == 1
 
