@@ -133,6 +133,7 @@ def test_a_refused_connection_is_an_attempt_and_is_retried(mine, free_port):
 @pytest.mark.spec("recording", "attempt fails: attempts, last_error, retry in a minute")
 @pytest.mark.spec(
     "recording",
+    "consecutive_failures counts failed attempts including retries",
     "consecutive_failures resets after a success",
     "updated_at advances on every delivery attempt",
     "last_error is the latest failure's reason",

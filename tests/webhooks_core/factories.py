@@ -1,10 +1,9 @@
 """Rows of the engine for tests, of the profile `plain`."""
 
-from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
-from factory.declarations import LazyFunction, Sequence, SubFactory, Trait
+from factory.declarations import LazyFunction, Sequence, SubFactory
 from factory.django import DjangoModelFactory
 
 from webhooks_core import endpoints
@@ -68,11 +67,6 @@ class AttemptFactory(DjangoModelFactory[Attempt]):
 class DispatcherLeaseFactory(DjangoModelFactory[DispatcherLease]):
     class Meta:
         model = DispatcherLease
-
-    class Params:
-        expired = Trait(
-            expires_at=LazyFunction(lambda: timezone.now() - timedelta(minutes=1))
-        )
 
     slot = 0
     host = "one"

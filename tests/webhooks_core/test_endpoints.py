@@ -12,8 +12,7 @@ from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints, targets
 from webhooks_core.dispatch import claims
-from webhooks_core.endpoints import QuotaExceededError
-from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
+from webhooks_core.models import Delivery, Endpoint, EndpointQueue
 
 pytestmark = pytest.mark.usefixtures("plain")
 at_once = pytest.mark.usefixtures("commits_at_once")
@@ -23,18 +22,6 @@ URL, OTHER = "http://127.0.0.1:9/hook", "http://127.0.0.1:9/other"
 
 @at_once
 class TestQuota:
-    def test_a_refused_creation_leaves_nothing(self, use_profile):
-        use_profile(quota=1)
-        EndpointFactory.create(url=URL)
-        with pytest.raises(QuotaExceededError):
-            EndpointFactory.create(url=URL)
-        assert (
-            Endpoint.objects.count()
-            == EndpointSecret.objects.count()
-            == EndpointQueue.objects.count()
-            == 1
-        )
-
     def test_a_conflict_that_is_not_a_race_is_an_error(self):
         EndpointFactory.create(url=URL, static_key="one")
         with pytest.raises(IntegrityError):

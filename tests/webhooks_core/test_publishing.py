@@ -103,12 +103,6 @@ def test_data_that_is_not_json_stores_nothing_and_leaves_the_transaction_usable(
 
 
 class TestDedupeKey:
-    def test_the_second_event_with_a_key_is_the_first(self):
-        EndpointFactory.create()
-        first, second = publish_event(dedupe_key="k"), publish_event(dedupe_key="k")
-        assert first.public_id == second.public_id
-        assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
-
     def test_keys_belong_to_an_owner(self):
         assert publish_event("alice", dedupe_key="k") != publish_event(
             "bob", dedupe_key="k"

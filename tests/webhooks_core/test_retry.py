@@ -6,20 +6,7 @@ from hypothesis import strategies as st
 
 from webhooks_core.retry import RetryPolicy
 
-RECORDING = RetryPolicy((60, 300, 900, 900, 900), jitter=0.1)
 seconds = st.floats(0.001, 86_400)
-
-
-@pytest.mark.spec("recording", "Up to 5 retries at about 1, 5, 15, 15 and 15 minutes")
-def test_the_schedule_of_five_retries():
-    for attempts, delay in enumerate((60, 300, 900, 900, 900), start=1):
-        pauses = [RECORDING.delay_after(attempts) for _ in range(200)]
-        assert all(
-            pause is not None and delay <= pause <= 1.1 * delay for pause in pauses
-        )
-        assert len(set(pauses)) > 100  # spread, so that a mass of retries is
-    assert RECORDING.delay_after(6) is None
-    assert RECORDING.max_attempts == 6
 
 
 @pytest.mark.spec("gateway", "exponential backoff capped at 30 seconds")

@@ -36,10 +36,9 @@ def looker(client, codenames=()) -> User:
     return staff
 
 
-def queries_of(client, address, *, is_known: bool = False) -> list[str]:
-    """Return the statements of a page; of one that is known, its first visit counts."""
-    if not is_known:
-        page(client, address)  # what is read once per process is not this page's
+def queries_of(client, address) -> list[str]:
+    """Return the statements of a page."""
+    page(client, address)  # what is read once per process is not this page's
     with CaptureQueriesContext(connection) as queries:
         page(client, address)
     return [query["sql"] for query in queries]

@@ -20,6 +20,15 @@ from webhooks_core.models import (
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
 
+def assert_each_is_sent_once() -> None:
+    with receiver(204) as server:
+        EndpointFactory.create(url=server.url)
+        publish_events(3)
+        assert dispatch() == 3
+    assert len(server.requests) == 3
+    assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
+
+
 def test_results_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
     monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
     real, failures = sql.insert_attempts, [True] * 20
@@ -31,13 +40,8 @@ def test_results_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
         real(rows)
 
     monkeypatch.setattr(sql, "insert_attempts", insert_attempts)
-    with receiver(204) as server:
-        EndpointFactory.create(url=server.url)
-        publish_events(3)
-        assert dispatch() == 3
-    assert len(server.requests) == 3
+    assert_each_is_sent_once()
     assert failures == []
-    assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no standby")
@@ -54,12 +58,7 @@ def test_results_are_kept_while_the_server_is_read_only(monkeypatch):
         return real(lease, ended, now=now)
 
     monkeypatch.setattr(results, "record_results", record_results)
-    with receiver(204) as server:
-        EndpointFactory.create(url=server.url)
-        publish_events(3)
-        assert dispatch() == 3
-    assert len(server.requests) == 3
-    assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
+    assert_each_is_sent_once()
 
 
 def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_dispatcher(

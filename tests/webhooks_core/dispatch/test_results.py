@@ -20,29 +20,6 @@ from webhooks_core.retry import RetryPolicy
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
-LIMIT = 3  # of the plain profile
-
-
-@pytest.mark.spec(
-    "recording", "consecutive_failures counts failed attempts including retries"
-)
-@pytest.mark.spec("recording", "After 20 consecutive failed attempts it is disabled")
-def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
-    use_profile(disable_after=20)
-    target = EndpointFactory.create(max_in_flight=30)
-    publish_events(21)
-    dispatcher = SteppedDispatcher()
-    requests = dispatcher.claim()
-    dispatcher.record(requests[:19], failed)
-    target.refresh_from_db()
-    assert (target.status, target.consecutive_failures) == (1, 19)
-    dispatcher.record(requests[19:20], timed_out)
-    target.refresh_from_db()
-    assert (target.status, target.consecutive_failures) == (2, 20)
-    dispatcher.record(requests[20:], failed)
-    target.refresh_from_db()
-    assert (target.status, target.consecutive_failures) == (2, 21)
-
 
 @pytest.mark.spec("gateway", "last_attempt_at changes with attempts, updated_at not")
 @pytest.mark.parametrize("result_of", [ok, failed, timed_out])

@@ -30,10 +30,3 @@ def test_a_window_grows_to_what_a_receiver_takes_in_a_fifth_of_a_second(
         result = AttemptResult(1, 1, now, Outcome.OK, 204, duration_ms=duration_ms)
         queue.adapt(result, endpoint, now)
         assert queue.room(endpoint) == window
-
-
-def test_an_endpoint_that_hangs_has_a_window_of_one():
-    queue, hanging = QueueState(1, open=2), Endpoint(max_in_flight=4, timeouts=3)
-    assert queue.room(hanging) == 0
-    queue.open = 0
-    assert queue.room(hanging) == 1

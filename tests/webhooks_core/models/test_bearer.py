@@ -30,11 +30,6 @@ def test_one_wrong_character_is_noticed(place, letter):
     assert bearer.is_well_formed(changed, PREFIX) == (changed == token)
 
 
-@given(token=st.text(max_size=60))
-def test_arbitrary_texts_are_refused_without_an_error(token):
-    assert not bearer.is_well_formed(token, PREFIX)
-
-
 @pytest.mark.parametrize(
     "token", ["", PREFIX, PREFIX + "0" * 36, PREFIX + "é" * 36, PREFIX + "\0" * 36]
 )

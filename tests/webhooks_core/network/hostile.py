@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import trustme
 
@@ -41,7 +41,7 @@ class Hostile:
         return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}/hook"
 
     @contextmanager
-    def running(self) -> Iterator["Hostile"]:
+    def running(self) -> Iterator[Self]:
         threads: list[threading.Thread] = []
         with socket.create_server(("127.0.0.1", 0), backlog=50) as server:
             self.port = server.getsockname()[1]

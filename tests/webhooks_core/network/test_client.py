@@ -22,12 +22,10 @@ from tests.webhooks_core.network.hostile import (
     receive,
     server_side,
 )
-from webhooks_core.network import connection as connections
 from webhooks_core.network.client import HttpClient
 from webhooks_core.network.errors import NotHttpError, ProxyRefusedError
 
 BODY = bytes(range(256)) * 2000
-LARGE = b"x" * (connections.PART_BYTES * 40)  # more than kernels keep
 PACKED = gzip.compress(BODY)
 LENGTH = b"Content-Length: %d\r\n"
 KEPT = OK + LENGTH % 2 + b"\r\nok"

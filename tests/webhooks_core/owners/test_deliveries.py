@@ -54,12 +54,6 @@ def test_each_state_finds_its_own(target):
     assert len(newest(DeliveryFilter())) == 5
 
 
-def test_an_event_narrows_them(target):
-    old = DeliveryFactory.create(endpoint=target)
-    DeliveryFactory.create(endpoint=target)
-    assert newest(DeliveryFilter(event_id=old.event.public_id)) == [old]
-
-
 def test_of_several_endpoints_the_newest_follow_each_other(target):
     other = EndpointFactory.create()
     made = [DeliveryFactory.create(endpoint=each) for each in (target, other) * 3]

@@ -72,10 +72,10 @@ class Person:
         assert response.status_code == status, response.content
         return str(response.content.decode())
 
-    def post(self, path: str = "", status: int = 200, **data: Any) -> str:
+    def post(self, path: str = "", code: int = 200, **data: Any) -> str:
         """Send a form, and return the page that it leads to."""
         response = self.browser.post(f"{BASE}{path}", data, follow=True)
-        assert response.status_code == status, response.content
+        assert response.status_code == code, response.content
         return str(response.content.decode())
 
 

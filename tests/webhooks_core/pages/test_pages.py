@@ -137,9 +137,7 @@ def test_a_disabled_endpoint_is_enabled_and_what_it_missed_is_resent(ada):
     assert "1 event was not sent while the endpoint was disabled." in page
     assert "Resend them" in page
     assert "Send a test" in page
-    page = ada.browser.post(
-        f"{BASE}{address}/resend", {"status": "missed"}, follow=True
-    ).content.decode()
+    page = ada.post(f"{address}/resend", status="missed")
     assert "1 event will be sent." in page
     assert Delivery.objects.get().trigger == "manual"
     assert "not sent while" not in page

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -45,31 +45,37 @@ def resident_dispatcher(monkeypatch) -> Iterator[None]:
         yield
 
 
-def test_a_waiting_dispatcher_is_notified_of_a_commit(monkeypatch, calls):
-    monkeypatch.setattr(notify, "LOOK_EVERY_S", 3600.0)
+def assert_sent_after(
+    action: Callable[[], object], monkeypatch, calls: list[str]
+) -> None:
+    """Let the resident dispatcher send what an action leaves; it wakes no other one."""
     with receiver(204) as target:
         EndpointFactory.create(url=target.url)
         with resident_dispatcher(monkeypatch):
-            publish_event()
+            action()
             until(lambda: target.requests, "a request")
-    assert only_delivery().status == Delivery.Status.DELIVERED
     assert calls == []
+
+
+def test_a_waiting_dispatcher_is_notified_of_a_commit(monkeypatch, calls):
+    monkeypatch.setattr(notify, "LOOK_EVERY_S", 3600.0)
+    assert_sent_after(publish_event, monkeypatch, calls)
+    assert only_delivery().status == Delivery.Status.DELIVERED
 
 
 def test_work_that_is_later_than_the_measured_time_is_seen_at_once(monkeypatch, calls):
     monkeypatch.setattr(notify, "LOOK_EVERY_S", 3600.0)
     monkeypatch.setattr(engine, "RESIDENT_WAIT_S", 3600.0)
-    with receiver(204) as target:
-        EndpointFactory.create(url=target.url)
-        with resident_dispatcher(monkeypatch):
-            with monkeypatch.context() as patch:
-                patch.setattr(notify, "_mark_due", lambda _, *, at: at)
-                publish_event()  # measures the time
-            behind = clock.measure() - timedelta(seconds=5)
-            monkeypatch.setattr(clock, "_measured", (behind, time.monotonic()))
-            notify._mark_due([EndpointQueue.objects.get().pk], at=None)
-            until(lambda: target.requests, "a request")
-    assert calls == []
+
+    def publish() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(notify, "_mark_due", lambda _, *, at: at)
+            publish_event()  # measures the time
+        behind = clock.measure() - timedelta(seconds=5)
+        monkeypatch.setattr(clock, "_measured", (behind, time.monotonic()))
+        notify._mark_due([EndpointQueue.objects.get().pk], at=None)
+
+    assert_sent_after(publish, monkeypatch, calls)
 
 
 def test_a_commit_without_a_notification_is_seen_at_the_next_look(monkeypatch, calls):
@@ -79,12 +85,7 @@ def test_a_commit_without_a_notification_is_seen_at_the_next_look(monkeypatch, c
         lambda pks, *, at: EndpointQueue.objects.mark_due(pks, at=at or clock.in_sql()),
     )
     monkeypatch.setattr(notify, "_data_version", lambda: 0)
-    with receiver(204) as target:
-        EndpointFactory.create(url=target.url)
-        with resident_dispatcher(monkeypatch):
-            publish_event()
-            until(lambda: target.requests, "a request")
-    assert calls == []
+    assert_sent_after(publish_event, monkeypatch, calls)
 
 
 def test_only_one_dispatcher_stays_resident(settings, calls):
