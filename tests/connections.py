@@ -2,6 +2,7 @@
 
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from tests.running import PATIENCE_S
@@ -10,6 +11,15 @@ from tests.running import PATIENCE_S
 def connected(url: str) -> socket.socket:
     host, port = url.removeprefix("http://").split(":")
     return socket.create_connection((host, int(port)), PATIENCE_S)
+
+
+def read(client: socket.socket) -> bytes:
+    """Return all that arrives until the connection ends."""
+    data = b""
+    with suppress(ConnectionError):
+        while part := client.recv(100_000):
+            data += part
+    return data
 
 
 def has_read(connection: socket.socket) -> bool:

@@ -1,12 +1,11 @@
 """Words to ask a web server in a process of its own."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import requests
 
-from tests.connections import connected
+from tests.connections import connected, read
 from tests.running import environment
 
 CHAT = {"model": "echo", "messages": [{"role": "user", "content": "one two"}]}
@@ -47,9 +46,5 @@ def raw(url: str, path: str, *lines: str) -> tuple[int, bytes]:
     head = [f"GET {path} HTTP/1.1", *lines, "Connection: close", "", ""]
     with connected(url) as client:
         client.sendall("\r\n".join(head).encode())
-        data = b""
-        with suppress(ConnectionError):
-            while part := client.recv(100_000):
-                data += part
-    head_, _, body = data.partition(b"\r\n\r\n")
+        head_, _, body = read(client).partition(b"\r\n\r\n")
     return int(head_.split()[1]), body

@@ -36,14 +36,6 @@ def test_no_action_of_a_list_is_an_internal_error(admin_client, rf, admin_user):
             assert response.status_code < 500, (address, action)
 
 
-def test_who_is_not_logged_in_is_led_to_the_login(client):
-    response = client.get("/admin/catalog/book/")
-    assert (response.status_code, response["Location"].partition("?")[0]) == (
-        302,
-        "/admin/login/",
-    )
-
-
 def test_without_its_slash_the_address_leads_to_the_site(client):
     response = client.get("/admin")
     assert (response.status_code, response["Location"]) == (302, "/admin/")

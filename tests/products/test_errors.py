@@ -2,15 +2,14 @@
 
 import pytest
 from django.db import InterfaceError, OperationalError
-from django.http.request import UnreadablePostError
 from django.test import Client
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from gateway import errors as gateway
 from recording import errors as recording
+from tests.documented import DOCUMENT, assert_valid
 from tests.products.product import RECORDING, URL
 from webhooks_core.api.subscriptions import SubscriptionService
-from webhooks_core.web.parsers import StrictJSONParser
 
 pytestmark = pytest.mark.django_db
 
@@ -95,20 +94,14 @@ class Broken:
         raise self.error
 
 
-def test_a_client_that_goes_away_while_sending_is_400(product, mine, monkeypatch):
-    def fail(*_args: object) -> None:
-        raise UnreadablePostError("reset by peer")
-
-    monkeypatch.setattr(StrictJSONParser, "parse", fail)
-    product.error(mine.call("POST", "", {"url": URL}), 400)
-
-
 @pytest.mark.parametrize(
     ("name", "status"),
     [(name, status) for name, handler in HANDLERS.items() for status in handler.kinds],
 )
 def test_every_kind_has_a_status_and_a_sentence_of_its_own(name, status):
     error = HANDLERS[name].kinds[status]()
+    schema = DOCUMENT["components"]["schemas"][f"{name.title()}Error"]
+    assert_valid(HANDLERS[name].body(error), schema)
     assert error.status_code == status
     assert error.detail[0].isupper()
     assert error.detail[-1] in ".>"

@@ -77,7 +77,6 @@ def test_the_list_takes_filters_beside_the_contract_s_pages(product, mine):
     ("query", "words"),
     [
         ("status=", "status is one of"),
-        ("status=9", "status is one of"),
         ("event_id=%00", "event_id must not hold NUL."),
         ("event_id=" + "x" * 65, "event_id has more than 64 characters."),
     ],
@@ -172,27 +171,20 @@ def test_what_cannot_be_sent_is_409(mine, off):
     assert Delivery.objects.count() == 1
 
 
+# Besides the bodies in the golden file of tests/contract.
 @pytest.mark.parametrize(
-    ("body", "words"),
+    "since",
     [
-        ({}, "since is required"),
-        ({"since": 1}, "since must be a string"),
-        ({"since": "yesterday"}, "since must be a time"),
-        ({"since": "2026-11-21T03:20:00"}, "since must be a time"),
-        ({"since": "2026-13-45T00:00:00Z"}, "since must be a time"),
-        ({"since": "0001-01-01T00:00:00+14:00"}, "since must be a time"),
-        ({"since": "9999-12-31T23:59:59Z"}, "since must be a time"),
-        ({"since": "2026-11-21T03:20:00Z", "status": "all"}, "status is one of"),
-        ({"since": "2026-11-21T03:20:00Z", "dry_run": 1}, "dry_run must be"),
-        (
-            {"since": "2026-11-21T03:20:00Z", "until": "2026-11-21T03:20:00Z"},
-            "since must be before until.",
-        ),
+        "yesterday",
+        "2026-13-45T00:00:00Z",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59Z",
     ],
 )
-def test_a_resend_that_is_not_described_well_is_refused(mine, body, words):
+def test_a_time_that_is_none_resends_nothing(mine, since):
     created = failed(mine)
-    assert words in refused(mine, "POST", f"/{created}/resend", 400, body)
+    message = refused(mine, "POST", f"/{created}/resend", 400, {"since": since})
+    assert "since must be a time" in message
     assert Delivery.objects.count() == 1
 
 

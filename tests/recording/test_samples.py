@@ -56,10 +56,8 @@ def test_another_account_s_events_are_never_shown(api, stranger):
 @pytest.mark.parametrize(
     "query",
     [
-        "",
         "?event=",
         "?limit=0",
-        "?event=nope",
         "?event=SUMMARY.COMPLETED",
         "?event=summary.completed%00",
         "?event=%00",

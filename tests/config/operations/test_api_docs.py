@@ -42,8 +42,3 @@ def test_the_reference_loads_nothing_from_elsewhere_and_nothing_inline(client):
     program = script.content.decode().replace("\\u002D", "-")
     assert '"/openapi.json"' in program
     assert '"validatorUrl": null' in program
-
-
-def test_both_are_only_read(client):
-    assert client.post("/openapi.json").status_code == 405
-    assert client.post("/docs").status_code == 405

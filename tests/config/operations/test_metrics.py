@@ -70,18 +70,13 @@ def test_what_waits_and_attempts_are_counted(client, transactional_db, plain):
     assert scrape(client)["signpost_webhook_attempts_total", "ok", "plain"] == 2
 
 
-def test_attempts_before_the_first_scrape_are_not_counted(client, db, plain):
-    AttemptFactory.create()
-    for _ in range(3):
-        seen = scrape(client)
-    assert ("signpost_webhook_attempts_total", "ok", "plain") not in seen
-
-
-def test_an_attempt_is_counted_only_when_older_transactions_have_ended(
-    client, db, plain, monkeypatch
+@pytest.mark.parametrize("is_before_the_first_scrape", [True, False])
+def test_attempts_of_before_and_beside_open_transactions_are_not_counted(
+    client, db, plain, monkeypatch, is_before_the_first_scrape
 ):
-    monkeypatch.setattr(metrics, "COMMITTED_AFTER_S", 3600.0)
-    scrape(client)
+    if not is_before_the_first_scrape:
+        monkeypatch.setattr(metrics, "COMMITTED_AFTER_S", 3600.0)
+        scrape(client)
     AttemptFactory.create()
     for _ in range(3):
         seen = scrape(client)

@@ -14,7 +14,7 @@ from django.core.handlers.asgi import ASGIHandler
 
 from config.wsgi import application as wsgi
 from tests.config.serving.servers import bridged, served, with_lifespan
-from tests.connections import connected, has_read
+from tests.connections import connected, has_read, read
 from tests.running import PATIENCE_S, until
 
 HEAD = b"POST /here HTTP/1.1\r\nHost: x\r\n"
@@ -79,14 +79,6 @@ class Echo:
                 if part is not parts[-1]:
                     until(lambda: has_read(client), "the server to read")
             return read(client)
-
-
-def read(client: socket.socket) -> bytes:
-    data = b""
-    with suppress(ConnectionError):
-        while part := client.recv(100_000):
-            data += part
-    return data
 
 
 @pytest.fixture

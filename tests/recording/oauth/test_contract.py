@@ -189,7 +189,6 @@ def test_a_token_without_the_scope_authenticates_nobody(app):
     ("form", "error"),
     [
         ({}, "invalid_request"),
-        ({"grant_type": "password"}, "unsupported_grant_type"),
         ({"grant_type": "client_credentials"}, "unsupported_grant_type"),
         ({"grant_type": "authorization_code"}, "invalid_request"),
         ({"grant_type": "refresh_token"}, "invalid_request"),

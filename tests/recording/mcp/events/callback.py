@@ -61,9 +61,6 @@ class Callback(Receiver):
             self.secrets.append(make_secret())
         return {"mode": "webhook", "url": self.url, "secret": self.secrets[-1]}
 
-    def times(self) -> list[int]:
-        return [int(request.headers["webhook-timestamp"]) for request in self.requests]
-
 
 @contextmanager
 def callback(*statuses: int, **options: Any) -> Iterator[Callback]:
