@@ -43,7 +43,8 @@ class Hostile:
     @contextmanager
     def running(self) -> Iterator[Self]:
         threads: list[threading.Thread] = []
-        with socket.create_server(("127.0.0.1", 0), backlog=50) as server:
+        self.stopped.clear()  # it may run again, at the same port
+        with socket.create_server(("127.0.0.1", self.port), backlog=50) as server:
             self.port = server.getsockname()[1]
             server.settimeout(0.02)
             accepting = threading.Thread(target=self._accept, args=(server, threads))
