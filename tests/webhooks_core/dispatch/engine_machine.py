@@ -42,12 +42,9 @@ RESULTS = {
     "untried": untried,
 }
 OWNERS = ("alice", "bob", "carol")
-SECOND = timedelta(seconds=1)
 # Those that let events flow are there twice: a search among silent endpoints finds nothing.
 CHANGES = ["disable", "switch off", "delete", *2 * ["enable", "switch on"]]
 picks = st.integers(0, 99)
-
-
 record_results = results.record_results
 
 
@@ -201,10 +198,9 @@ class Engine(Invariants):
     @rule(pick=picks)
     def crash(self, pick: int) -> None:
         """Die with requests in flight, which is known at once."""
-        busy = [dispatcher for dispatcher in self.dispatchers if dispatcher.open]
-        dispatcher = busy[pick % len(busy)]
+        dispatcher = self.dispatcher(pick, is_busy=True)
         self.dispatchers.remove(dispatcher)
-        over = timezone.now() - SECOND
+        over = timezone.now() - timedelta(seconds=1)
         DispatcherLease.objects.filter(pk=dispatcher.lease.pk).update(expires_at=over)
         sweep()
 
@@ -237,8 +233,7 @@ class Engine(Invariants):
     @precondition(lambda self: any(dispatcher.open for dispatcher in self.dispatchers))
     @rule(pick=picks, kinds=st.lists(st.sampled_from(sorted(RESULTS)), max_size=5))
     def answer(self, pick: int, kinds: list[str]) -> None:
-        busy = [dispatcher for dispatcher in self.dispatchers if dispatcher.open]
-        dispatcher = busy[pick % len(busy)]
+        dispatcher = self.dispatcher(pick, is_busy=True)
         for kind, request in zip(kinds, list(dispatcher.open), strict=False):
             dispatcher.sender.answer(request, RESULTS[kind])
         self.look(dispatcher)
@@ -247,8 +242,7 @@ class Engine(Invariants):
     @rule(pick=picks)
     def hang(self, pick: int) -> None:
         """Time out until an endpoint hangs."""
-        busy = [dispatcher for dispatcher in self.dispatchers if dispatcher.open]
-        dispatcher = busy[pick % len(busy)]
+        dispatcher = self.dispatcher(pick, is_busy=True)
         for _ in range(3):
             self.answer_all(dispatcher, timed_out)
             if dispatcher not in self.dispatchers:
@@ -305,8 +299,9 @@ class Engine(Invariants):
     def pass_time(self, seconds: float) -> None:
         self.shift(seconds)
 
-    def dispatcher(self, pick: int) -> SteppedDispatcher:
-        return self.dispatchers[pick % len(self.dispatchers)]
+    def dispatcher(self, pick: int, *, is_busy: bool = False) -> SteppedDispatcher:
+        those = [each for each in self.dispatchers if each.open or not is_busy]
+        return those[pick % len(those)]
 
     def answer_all(self, dispatcher: SteppedDispatcher, answer: Any) -> None:
         """Answer what is open; the next round records it."""
