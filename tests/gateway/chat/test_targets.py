@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.errors import OverBudgetError
 from gateway.chat.targets import Router, header_value
 from gateway.configuration.shapes import Allow, ModelEntry, Target
 from tests.gateway.chat.harness import (
@@ -229,20 +228,6 @@ def test_a_refusal_is_final(gateway, upstream, declare, stream):
     response = gateway.post(stream=stream)
     assert (response.status_code, response.json()) == (400, {"detail": "no"})
     assert called(upstream) == ["small"]
-
-
-def test_a_fallback_that_a_budget_refuses_is_passed_over(gateway, upstream, declare):
-    async def reserve(context: Any) -> None:
-        if context.endpoint.name == "paid":
-            raise OverBudgetError("too much")
-
-    object.__setattr__(gateway.service.targets, "reserve", reserve)
-    declare("small", fallbacks=("paid", "free"))
-    declare("paid")
-    declare("free")
-    upstream.script = by_model(small=answers({}, 503), free=answers(COMPLETION))
-    assert gateway.post().headers[ANSWERED_BY] == "free"
-    assert called(upstream) == ["small", "free"]
 
 
 def test_after_the_first_chunk_nobody_else_is_called(gateway, upstream, declare):
