@@ -22,17 +22,6 @@ from webhooks_core.retry import RetryPolicy
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def use_profile(monkeypatch):
-    """Change fields of the gateway's profile: `use_profile(enabled=False)`."""
-
-    def change(**fields) -> None:
-        changed = replace(profiles.get("gateway"), **fields)
-        monkeypatch.setitem(profiles.PROFILES, "gateway", changed)
-
-    return change
-
-
 @pytest.mark.spec("gateway", "updated_at changes only when the subscription changes")
 def test_an_attempt_moves_last_attempt_at_and_a_change_updated_at(acme):
     with receiver(204) as subscriber:
@@ -122,6 +111,9 @@ def test_an_inactive_subscription_receives_nothing_then_or_later(acme):
     with receiver(204) as subscriber:
         subscription = acme.create(subscriber.url)
         acme.patch(subscription, active=False)
+        refused = acme.test(subscription)
+        answer = refused.status_code, refused.json()["detail"]
+        assert answer == (409, "The subscription is inactive.")
         acme.ingest("one")
         assert dispatch() == 0
         acme.patch(subscription, active=True)
@@ -165,9 +157,10 @@ def test_events_go_to_every_matching_subscription_of_the_tenant_alone(acme, glob
 
 @pytest.mark.spec("gateway", "enabled")
 def test_switched_off_webhooks_send_nothing_and_leave_the_api_working(
-    acme, use_profile
+    acme, monkeypatch
 ):
-    use_profile(enabled=False)
+    disabled = replace(profiles.get("gateway"), enabled=False)
+    monkeypatch.setitem(profiles.PROFILES, "gateway", disabled)
     with receiver(204) as subscriber:
         subscription = acme.create(subscriber.url)
         assert acme.ingest().status_code == 201

@@ -1,6 +1,5 @@
 """Events that callers publish: what is accepted, who gets them, and requests that are repeated."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -93,6 +92,7 @@ UNKNOWN = "type cannot be published; known are drift.detected, order.created."
             (EVENT | {"type": name}, UNKNOWN)
             for name in ("no.such", "ingest.completed", "webhook.test")
         ),
+        (EVENT | {"data": []}, "data must be an object."),
         (EVENT | {"data": {"a": NESTED}}, "data is nested deeper than 100 levels."),
         (EVENT | {"data": {"a": "x" * 262_144}}, "data is over 262144 bytes."),
         (EVENT | {"more": "x" * 524_288}, "The body is over 524288 bytes."),
@@ -180,11 +180,3 @@ def test_subscriptions_may_name_declared_types(acme):
     body = {"url": "http://127.0.0.1:9/", "event_types": ["x.y"]}
     response = acme.call("POST", PATH, body)
     assert response.json()["detail"].endswith("order.created.")
-
-
-def test_nothing_is_sent_where_webhooks_are_switched_off(acme):
-    acme.create()
-    profiles.register(replace(profiles.get("gateway"), enabled=False))
-    response = acme.publish(EVENT)
-    assert (response.status_code, response.json()["subscriptions"]) == (202, [])
-    assert facts() == [1, 0, 0]

@@ -25,6 +25,8 @@ from webhooks_core.secrets import MASK
 
 pytestmark = pytest.mark.django_db
 
+READ_ONLY = "This subscription is part of the gateway's configuration and read-only."
+
 
 @pytest.fixture
 def declare(monkeypatch):
@@ -84,6 +86,14 @@ def test_a_static_subscription_shows_as_read_only(acme, globex, use):
     assert globex.get() == {"items": []}
     assert globex.call("DELETE", f"{PATH}/{shown['id']}").status_code == 404
     assert acme.test(shown).status_code == 202
+    own = f"{PATH}/{shown['id']}"
+    for call in (
+        ("PATCH", own, {"active": False}),
+        ("PATCH", own, b"{"),
+        ("DELETE", own),
+    ):
+        refused = acme.call(*call)
+        assert (refused.status_code, refused.json()) == (409, {"detail": READ_ONLY})
     assert acme.get()["items"] == [shown]
 
 
