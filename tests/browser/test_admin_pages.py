@@ -7,27 +7,8 @@ from playwright.sync_api import expect
 
 from gateway.models import GatewayKey
 from tests.browser.staff import log_in
-from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core.models import Delivery
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
-
-
-def test_a_delivery_is_resent_by_keyboard(live_server, page, complaints):
-    EndpointFactory.create()
-    publish_event()
-    delivery = Delivery.objects.get()
-    Delivery.objects.all().fail(error="over")
-    operator = log_in(page, live_server.url)
-    operator.goto(
-        f"{live_server.url}/admin/webhooks_core/delivery/{delivery.pk}/change/"
-    )
-    expect(operator.get_by_text("curl --globoff --request POST")).to_be_visible()
-    operator.get_by_role("button", name="Resend").focus()
-    operator.keyboard.press("Enter")
-    expect(operator.locator(".messagelist")).to_contain_text("Resent.")
-    assert Delivery.objects.filter(trigger="manual").count() == 1
-    assert complaints == []
 
 
 def test_a_key_is_made_copied_and_revoked_by_keyboard(live_server, page, complaints):
