@@ -155,6 +155,19 @@ def answers(url: str) -> bool:
         return False
 
 
+def log_in(session: requests.Session, url: str, password: str) -> requests.Response:
+    """Log the demo user in; return the page of the admin that follows."""
+    login = f"{url}/accounts/login/"
+    session.get(login, timeout=PATIENCE_S)
+    form = {
+        "login": "demo",
+        "password": password,
+        "csrfmiddlewaretoken": session.cookies["csrftoken"],
+        "next": "/admin/",
+    }
+    return session.post(login, form, headers={"Referer": login}, timeout=PATIENCE_S)
+
+
 def is_refused(host: str, port: int) -> bool:
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(kind) as client:

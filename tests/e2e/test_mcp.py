@@ -14,9 +14,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.docs.samples import sample
-from tests.e2e.starting import Instance, started
+from tests.e2e.starting import Instance, log_in, started
 from tests.recording.oauth.live import (
-    CSRF,
     Memory,
     Person,
     installed_node_clients,
@@ -38,12 +37,7 @@ def fresh(tmp_path_factory, migrated_file) -> Iterator[Instance]:
 def person(fresh) -> Iterator[Person]:
     """The demo user, logged in."""
     with requests.Session() as session:
-        address = f"{fresh.url}/accounts/login/"
-        token = CSRF.search(session.get(address, timeout=60).text)
-        assert token
-        form = {"login": "demo", "password": fresh.password}
-        form["csrfmiddlewaretoken"] = token[1]
-        session.post(address, data=form, timeout=60)
+        log_in(session, fresh.url, fresh.password)
         yield Person(fresh.url, session)
 
 

@@ -10,28 +10,18 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Request
 from pydantic import TypeAdapter
 
-from tests.e2e.starting import Instance
+from tests.e2e.starting import log_in
 from tests.recording.mcp.events.callback import Callback, callback
 from tests.recording.mcp.events.conftest import EVENT
-from tests.recording.oauth.live import CSRF, Memory, Person, provider
+from tests.recording.oauth.live import Memory, Person, provider
 
 
 def test_an_sdk_subscribes_and_unsubscribes(instance):
     with callback() as server, requests.Session() as session:
-        person = _logged_in(instance, session)
-        result = asyncio.run(_subscribe(person, server))
+        log_in(session, instance.url, instance.password)
+        result = asyncio.run(_subscribe(Person(instance.url, session), server))
         assert result["id"].startswith("sub_")
         assert server.requests[0].headers["X-MCP-Subscription-Id"] == result["id"]
-
-
-def _logged_in(instance: Instance, session: requests.Session) -> Person:
-    address = f"{instance.url}/accounts/login/"
-    token = CSRF.search(session.get(address, timeout=60).text)
-    assert token
-    form = {"login": "demo", "password": instance.password}
-    form["csrfmiddlewaretoken"] = token[1]
-    session.post(address, data=form, timeout=60)
-    return Person(instance.url, session)
 
 
 async def _subscribe(person: Person, server: Callback) -> dict[str, Any]:

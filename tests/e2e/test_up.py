@@ -13,6 +13,7 @@ from tests.e2e.starting import (
     EVERYBODY,
     READY,
     answers,
+    log_in,
     rows,
     start,
     url_of,
@@ -40,18 +41,6 @@ def copy_of_the_project(folder: Path) -> Path:
     return folder
 
 
-def log_in(url: str, password: str) -> requests.Response:
-    session, login = requests.Session(), f"{url}/accounts/login/"
-    session.get(login, timeout=60)
-    form = {
-        "login": "demo",
-        "password": password,
-        "csrfmiddlewaretoken": session.cookies["csrftoken"],
-        "next": "/admin/",
-    }
-    return session.post(login, form, headers={"Referer": login}, timeout=60)
-
-
 # ── First and later starts ──────────────────────────────────────────────────────────
 
 
@@ -65,7 +54,7 @@ def test_the_first_start_makes_the_demo_user_and_a_second_one_changes_nothing(tm
     with running(*arguments, environment=own, cwd=folder) as it:
         wait_for_everybody(it)
         [password] = re.findall(r"User: demo   password: (\S+)", it.output)
-        answer = log_in(url_of(it), password)
+        answer = log_in(requests.Session(), url_of(it), password)
         assert (answer.status_code, answer.url) == (200, url_of(it) + "/admin/")
         assert it.end(signal.SIGHUP) == 0
         assert it.family() == []
