@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from tests.deploy_check import PRODUCTION
-from tests.e2e.starting import READY, outcomes, rows, start, variables
+from tests.e2e.starting import READY, outcomes, rows, variables
 from tests.running import environment, free_port, running
 
 
@@ -77,13 +77,6 @@ def test_a_database_that_is_away_is_one_clear_line_without_the_password():
         assert "the database is not usable: connection failed" in it.output
         assert "Traceback" not in it.output
         assert "hidden" not in it.output
-
-
-def test_a_database_file_that_cannot_be_is_one_clear_line(tmp_path):
-    with start(tmp_path / "no" / "folder.sqlite3") as it:
-        assert it.status() == 1
-        assert "the database is not usable: unable to open database" in it.output
-        assert "Traceback" not in it.output
 
 
 def test_production_gets_no_demo_data(data):
