@@ -314,12 +314,6 @@ class Server:
         )
         return int(self._server.sockets[0].getsockname()[1])
 
-    async def shut_down(self) -> None:
-        """Accept nothing more, and close each connection after its response."""
-        self._server.close()
-        for connection in list(self._state.connections):
-            connection.shutdown()
-
     async def stop(self) -> None:
         """Cut off every connection, and wait until the application has noticed."""
         self._server.close()

@@ -270,10 +270,3 @@ COMPLETION = {
 def greeting(*, stream: bool) -> Script:
     """The same answer as a stream or whole."""
     return sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
-
-
-def completion(text: str) -> dict[str, Any]:
-    """COMPLETION with another text."""
-    message = {"role": "assistant", "content": text}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return {**COMPLETION, "choices": [choice]}

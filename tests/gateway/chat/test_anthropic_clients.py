@@ -34,8 +34,6 @@ def test_a_bearer_token_decides_beside_another_key(gateway, upstream, key, other
         message = client.messages.create(max_tokens=64, **asked)
         assert message.content[0].text == "Hello"
         assert client.messages.count_tokens(**asked).input_tokens == 6
-        models = client.models.list(limit=1000)
-        assert [model.id for model in models] == ["small"]
 
 
 # ── Anthropic's client for Node, the AI SDK, and Claude Code ────────────────────────

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.request_log.entry import LoggedTexts, last_text, tool_names
+from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import RequestLogSettings
 from tests.gateway.chat.harness import (
     MESSAGES,
@@ -57,6 +58,7 @@ def text(texts: LoggedTexts) -> str:
     return "".join(choice["text"] for choice in texts.answer)
 
 
+@pytest.mark.spec("gateway", "usage is recorded in the background after the response")
 @STREAM_OR_NOT
 @pytest.mark.parametrize("path", PROMPTS)
 def test_the_prompt_and_the_answer_of_every_shape_are_kept(
@@ -76,7 +78,7 @@ def test_the_prompt_and_the_answer_of_every_shape_are_kept(
     assert who == (200, "acme", "ada")
     assert completed.upstream_model == "upstream-model"
     assert (completed.first_chunk_s is not None) == stream
-    assert completed.usage is not None
+    assert completed.usage == Usage(9, 2)
 
 
 @STREAM_OR_NOT

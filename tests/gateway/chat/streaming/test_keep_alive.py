@@ -77,14 +77,6 @@ def test_a_comment_never_stands_inside_an_event(gateway, upstream, path):
     )
 
 
-def test_a_client_that_leaves_a_silent_stream_has_left(gateway, upstream):
-    upstream.script = sends(STREAM[0], asyncio.Event())
-    with gateway.opened() as response:
-        bytes_until(response.iter_content(None))
-    assert gateway.recorded().status == 499
-    assert gateway.settled(lambda: upstream.hung_up)
-
-
 def test_there_are_no_comments_without_an_interval(gateway, upstream, settings):
     settings.CHAT_KEEPALIVE_S = 0
     upstream.script = sends(STREAM[0], 0.2, *STREAM[1:], DONE)

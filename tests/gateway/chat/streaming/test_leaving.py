@@ -15,13 +15,10 @@ from gateway.chat.http_messages import ChatResponse
 from gateway.chat.upstreams import http
 from tests.gateway.chat.harness import (
     V2,
-    Gateway,
     raw_request,
-    running,
     text_of,
 )
 from tests.gateway.chat.mock_upstream import (
-    DONE,
     NEVER,
     STREAM,
     WHOLE_STREAM,
@@ -149,18 +146,6 @@ def test_a_client_that_never_reads_is_given_up(gateway, upstream, monkeypatch):
         assert gateway.settled(lambda: upstream.hung_up)
         assert gateway.recorded().status == 499
         assert gateway.is_idle()
-
-
-def test_a_stopping_server_lets_streams_finish(loops, upstream):
-    stopping = asyncio.Event()
-    upstream.script = sends(STREAM[0], stopping, *STREAM[1:], DONE)
-    with running(Gateway(loops[0], upstream)) as gateway:
-        gateway.declare()
-        with gateway.events() as events:
-            first = next(events)
-            gateway.loop.run(gateway.server.shut_down())
-            upstream.loop.set(stopping)
-            assert text_of([first, *events]) == "Hello"
 
 
 def test_an_upstream_that_goes_on_after_done_is_left(gateway, upstream, monkeypatch):

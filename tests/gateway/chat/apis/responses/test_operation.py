@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from pydantic import BaseModel
-
 from tests.gateway.chat.apis.responses.harness import (
     PATCH,
     PATH,
@@ -15,22 +13,9 @@ from tests.gateway.chat.mock_upstream import (
     USAGE,
     WHOLE_STREAM,
     answers,
-    completion,
     greeting,
     sends,
 )
-
-
-def test_the_client_parses_a_text_by_its_schema(client, upstream):
-    class Tide(BaseModel):
-        at: str
-
-    upstream.script = answers(completion('{"at": "06:12"}'))
-    response = client.responses.parse(model="small", input="x", text_format=Tide)
-    assert response.output_parsed == Tide(at="06:12")
-    schema = upstream.requests[0].json["response_format"]["json_schema"]
-    assert (schema["name"], schema["strict"]) == ("Tide", True)
-
 
 # ── Upstreams ───────────────────────────────────────────────────────────────────────
 
