@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Page, Request
 
@@ -34,7 +33,6 @@ from tests.docs.filling import fill_products
 from tests.gateway.chat.factories import RequestRecordFactory, ended
 from tests.gateway.client import Api
 from tests.receiver import receiver
-from tests.recording.oauth.flows import App
 from tests.running import PATIENCE_S
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT
 from tests.webhooks_core.engine import dispatch
@@ -203,9 +201,6 @@ def test_no_page_complains_loads_anything_foreign_overflows_or_excludes_anybody(
         visit(path, narrow=320)
     log_in(page, live_server.url)
     operator = User.objects.get(username="ada")
-    visitor = Client()
-    visitor.force_login(operator, "django.contrib.auth.backends.ModelBackend")
-    App.registered(visitor, client_name="N" * 100).tokens()
     pages = ["/admin/", *lists(), *forms(operator), *details()]
     pages += [*OWN, *pages_of(str(operator.pk))]
     assert len(pages) > 50

@@ -145,3 +145,24 @@ def test_the_policy_stops_a_form_of_another_page_that_leads_elsewhere(
         page.keyboard.press("Enter")
     assert seen(callback) == []
     assert any("form-action" in complaint for complaint in complaints)
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_connected_apps_are_seen_and_ended_at_any_width(
+    live_server, page, complaints, account, width
+):
+    visitor = Client()
+    visitor.force_login(account, "django.contrib.auth.backends.ModelBackend")
+    app = App.registered(visitor, client_name="N" * 100)
+    tokens = app.tokens()
+    page.set_viewport_size({"width": width, "height": 640})
+    page.goto(live_server.url + "/accounts")
+    log_in(page)
+    overflow = "document.documentElement.scrollWidth - window.innerWidth"
+    button = page.get_by_role("button", name=f"Disconnect {'N' * 100}")
+    expect(button).to_be_visible()
+    assert page.evaluate(overflow) <= 0
+    button.click()
+    expect(page.get_by_role("status")).to_contain_text("was disconnected")
+    assert app.refresh(tokens["refresh_token"]).status_code == 400
+    assert complaints == []

@@ -21,7 +21,12 @@ def endpoint() -> Endpoint:
         profile=PROFILE,
         owner="acme",
         status=Endpoint.Status.DISABLED,
+        consecutive_failures=3,
+        failed_attempts=3,
+        alike_failures=3,
+        failing_since="2026-11-24T01:48:46Z",
         disabled_at="2026-11-24T01:50:10Z",
+        last_attempt_at="2026-11-24T01:50:10Z",
         last_outcome="http",
         last_error="HTTP 500",
     )
