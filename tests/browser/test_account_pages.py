@@ -3,18 +3,13 @@
 import time
 
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
+from tests.browser.login import log_in
 from tests.factories import UserFactory
 
 OLD, NEW = "correct horse", "battery staple 7"
 STEP_S = 30
-
-
-def log_in(page: Page, password: str) -> None:
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill(password)
-    page.keyboard.press("Enter")
 
 
 def code_of(secret: str, *, later: int = 0) -> str:

@@ -6,13 +6,13 @@ import pytest
 from playwright.sync_api import expect
 
 from gateway.models import GatewayKey
-from tests.browser.staff import log_in
+from tests.browser.login import open_admin
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
 
 def test_a_key_is_made_copied_and_revoked_by_keyboard(live_server, page, complaints):
-    operator = log_in(page, live_server.url)
+    operator = open_admin(page, live_server.url)
     operator.goto(f"{live_server.url}/admin/gateway/gatewaykey/add/")
     operator.get_by_label("Tenant").fill("acme")
     operator.get_by_label("Principal").fill("robot")

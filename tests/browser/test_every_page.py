@@ -28,7 +28,7 @@ from gateway.identity import Caller
 from gateway.models import GatewayKey
 from gateway.portal import links
 from tests.browser.axe import pages_of, script, violations
-from tests.browser.staff import log_in
+from tests.browser.login import open_admin
 from tests.docs.filling import fill_products
 from tests.gateway.chat.factories import RequestRecordFactory, ended
 from tests.gateway.client import Api
@@ -199,7 +199,7 @@ def test_no_page_complains_loads_anything_foreign_overflows_or_excludes_anybody(
 
     for path in OPEN:
         visit(path, narrow=320)
-    log_in(page, live_server.url)
+    open_admin(page, live_server.url)
     operator = User.objects.get(username="ada")
     pages = ["/admin/", *lists(), *forms(operator), *details()]
     pages += [*OWN, *pages_of(str(operator.pk))]

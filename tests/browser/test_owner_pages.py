@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.login import log_in
 from tests.factories import UserFactory
 from tests.receiver import Receiver, receiver
 from tests.running import PATIENCE_S, until
@@ -77,9 +78,7 @@ def test_an_owner_subscribes_finds_a_failure_repairs_it_and_resends_what_was_mis
 
 def subscribe(page: Page, address: str, server: Receiver, has_scripts: bool) -> None:
     page.goto(address)
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill("a-long-password")
-    page.keyboard.press("Enter")
+    log_in(page)
     expect(page.get_by_text("You have no endpoints yet.")).to_be_visible()
     page.get_by_role("link", name="Add an endpoint").click()
     page.get_by_label("URL").fill(server.url)

@@ -9,10 +9,7 @@ from tests.docs.samples import DOCS
 PAGES = sorted(DOCS.rglob("*.md"))
 PAGES.remove(DOCS / "README.md")
 LINK = re.compile(r"(?:\]\(|\bsrc(?:set)?=\")(?!https?://|#)([^)#\s\"]+)")
-ROOT_PAGES = [
-    DOCS.parent / name
-    for name in ("README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md")
-]
+ROOT_PAGES = sorted(DOCS.parent.glob("*.md"))
 
 
 def name(page) -> str:
