@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from typing import Any
 
@@ -24,6 +25,8 @@ NEEDED = {
     "grant_types": "authorization_code",
     "response_types": "code",
 }
+# A site that sends a byte now and then holds no more threads than this.
+FETCHES = threading.BoundedSemaphore(oauth2_settings.CIMD_MAX_CONCURRENT_FETCHES)
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -88,11 +91,14 @@ class DocumentFetcher(cimd.SafeMetadataFetcher):
         key = f"client-document:{hashlib.sha256(client_id.encode()).hexdigest()}"
         kept = cache.get(key)
         if kept is None:
+            if not FETCHES.acquire(blocking=False):
+                raise cimd.CIMDError("too many documents are fetched now")
             kept = {}, time.time() + oauth2_settings.CIMD_FAILURE_BACKOFF_SECONDS
             try:
                 document, max_age = self._fetched(client_id)
                 kept = document, time.time() + max_age
             finally:
+                FETCHES.release()
                 cache.set(key, kept, kept[1] - time.time())
         if not kept[0]:
             raise cimd.CIMDError("the last attempt failed")

@@ -262,3 +262,10 @@ def test_what_is_no_address_of_a_document_is_an_unknown_client(visitor, client_i
     page = visitor.get(App(visitor, client_id).address())
     assert page.status_code == 400
     assert "The application is not known here." in page.content.decode()
+
+
+def test_slow_sites_hold_few_threads(described, site):
+    with documents.FETCHES, documents.FETCHES:
+        assert described.visitor.get(described.address()).status_code == 400
+        assert site.accepted == 0
+    assert described.visitor.get(described.address()).status_code == 200
