@@ -11,10 +11,11 @@ from gateway.chat.apis.messages.reader import MessagesReader
 from gateway.chat.apis.openai import chunks
 from gateway.chat.apis.openai.reader import ChatReader
 from gateway.chat.errors import UnsupportedRequestError
-from gateway.chat.streams import OpenedStream, TranslatedStream
+from gateway.chat.streams import Stream, TranslatedStream
 from gateway.chat.upstreams.anthropic.request import translate
 from gateway.chat.upstreams.base import Call, Sent, Upstream
 from gateway.chat.upstreams.bodies import own_body, translated_body
+from webhooks_core.network.deadlines import within
 
 # What requests of other APIs are translated to, in this order: paths and readers of answers.
 PATHS: Mapping[str, str] = {"chat": "chat/completions", "messages": "messages"}
@@ -38,17 +39,32 @@ async def complete(upstream: Upstream, call: Call) -> bytes:
     return chunks.dump(writer.whole())
 
 
-def open_stream(upstream: Upstream, call: Call) -> OpenedStream:
-    """Return a stream that nothing has been read of. Raises as Upstream's methods do."""
+async def open_stream(upstream: Upstream, call: Call) -> Stream:
+    """Return a stream once its first chunk has come. Raises as Upstream's methods do."""
+    stream = _begun(upstream, call)
+    try:
+        with within(call.entry.timeouts.first_byte_s):
+            await stream.read_first_chunk()
+    except BaseException:
+        await stream.events.aclose()
+        raise
+    call.context.first_chunk_s = call.context.elapsed()
+    return stream
+
+
+def _begun(upstream: Upstream, call: Call) -> Stream:
     context, apis = call.context, upstream.apis(call.entry)
     operation = context.operation
     if operation.api in apis:
-        sent = _native(call)
-        return OpenedStream(operation.passing(context), upstream.stream(call, sent))
-    sent, writer = _translated(apis, call)
-    reader, is_chat = READERS[sent.api](), operation.api == "chat"
-    stream = TranslatedStream(reader, writer, context.log_delta, done_completes=is_chat)
-    return OpenedStream(stream, upstream.stream(call, sent))
+        sent, stream = _native(call), operation.passing(context)
+    else:
+        sent, writer = _translated(apis, call)
+        reader, is_chat = READERS[sent.api](), operation.api == "chat"
+        stream = TranslatedStream(
+            reader, writer, context.log_delta, done_completes=is_chat
+        )
+    stream.events = upstream.stream(call, sent)
+    return stream
 
 
 def _native(call: Call) -> Sent:

@@ -20,7 +20,7 @@ from gateway.chat.apis.models import (
     openai_list,
     openai_model,
 )
-from gateway.chat.calls import complete
+from gateway.chat.calls import complete, open_stream
 from gateway.chat.capabilities import require
 from gateway.chat.context import ABSENT, CLIENT_GONE, SUCCESS, ChatContext
 from gateway.chat.errors import (
@@ -47,9 +47,8 @@ from gateway.chat.policy_hook import Policy, PolicyDenied
 from gateway.chat.request import ModelRequest
 from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.routes import MODEL_PREFIX, route_of
-from gateway.chat.streams import OpenedStream, Stream, StreamTimeout
+from gateway.chat.streams import Stream, StreamTimeout
 from gateway.chat.targets import Targets
-from gateway.chat.targets import opened as opened_stream
 from gateway.configuration.shapes import ModelEntry, RequestLogSettings
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
 from gateway.identity import CHAT as CHAT_SCOPE
@@ -226,8 +225,8 @@ class Service:
         return LogEntry.begin(context, max_characters=most)
 
     async def _stream(self, context: ChatContext) -> ChatResponse:
-        opened = await self.targets.call(context, opened_stream)
-        parts = self._events(context, opened)
+        stream = await self.targets.call(context, open_stream)
+        parts = self._events(context, stream)
         context.forget_body()
         # The generator has begun, so that closing it ends the request.
         return ChatResponse(
@@ -239,18 +238,17 @@ class Service:
         )
 
     async def _events(
-        self, context: ChatContext, opened: OpenedStream
+        self, context: ChatContext, stream: Stream
     ) -> AsyncGenerator[bytes]:
         """Yield the framed events of a stream; those that arrive together stay together.
 
         In every case this closes the upstream's call, and ends the request, first with the
         status that counts.
         """
-        stream = opened.stream
         try:
-            async with aclosing(opened.events):
+            async with aclosing(stream.events):
                 try:
-                    async for data in _transformed(context, opened):
+                    async for data in _transformed(context, stream):
                         yield data
                     yield stream.end()
                 except Exception as error:  # the client gets a last event
@@ -259,7 +257,7 @@ class Service:
                 # The client has everything, and may leave now.
                 self._end(context, SUCCESS)
                 if stream.reader.is_done:
-                    await _read_to_end(opened)
+                    await _read_to_end(stream)
         finally:
             _note_tokens(context, stream)
             self._end(context, CLIENT_GONE)
@@ -329,21 +327,19 @@ def _note_tokens(context: ChatContext, stream: Stream) -> None:
     context.completion_characters = stream.characters
 
 
-async def _transformed(
-    context: ChatContext, opened: OpenedStream
-) -> AsyncGenerator[bytes]:
+async def _transformed(context: ChatContext, stream: Stream) -> AsyncGenerator[bytes]:
     """Yield what is ready, then read more. Raises TimeoutError, ChatError."""
-    stream, timeouts = opened.stream, context.endpoint.timeouts
+    timeouts = context.endpoint.timeouts
     try:
         yield stream.flush()
-        if opened.fault is not None:
-            raise opened.fault
+        if stream.fault is not None:
+            raise stream.fault
         elapsed_s = context.elapsed() - context.called_at_s
         with StreamTimeout(timeouts.total_s, elapsed_s=elapsed_s) as timeout:
             received_at = monotonic()
             while not stream.reader.is_done:
                 timeout.start(_idle_s(stream, timeouts.idle_s, received_at))
-                payloads = await anext(opened.events, None)
+                payloads = await anext(stream.events, None)
                 timeout.stop()
                 if payloads is None:
                     break
@@ -371,11 +367,11 @@ def _idle_s(stream: Stream, idle_s: float, received_at: float) -> float:
     return min(idle_s, received_at + USAGE_WAIT_S - monotonic())
 
 
-async def _read_to_end(opened: OpenedStream) -> None:
+async def _read_to_end(stream: Stream) -> None:
     """Read until the upstream ends the stream, so that its connection can be used again."""
     with suppress(TimeoutError, UpstreamServiceError):
         async with asyncio.timeout(CLOSING_S):
-            while await anext(opened.events, None) is not None:
+            while await anext(stream.events, None) is not None:
                 pass
 
 

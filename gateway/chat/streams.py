@@ -37,21 +37,53 @@ EVENT_END = b"\n\n"
 class Stream:
     """The state of one stream: feed() takes the upstream's events, flush() returns the client's.
 
-    `log`, if there is one, gets every delta.
+    `events` are the upstream's. `log`, if there is one, gets every delta. `done_completes`: `[DONE]`
+    completes an answer; without, one that lacks its reason to end was cut off.
     """
 
-    # Whether `[DONE]` completes an answer; without, one that lacks its reason to end was cut off.
-    DONE_COMPLETES: ClassVar[bool] = True
     START: ClassVar[bytes] = b""  # what stands before each event
+    events: AsyncGenerator[list[bytes]]
 
-    def __init__(self, reader: Reader, log: Callable[[Delta], None] | None) -> None:
-        self.reader, self._log = reader, log
+    def __init__(
+        self,
+        reader: Reader,
+        log: Callable[[Delta], None] | None,
+        *,
+        done_completes: bool,
+    ) -> None:
+        self.reader, self._log, self._done_completes = reader, log, done_completes
+        self.fault: ChatError | None = None  # arrived with the first chunk, after it
         self.usage: Usage | None = None
         self.characters = 0
         self.has_finished = False
         # Of most of the events, which need not be parsed.
         self.template: Template | None = None
         self._ready: list[bytes] = []  # events without their ends
+
+    async def read_first_chunk(self) -> None:
+        """Wait for the first chunk: until then a failure is an ordinary error.
+
+        Raises InvalidValueError: the upstream refused the request. UpstreamServiceError.
+        """
+        try:
+            while not self.reader.has_begun:
+                payloads = await anext(self.events, None)
+                if payloads is None:
+                    raise UpstreamServiceError(
+                        "the stream ended before its first chunk"
+                    )
+                if self.reader.is_done:
+                    raise UpstreamServiceError("the stream has no chunk")
+                self.feed(payloads)
+        except ChatError as error:
+            if self.reader.has_begun:
+                self.fault = error
+            elif isinstance(error, InvalidRequestError):
+                refusal = InvalidValueError(*error.args)
+                refusal.upstream = error.upstream
+                raise refusal from error
+            else:
+                raise
 
     def feed(self, payloads: list[bytes]) -> None:
         """Take events; those before a fault can still be flushed.
@@ -94,7 +126,7 @@ class Stream:
     @property
     def is_complete(self) -> bool:
         """True if a stream that ends now is complete."""
-        return (self.reader.is_done and self.DONE_COMPLETES) or self.has_finished
+        return (self.reader.is_done and self._done_completes) or self.has_finished
 
     def flush(self) -> bytes:
         """Return the events that are ready to be sent, framed."""
@@ -127,9 +159,8 @@ class TranslatedStream(Stream):
         *,
         done_completes: bool,
     ) -> None:
-        super().__init__(reader, log)
+        super().__init__(reader, log, done_completes=done_completes)
         self.writer = writer
-        self._done_completes = done_completes
 
     def _take(self, payload: bytes) -> None:
         self.template, before, last = None, len(self._ready), None
@@ -141,11 +172,6 @@ class TranslatedStream(Stream):
         if is_text and (mark := self.writer.text_mark):
             event = self._ready[before]
             self.learn(Template.learn(payload, event, self.reader.text_mark, mark))
-
-    @property
-    def is_complete(self) -> bool:
-        done = self.reader.is_done and self._done_completes
-        return done or self.has_finished
 
     def flush(self) -> bytes:
         """Return the events that are ready; a writer frames its own."""
@@ -166,47 +192,6 @@ class TranslatedStream(Stream):
         if event is None:
             event = api_format.error_event(error, request_id)
         return self.flush() + event
-
-
-class OpenedStream:
-    """A stream and the upstream's events; `fault` arrived with the first chunk, after it."""
-
-    __slots__ = ("events", "fault", "stream")
-
-    def __init__(self, stream: Stream, events: AsyncGenerator[list[bytes]]) -> None:
-        self.stream, self.events = stream, events
-        self.fault: ChatError | None = None
-
-    async def read_first_chunk(self) -> None:
-        """Wait for the first chunk: until then a failure is an ordinary error.
-
-        Raises InvalidValueError: the upstream refused the request. UpstreamServiceError.
-        """
-        try:
-            await self._read_first_chunk()
-        except InvalidRequestError as error:
-            refusal = InvalidValueError(*error.args)
-            refusal.upstream = error.upstream
-            raise refusal from error
-
-    async def _read_first_chunk(self) -> None:
-        reader = self.stream.reader
-        while not reader.has_begun:
-            payloads = await anext(self.events, None)
-            if payloads is None:
-                raise UpstreamServiceError("the stream ended before its first chunk")
-            if reader.is_done:
-                raise UpstreamServiceError("the stream has no chunk")
-            self._feed(payloads)
-
-    def _feed(self, payloads: list[bytes]) -> None:
-        """Raise a failure that comes before a chunk; keep one that comes with it."""
-        try:
-            self.stream.feed(payloads)
-        except ChatError as error:
-            if not self.stream.reader.has_begun:
-                raise
-            self.fault = error
 
 
 class StreamTimeout(Deadline):

@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 import structlog
 
-from gateway.chat import calls
 from gateway.chat.capabilities import require
 from gateway.chat.context import ChatContext
 from gateway.chat.errors import (
@@ -23,7 +22,6 @@ from gateway.chat.errors import (
     UnsupportedRequestError,
     UpstreamServiceError,
 )
-from gateway.chat.streams import OpenedStream
 from gateway.chat.upstreams.base import Call, Upstream
 from gateway.configuration.shapes import ModelEntry, Target
 from webhooks_core.network.deadlines import within
@@ -110,23 +108,6 @@ def _key(endpoint: ModelEntry, target: Target) -> tuple[str, str, str]:
     return endpoint.name, target.base_url, target.model
 
 
-async def opened(upstream: Upstream, call: Call) -> OpenedStream:
-    """Return a stream once its first chunk has come. Raises as Upstream's methods do."""
-    stream = calls.open_stream(upstream, call)
-    try:
-        with within(call.entry.timeouts.first_byte_s):
-            await stream.read_first_chunk()
-    except BaseException:
-        await stream.events.aclose()
-        raise
-    call.context.first_chunk_s = call.context.elapsed()
-    return stream
-
-
-async def _nothing(context: ChatContext) -> None:
-    """Reserve nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class Targets:
     """Calls the upstream of an endpoint.
@@ -137,7 +118,7 @@ class Targets:
 
     upstreams: Mapping[str, Upstream]
     router: Router
-    reserve: Callable[[ChatContext], Awaitable[None]] = _nothing
+    reserve: Callable[[ChatContext], Awaitable[None]]
 
     async def call(self, context: ChatContext, call: Method[T]) -> T:
         """Return the result of the first endpoint that succeeds, which then is the context's.

@@ -19,12 +19,10 @@ class PassedEvents(Stream):
     and `number` that of the last event, if they are numbered.
     """
 
-    DONE_COMPLETES = False
-
     def __init__(
         self, reader: Reader, holder: str, context: ChatContext, end: bytes = b""
     ) -> None:
-        super().__init__(reader, context.log_delta)
+        super().__init__(reader, context.log_delta, done_completes=False)
         self._holder, self._model, self._end = holder, context.request.model, end
         self.last: dict[str, Any] = {}
         self.number = -1

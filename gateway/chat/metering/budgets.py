@@ -178,12 +178,11 @@ class Budgets:
             return
         reservation.change(-1)
         usage, _ = context.counted()
-        if usage is None and (context.error_status or context.status) >= 400:
+        if usage is None:
             return
-        used, model = Amounts(1, 0, 0), context.endpoint.name
-        if usage is not None:
-            tokens = usage.prompt_tokens + (usage.completion_tokens or 0)
-            used = Amounts(1, tokens, self._cost(model, usage))
+        model = context.endpoint.name
+        tokens = usage.prompt_tokens + (usage.completion_tokens or 0)
+        used = Amounts(1, tokens, self._cost(model, usage))
         counts_cost = any(c.budget.counts == COST for c in reservation.counters)
         if counts_cost and model not in self.prices:
             context.assumed_cost = used.cost or None

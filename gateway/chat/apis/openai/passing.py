@@ -32,7 +32,7 @@ class PassedChunks(Stream):
         *,
         is_contract: bool,
     ) -> None:
-        super().__init__(ChatReader(), log)
+        super().__init__(ChatReader(), log, done_completes=True)
         self._model = request.model
         self._wants_usage = request.wants_usage
         self._requested_choices = request.choices

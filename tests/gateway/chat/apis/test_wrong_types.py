@@ -85,11 +85,10 @@ async def answered(path: str, request: Any, upstream: Answering) -> None:
     if not isinstance(upstream.answer, list):
         await calls.complete(upstream, call)
         return
-    opened = calls.open_stream(upstream, call)
-    await opened.read_first_chunk()
-    async for payloads in opened.events:
-        opened.stream.feed(payloads)
-    opened.stream.end()
+    stream = await calls.open_stream(upstream, call)
+    async for payloads in stream.events:
+        stream.feed(payloads)
+    stream.end()
 
 
 @pytest.mark.parametrize("name", PAIRS)
