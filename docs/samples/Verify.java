@@ -20,7 +20,7 @@ public class Verify {
     List<String> times = new ArrayList<>(), given = new ArrayList<>();
     String gateway = header.apply("X-Gateway-Signature");
     String recording = header.apply("X-Recording-Signature");
-    if (gateway != null) { // t=…,v1=…
+    if (gateway != null) { // t=...,v1=...
       for (String part : gateway.split(",")) {
         String[] pair = part.strip().split("=", 2);
         if (pair.length == 2 && pair[0].equals("t")) times.add(pair[1]);

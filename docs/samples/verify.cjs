@@ -5,7 +5,7 @@ function verify(secret, headers, body, toleranceS = 300) {
   if (["", "whsec_"].includes((secret ?? "").trim())) return false; // not set: anyone could sign with it
   let times, given;
   const gateway = headers["x-gateway-signature"];
-  if (gateway !== undefined) { // t=…,v1=… and, while a secret rotates, more v1=…
+  if (gateway !== undefined) { // t=...,v1=... and, while a secret rotates, more v1=...
     const pairs = String(gateway).slice(0, 4096).split(",").map((part) => part.trim().split("="));
     times = pairs.filter(([key]) => key === "t").map(([, value]) => value ?? "");
     given = pairs.filter(([key]) => key === "v1").map(([, value]) => value ?? "");

@@ -21,7 +21,7 @@ func Verify(secret string, headers http.Header, body []byte) bool {
 		return false // not set: anyone could sign with it
 	}
 	var times, given []string
-	if signature := headers.Get("X-Gateway-Signature"); signature != "" { // t=…,v1=…
+	if signature := headers.Get("X-Gateway-Signature"); signature != "" { // t=...,v1=...
 		for _, part := range strings.Split(signature, ",") {
 			key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 			if key == "t" {

@@ -6,7 +6,7 @@ function signpost_verify(?string $secret, array $headers, string $body, int $tol
         return false; // not set: anyone could sign with it
     }
     $times = $given = [];
-    if (isset($headers['x-gateway-signature'])) { // t=…,v1=…
+    if (isset($headers['x-gateway-signature'])) { // t=...,v1=...
         foreach (explode(',', $headers['x-gateway-signature']) as $part) {
             [$key, $value] = array_pad(explode('=', trim($part), 2), 2, '');
             if ($key === 't') {

@@ -6,7 +6,7 @@ module Signpost
     return false if ["", "whsec_"].include?(secret.to_s.strip) # not set: anyone could sign with it
 
     times, given = [], []
-    if (signature = headers["X-Gateway-Signature"]) # t=…,v1=…
+    if (signature = headers["X-Gateway-Signature"]) # t=...,v1=...
       pairs = signature.split(",").map { |part| part.strip.split("=", 2) }
       times = pairs.select { |key, _| key == "t" }.map { |_, value| value.to_s }
       given = pairs.select { |key, _| key == "v1" }.map { |_, value| value.to_s }

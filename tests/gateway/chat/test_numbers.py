@@ -144,3 +144,11 @@ def test_half_a_surrogate_pair_stays_in_translation(claude, upstream, path, stre
     assert "error" not in response.text
     assert response.content.count(b'"\\ud83d"') >= 2
     assert rb"{\"\\ud83d\":" in response.content  # the arguments are JSON in JSON
+
+
+def test_every_python_writes_the_same_depth():
+    depth = exact_json.MAX_DEPTH
+    deep = b"[" * depth + b"]" * depth
+    assert exact_json.dumps(exact_json.loads(deep)) == deep
+    with pytest.raises(ValueError, match="nested too deeply"):
+        exact_json.dumps(exact_json.loads(b"[%s,[]]" % deep))
