@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 PATH = "/portal"
-SESSION, MESSAGES = "portal", "portal_messages"
+SESSION, MESSAGES, FORM = "portal", "portal_messages", "portal_form"
 
 
 class PartitionedMorsel(Morsel[str]):

@@ -14,7 +14,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.crypto import (
+    constant_time_compare,
+    get_random_string,
+    salted_hmac,
+)
 from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.cache import never_cache
@@ -125,9 +129,9 @@ def csrf_token(session: str) -> str:
     return salted_hmac("gateway.portal.csrf", session).hexdigest()
 
 
-def is_own_form(request: HttpRequest, token: str) -> bool:
-    """Return True if a page of this origin has sent a form, with the token of its session."""
-    own = {settings.BASE_URL, f"{request.scheme}://{request.get_host()}"}
+def is_own_form(request: HttpRequest, token: str, *origins: str | None) -> bool:
+    """Return True if a page of this origin, or of one of these, sent a form with this token."""
+    own = {settings.BASE_URL, f"{request.scheme}://{request.get_host()}", *origins}
     given = request.POST.get("csrfmiddlewaretoken", "")
     return request.headers.get("Origin") in own and constant_time_compare(given, token)
 
@@ -136,8 +140,8 @@ def is_own_form(request: HttpRequest, token: str) -> bool:
 class OpenLink(View):
     """GET asks and changes nothing: programs that check links follow them. POST opens.
 
-    The browser says that the form is of this site: no other one opens a link of its own in
-    somebody's browser. `Origin` would not do: it is `null` behind `no-referrer`.
+    The form is of the page that this browser was shown: no other site opens a link of its own in
+    somebody's browser.
     """
 
     http_method_names = ["get", "head", "post"]
@@ -158,10 +162,17 @@ class OpenLink(View):
             return redirect("portal:start")
         if state != State.UNUSED:
             return pages.say(request, pages.OVER[state], 410)
-        return render(request, "gateway/portal/open.html", {"link": link})
+        known = cookies.read(request, cookies.FORM)
+        browser = known or get_random_string(32)
+        context = {"link": link, "csrf_token": _open_token(browser, link)}
+        response = render(request, "gateway/portal/open.html", context)
+        if not known:
+            cookies.write(response, cookies.FORM, browser)
+        return response
 
     def post(self, request: HttpRequest, link: PortalLink) -> HttpResponse:
-        if request.headers.get("Sec-Fetch-Site") != "same-origin":
+        is_unused = link.state(timezone.now()) == State.UNUSED
+        if is_unused and not _is_of_its_page(request, link):
             return pages.say(request, pages.FOREIGN_FORM, 403)
         session = links.open_once(link)
         if session is None:
@@ -171,6 +182,18 @@ class OpenLink(View):
         seconds = int(links.SESSION_FOR.total_seconds())
         cookies.write(response, cookies.SESSION, session, max_age=seconds)
         return response
+
+
+def _open_token(browser: str, link: PortalLink) -> str:
+    """Return the token of the form of a link, for the browser that has this cookie."""
+    return csrf_token(f"{browser} {link.pk}")
+
+
+def _is_of_its_page(request: HttpRequest, link: PortalLink) -> bool:
+    site = request.headers.get("Sec-Fetch-Site", "same-origin")  # older browsers: none
+    token = _open_token(cookies.read(request, cookies.FORM), link)
+    # Behind `no-referrer`, the origin is `null`.
+    return site == "same-origin" and is_own_form(request, token, None, "null")
 
 
 def _is_in_this_browser(request: HttpRequest, link: PortalLink) -> bool:

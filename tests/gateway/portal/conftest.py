@@ -33,10 +33,15 @@ def new_link(tenant: str = "acme", **fields: Any) -> links.Created:
     return links.create(tenant=tenant, principal="ada", **values)
 
 
+def token_of(page: Any) -> str:
+    """Return the token of a page's forms."""
+    token = FORM_TOKEN.search(page.content.decode())
+    return token[1] if token else ""
+
+
 def press(client: Client, path: str) -> Any:
     """Look at the page of a link, and press its button."""
-    client.get(path)
-    return client.post(path)
+    return client.post(path, {"csrfmiddlewaretoken": token_of(client.get(path))})
 
 
 @dataclass
@@ -69,9 +74,9 @@ def visit(created: links.Created) -> Visitor:
     client = browser()
     opened = press(client, path_of(created))
     assert opened.status_code == 302, opened.content
-    token = FORM_TOKEN.search(client.get(f"{BASE}/add").content.decode())
+    token = token_of(client.get(f"{BASE}/add"))
     created.link.refresh_from_db()
-    return Visitor(created.link, client, token[1] if token else "")
+    return Visitor(created.link, client, token)
 
 
 def endpoint_of(tenant: str = "acme", url: str = NOWHERE, **fields: Any) -> Endpoint:

@@ -9,7 +9,15 @@ from django.test import Client
 from gateway.models import PortalLink
 from gateway.portal import links
 from tests.clock import travel
-from tests.gateway.portal.conftest import BASE, browser, new_link, path_of, press
+from tests.gateway.portal.conftest import (
+    BASE,
+    ORIGIN,
+    browser,
+    new_link,
+    path_of,
+    press,
+    token_of,
+)
 from tests.webhooks_core.admin.looking import nothing_changes
 
 pytestmark = pytest.mark.django_db
@@ -48,12 +56,35 @@ def test_pressing_opens_the_portal_of_the_tenant_and_ends_the_link():
     assert other.get(BASE).status_code == 403
 
 
-@pytest.mark.parametrize("site", [None, "none", "same-site", "cross-site"])
-def test_a_form_of_another_site_leaves_the_link_unused(site):
-    headers = {"Sec-Fetch-Site": site} if site else {}
-    response = Client(headers=headers).post(path_of(new_link()))
-    shown(response, 403, "This page was too old")
+@pytest.mark.parametrize("headers", [{}, {"Origin": "null"}, {"Origin": ORIGIN}])
+def test_a_browser_that_does_not_name_the_site_of_a_form_opens_it_too(headers):
+    assert press(Client(headers=headers), path_of(new_link())).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        *({"Sec-Fetch-Site": site} for site in ("none", "same-site", "cross-site")),
+        {"Origin": "https://evil.example"},
+    ],
+)
+def test_a_form_of_another_site_leaves_the_link_unused(headers):
+    shown(press(Client(headers=headers), path_of(new_link())), 403, "was too old")
     assert PortalLink.objects.get().opened_at is None
+
+
+def test_a_form_is_of_one_browser_and_one_link():
+    client, path, other = browser(), path_of(new_link()), path_of(new_link())
+    own, of_other = token_of(client.get(path)), token_of(client.get(other))
+    strange = browser()
+    strange.get(path)
+    forged = [(client, ""), (client, "é"), (client, of_other)]
+    for sender, token in [*forged, (strange, own), (browser(), own)]:
+        response = sender.post(path, {"csrfmiddlewaretoken": token})
+        shown(response, 403, "This page was too old")
+    assert not PortalLink.objects.exclude(opened_at=None).exists()
+    # Two pages of links in one browser do not disturb each other.
+    assert client.post(path, {"csrfmiddlewaretoken": own}).status_code == 302
 
 
 def test_a_link_that_is_over_says_so_and_so():
