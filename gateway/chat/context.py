@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CLIENT_GONE = 499
 SUCCESS = 200
+NO_TARGET = Target()  # before any is called
 # In place of an endpoint that does not exist, or is not called: it admits no caller.
 ABSENT = ModelEntry("", "openai", (), allow=Allow(everyone=False))
 # The header by which Claude Code tells its sessions apart.
@@ -41,7 +42,7 @@ class ChatContext:
     operation: Operation
     api_format: ErrorFormat = CONTRACT
     started: float = field(default_factory=time.perf_counter)
-    target: Target | None = None
+    target: Target = NO_TARGET
     is_running: bool = False  # it counts as one of its caller's
     status: int = 0
     error_status: int = 0
@@ -140,7 +141,8 @@ class ChatContext:
         if usage is not None and usage.completion_tokens is not None:
             return usage, False
         has_answered = self.status in (SUCCESS, CLIENT_GONE)
-        if self.target is None or not (has_answered or self.first_chunk_s is not None):
+        has_begun = has_answered or self.first_chunk_s is not None
+        if self.target is NO_TARGET or not has_begun:
             return usage, False
         if usage is None:
             usage = Usage(self.estimated_prompt(), None)

@@ -45,6 +45,6 @@ def policy_of(function: Callable[[Caller, str, dict[str, Any]], Any]) -> Policy:
             if name in request.body
         }
         changed = {**body, **kept}
-        return replace(request, body=changed, raw=dump(changed) if request.raw else b"")
+        return replace(request, body=changed, raw=dump(changed))
 
     return apply

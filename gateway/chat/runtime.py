@@ -19,7 +19,6 @@ from gateway.chat.policy_hook import configured
 from gateway.chat.service import Service
 from gateway.chat.targets import Router, Targets
 from gateway.chat.upstreams import http
-from gateway.chat.upstreams.server import connect
 from webhooks_core.network.client import HttpClient
 from webhooks_core.web.thread_pool import InThread, ThreadPool, with_connection
 
@@ -54,7 +53,7 @@ class Runtime:
             budgets=current.budgets,
         )
         service = Service(
-            targets=Targets(connect(client), Router(), budgets.reserve),
+            targets=Targets(http.connect(client), Router(), budgets.reserve),
             registry=models,
             recorder=writer,
             limits=Limits(settings.CHAT_REQUESTS_AT_ONCE),

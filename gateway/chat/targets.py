@@ -22,14 +22,14 @@ from gateway.chat.errors import (
     UnsupportedRequestError,
     UpstreamServiceError,
 )
-from gateway.chat.upstreams.base import Call, Upstream
+from gateway.chat.upstreams.base import Upstream
 from gateway.configuration.shapes import ModelEntry, Target
 from webhooks_core.network.deadlines import within
 from webhooks_core.web.errors import TooManyRequestsError
 
 T = TypeVar("T")
 # Makes a call to an upstream.
-Method = Callable[[Upstream, Call], Awaitable[T]]
+Method = Callable[[Upstream, ChatContext], Awaitable[T]]
 
 ANSWERED_BY = "X-Signpost-Model"
 # What a fallback raises that cannot take the request: it is passed over.
@@ -168,7 +168,7 @@ class Targets:
                 for target in self.router.order(entry):
                     context.begin_call(target)
                     try:
-                        result = await call(upstream, Call(context, entry, target))
+                        result = await call(upstream, context)
                     except TimeoutError:
                         failure = UpstreamServiceError("no answer in time")
                     except UpstreamServiceError as error:
@@ -191,8 +191,6 @@ class Targets:
         self, context: ChatContext, failure: UpstreamServiceError
     ) -> None:
         entry, target = context.endpoint, context.target
-        if target is None:
-            return
         # A server may lack an operation that costs nothing, and still have the others.
         is_budgeted = context.operation.is_budgeted
         if is_budgeted or failure.upstream.status != NOT_FOUND:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from gateway.chat.apis.deltas import Reader, Writer
     from gateway.chat.context import ChatContext
     from gateway.chat.streams import Stream
-    from gateway.chat.upstreams.base import Call
 
 TOO_MANY_REQUESTS = 429
 # So many pairs of a model and a field are remembered, each of which is logged once.
@@ -121,17 +120,17 @@ class Operation:
         for delta in self.reader().whole(answer):
             context.note(delta)
 
-    def own_body(self, call: Call) -> dict[str, Any] | None:
-        """Return the body for a server that speaks this API, None for the one that was sent.
+    def own_body(self, context: ChatContext) -> Mapping[str, Any]:
+        """Return the body for a server that speaks this API: the one that was sent, as a rule.
 
         It is without what this gateway has put in for other upstreams: a client that changes the
         model sends it, and so does a fallback. Raises UnsupportedRequestError.
         """
-        request = call.context.request
-        given = request.body.get(self.turns)
-        if not isinstance(given, list) or not carried.is_in(request.raw):
-            return None
-        return {**request.body, self.turns: [*carried.without(given)]}
+        body = context.request.body
+        given = body.get(self.turns)
+        if not isinstance(given, list) or not carried.is_in(context.request.raw):
+            return body
+        return {**body, self.turns: [*carried.without(given)]}
 
     def failure(
         self, context: ChatContext, table: errors.Table, error: BaseException
@@ -143,7 +142,7 @@ class Operation:
         """Return the answer for a client whose server does not speak this API, if none is needed."""
         return None
 
-    def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
+    def translate(self, context: ChatContext) -> tuple[dict[str, Any], Writer]:
         """Return the request as a chat request, and what writes its answer.
 
         Raises InvalidValueError, UnsupportedRequestError.

@@ -7,29 +7,22 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.chat.context import ChatContext
-from gateway.configuration.shapes import ModelEntry, Target
+from gateway.configuration.shapes import ModelEntry
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request to a target of an endpoint."""
+    """What the target of a request gets: JSON for an API, at its path below a base URL."""
 
     context: ChatContext
-    entry: ModelEntry
-    target: Target
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What is posted: JSON for an API, at its path below a base URL.
-
-    `is_native`: the client speaks this API, too.
-    """
-
     api: str
     path: str
     body: bytes
-    is_native: bool
+
+    @property
+    def is_native(self) -> bool:
+        """True if the client speaks the API, too."""
+        return self.api == self.context.operation.api
 
 
 class Upstream(Protocol):
@@ -42,10 +35,10 @@ class Upstream(Protocol):
     def apis(self, entry: ModelEntry) -> frozenset[str]:
         """Return the names of the APIs that the servers of an entry speak."""
 
-    async def post(self, call: Call, sent: Sent) -> bytes:
+    async def post(self, call: Call) -> bytes:
         """Return the body of an answer."""
 
-    def stream(self, call: Call, sent: Sent) -> AsyncGenerator[list[bytes]]:
+    def stream(self, call: Call) -> AsyncGenerator[list[bytes]]:
         """Yield the events as they come; closing the generator ends the call at once.
 
         A list holds what arrived together; an empty list means a part of an event.

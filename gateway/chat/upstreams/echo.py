@@ -14,7 +14,7 @@ import orjson
 from gateway.chat.apis.openai.reader import texts_of
 from gateway.chat.errors import UnsupportedRequestError
 from gateway.chat.sse import DONE
-from gateway.chat.upstreams.base import Call, Sent
+from gateway.chat.upstreams.base import Call
 from gateway.configuration.shapes import ModelEntry
 from gateway.json import objects
 
@@ -33,29 +33,33 @@ class Echo:
     def apis(self, entry: ModelEntry) -> frozenset[str]:
         return frozenset({"chat"})
 
-    async def post(self, call: Call, sent: Sent) -> bytes:
-        body = _body(sent)
+    async def post(self, call: Call) -> bytes:
+        body = _body(call)
         text = _last_text(body)
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        head = _head(call, sent, "chat.completion")
+        head = _head(call, "chat.completion")
         return orjson.dumps({**head, "choices": [choice], "usage": _usage(body, text)})
 
-    async def stream(self, call: Call, sent: Sent) -> AsyncGenerator[list[bytes]]:
-        body, pace = _body(sent), _pace(call.target.model)
-        text, head = _last_text(body), _head(call, sent, "chat.completion.chunk")
+    async def stream(self, call: Call) -> AsyncGenerator[list[bytes]]:
+        body, pace = _body(call), _pace(call.context.target.model)
+        text, head = _last_text(body), _head(call, "chat.completion.chunk")
         for delta in _deltas(text):
             await asyncio.sleep(pace)
             yield [_chunk(head, delta, None)]
         yield [_chunk(head, {}, "stop")]
         usage = {**head, "choices": [], "usage": _usage(body, text)}
-        yield [orjson.dumps(usage), DONE] if call.entry.stream_usage else [DONE]
+        yield (
+            [orjson.dumps(usage), DONE]
+            if call.context.endpoint.stream_usage
+            else [DONE]
+        )
 
 
-def _body(sent: Sent) -> Any:
-    if sent.path == "embeddings":
+def _body(call: Call) -> Any:
+    if call.path == "embeddings":
         raise UnsupportedRequestError("embeddings")
-    return orjson.loads(sent.body)
+    return orjson.loads(call.body)
 
 
 def _chunk(head: dict[str, Any], delta: dict[str, str], reason: str | None) -> bytes:
@@ -69,12 +73,12 @@ def _deltas(text: str) -> Iterator[dict[str, str]]:
         yield {"content": word}
 
 
-def _head(call: Call, sent: Sent, kind: str) -> dict[str, Any]:
+def _head(call: Call, kind: str) -> dict[str, Any]:
     return {
-        "id": f"chatcmpl-echo-{zlib.crc32(sent.body):08x}",
+        "id": f"chatcmpl-echo-{zlib.crc32(call.body):08x}",
         "object": kind,
         "created": int(time.time()),
-        "model": call.target.model,
+        "model": call.context.target.model,
     }
 
 

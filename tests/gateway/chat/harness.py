@@ -26,7 +26,6 @@ from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.service import Service
 from gateway.chat.targets import Router, Targets
 from gateway.chat.upstreams import http
-from gateway.chat.upstreams.server import connect
 from gateway.configuration.shapes import (
     BudgetEntry,
     ModelEntry,
@@ -115,7 +114,9 @@ class Gateway:
             await self.client.close()
         self.client = http.client()
         self.service = Service(
-            targets=Targets(connect(self.client), self.router, self.budgets.reserve),
+            targets=Targets(
+                http.connect(self.client), self.router, self.budgets.reserve
+            ),
             registry=self.known,
             recorder=self.kept,
             limits=self.limits,

@@ -14,7 +14,6 @@ from gateway.chat.apis.passing import PassedEvents
 from gateway.chat.capabilities import CAPABILITIES
 from gateway.chat.context import ChatContext
 from gateway.chat.sse import frame
-from gateway.chat.upstreams.base import Call
 from gateway.json import member
 
 # The last event of a stream, which some servers leave out.
@@ -35,11 +34,10 @@ class Messages(Operation):
     def passing(self, context: ChatContext) -> PassedEvents:
         return PassedEvents(MessagesReader(), "message", context, STOP)
 
-    def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
-        context = call.context
+    def translate(self, context: ChatContext) -> tuple[dict[str, Any], Writer]:
         context.response_headers = {"request-id": context.request_id}
         writer = MessagesWriter(context.request.model, context.estimated_prompt)
-        return translate(context.request.body, call.entry.name), writer
+        return translate(context.request.body, context.endpoint.name), writer
 
 
 class CountTokens(Messages):

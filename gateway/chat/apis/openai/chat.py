@@ -13,7 +13,6 @@ from gateway.chat.apis.openai.writer import ChatWriter
 from gateway.chat.context import ChatContext
 from gateway.chat.errors import UnsupportedRequestError, UpstreamServiceError
 from gateway.chat.failures import failure_in, replaces_answer
-from gateway.chat.upstreams.base import Call
 
 
 class ChatCompletions(Operation):
@@ -35,10 +34,9 @@ class ChatCompletions(Operation):
         else:
             super().note(context, answer)
 
-    def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
-        context = call.context
+    def translate(self, context: ChatContext) -> tuple[dict[str, Any], Writer]:
         writer = ChatWriter(context.request, is_contract=context.is_contract)
-        return {**call.context.request.body}, writer
+        return {**context.request.body}, writer
 
 
 class Embeddings(Operation):
@@ -56,7 +54,7 @@ class Embeddings(Operation):
         if usage := usage_in(answer):
             context.usage = replace(usage, completion_tokens=0)
 
-    def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
+    def translate(self, context: ChatContext) -> tuple[dict[str, Any], Writer]:
         raise UnsupportedRequestError("embeddings")
 
 

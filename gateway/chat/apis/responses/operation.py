@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gateway import json
@@ -20,7 +21,6 @@ from gateway.chat.errors import UnsupportedRequestError
 from gateway.chat.failures import is_too_long
 from gateway.chat.http_messages import EVENT_STREAM
 from gateway.chat.sse import frame
-from gateway.chat.upstreams.base import Call
 from gateway.json import member
 
 
@@ -50,11 +50,11 @@ class Responses(Operation):
         )
     }
 
-    def own_body(self, call: Call) -> dict[str, Any] | None:
+    def own_body(self, context: ChatContext) -> Mapping[str, Any]:
         """Refuse a response that the client would ask for later: another key may not read it."""
-        if call.context.request.body.get("background"):
+        if context.request.body.get("background"):
             raise UnsupportedRequestError("background: true")
-        return super().own_body(call)
+        return super().own_body(context)
 
     def passing(self, context: ChatContext) -> PassedResponses:
         return PassedResponses(ResponsesReader(), "response", context)
@@ -73,11 +73,10 @@ class Responses(Operation):
         context.error_status = 400
         return 200, writer.failed(error, context.request_id), EVENT_STREAM
 
-    def translate(self, call: Call) -> tuple[dict[str, Any], Writer]:
-        context, body = call.context, call.context.request.body
-        chat, tools = translate(body, call.entry.name)
-        model, tokens = context.request.model, context.estimated_prompt
-        return chat, ResponsesWriter(body, model, tools, tokens)
+    def translate(self, context: ChatContext) -> tuple[dict[str, Any], Writer]:
+        request, tokens = context.request, context.estimated_prompt
+        chat, tools = translate(request.body, context.endpoint.name)
+        return chat, ResponsesWriter(request.body, request.model, tools, tokens)
 
 
 RESPOND = Responses()

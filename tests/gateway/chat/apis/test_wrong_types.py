@@ -62,8 +62,8 @@ class Answering:
     async def post(self, *_: Any) -> bytes:
         return json.dumps(self.answer).encode()
 
-    async def stream(self, _: Call, sent: Any) -> AsyncGenerator[list[bytes]]:
-        is_named = sent.is_native and self.api != "chat"
+    async def stream(self, call: Call) -> AsyncGenerator[list[bytes]]:
+        is_named = call.is_native and self.api != "chat"
         for event in self.answer:
             data = json.dumps(event).encode()
             yield [b"data: " + data if is_named else data]
@@ -81,11 +81,11 @@ async def answered(path: str, request: Any, upstream: Answering) -> None:
     prompt_length(wanted.body)
     caller = Caller("acme", "ada")
     context = ChatContext(caller, entry, wanted, "req-7", operation)
-    call = Call(context, entry, Target("", "there"))
+    context.begin_call(Target("", "there"))
     if not isinstance(upstream.answer, list):
-        await calls.complete(upstream, call)
+        await calls.complete(upstream, context)
         return
-    stream = await calls.open_stream(upstream, call)
+    stream = await calls.open_stream(upstream, context)
     async for payloads in stream.events:
         stream.feed(payloads)
     stream.end()
