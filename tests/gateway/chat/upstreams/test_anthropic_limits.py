@@ -98,5 +98,5 @@ def test_files_that_the_api_does_not_take_are_refused(url, text):
 @pytest.mark.parametrize("data", ["low tide", "/w=="])
 def test_a_text_file_that_is_no_text_is_refused(data):
     part = {"type": "file", "file": {"file_data": f"data:text/plain;base64,{data}"}}
-    with pytest.raises(InvalidValueError, match="messages.0. is not of its API's"):
+    with pytest.raises(InvalidValueError, match="is not of its API's"):
         sent(ADAPTIVE, messages=[{"role": "user", "content": [part]}])
