@@ -53,23 +53,17 @@ class KeyForm(forms.ModelForm[GatewayKey]):
         model = GatewayKey
         fields = ("tenant", "principal", "name")
 
-    def clean_models(self) -> list[str] | None:
-        return self.cleaned_data["models"] or None
-
-    def clean_budget(self) -> dict[str, Any] | None:
-        words = self.cleaned_data["budget"].split()
-        try:
-            return keys.parse_budget(words) if words else None
-        except keys.KeyInputError as error:
-            raise forms.ValidationError(str(error)) from error
-
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = self.cleaned_data
-        if not self.errors:
-            try:
-                keys.check(**cleaned)
-            except keys.KeyInputError as error:
-                raise forms.ValidationError(str(error)) from error
+        if self.errors:
+            return cleaned
+        words = cleaned["budget"].split()
+        try:
+            cleaned["budget"] = keys.parse_budget(words) if words else None
+            cleaned["models"] = cleaned["models"] or None
+            keys.check(**cleaned)
+        except keys.KeyInputError as error:
+            raise forms.ValidationError(str(error)) from error
         return cleaned
 
 
@@ -100,22 +94,8 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     def get_fields(self, request: HttpRequest, obj: GatewayKey | None = None) -> Any:
         return self.new_fields if obj is None else self.fields_of_key
 
-    def get_readonly_fields(
-        self, request: HttpRequest, obj: GatewayKey | None = None
-    ) -> Any:
-        return () if obj is None else self.fields_of_key
-
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        context |= {
-            "show_save_and_add_another": False,
-            "show_save_and_continue": False,
-        }
-        return super().render_change_form(request, context, *args, **kwargs)
 
     def save_model(
         self, request: HttpRequest, obj: GatewayKey, form: Any, change: bool

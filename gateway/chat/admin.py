@@ -59,7 +59,6 @@ class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
         *("created_at", "used_by", "operation", "shown_model", "streamed", "outcome"),
         *("took", "tokens", "cost", "error", "answered", "asked", "offered", "details"),
     )
-    readonly_fields = fields
     ordering = ("-pk",)
     sortable_by = ()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
@@ -12,9 +11,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
 from django.forms.models import construct_instance
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.urls import NoReverseMatch
 
 from gateway import configuration
 from gateway.chat.budget_models import Budget
@@ -24,6 +21,12 @@ from gateway.configuration.shapes import BudgetEntry, ModelEntry
 from webhooks_core.secrets import EncryptedText, SecretUnreadableError
 
 
+def of_file(section: str) -> dict[str, Any]:
+    """Return the entries of `models` or `budgets` in the file, by their names."""
+    entries = getattr(configuration.current(), section)
+    return {entry.name: entry for entry in entries}
+
+
 class DefinedList(ChangeList):
     """First what the file defines, which it alone changes; then the rows of the table."""
 
@@ -31,19 +34,19 @@ class DefinedList(ChangeList):
         super().get_results(request)
         if self.page_num == 1 and not self.query:
             defined: Any = self.model_admin
-            self.result_list = [*defined.of_file(), *self.result_list]
+            unstored = [self.model(name=name) for name in of_file(defined.section)]
+            self.result_list = [*unstored, *self.result_list]
 
-
-def of_file(section: str) -> Sequence[Any]:
-    """Return the entries of `models` or `budgets` in the file."""
-    entries: Sequence[Any] = getattr(configuration.current(), section)
-    return entries
+    def url_for_result(self, result: Any) -> str:
+        if result.pk is None:
+            raise NoReverseMatch  # the list shows it without a link
+        return super().url_for_result(result)
 
 
 class DefinedAdmin(admin.ModelAdmin[Any]):
     section: str  # of the file
-    list_display = ("shown_name", "summary", "source")
-    list_display_links = None
+    actions = None
+    list_display = ("name", "summary", "source")
     search_fields = ("name",)
     sortable_by = ()
 
@@ -54,40 +57,19 @@ class DefinedAdmin(admin.ModelAdmin[Any]):
         """Return what an entry is, in words."""
         raise NotImplementedError
 
-    def of_file(self) -> list[Any]:
-        """Return the entries of the file as rows that are not stored."""
-        rows = []
-        for entry in of_file(self.section):
-            row = self.model(name=entry.name)
-            row.declared = entry
-            rows.append(row)
-        return rows
-
-    @admin.display(description="")
-    def action_checkbox(self, obj: Any) -> Any:
-        return "" if obj.pk is None else super().action_checkbox(obj)
-
-    @admin.display(description="name")
-    def shown_name(self, obj: Any) -> str | SafeString:
-        if obj.pk is None:
-            return str(obj.name)
-        address = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
-        return format_html(
-            '<a href="{}">{}</a>', reverse(address, args=[obj.pk]), obj.name
-        )
-
     @admin.display
     def summary(self, obj: Any) -> str:
         try:
-            return self.describe(getattr(obj, "declared", None) or obj.entry())
+            entry = of_file(self.section)[obj.name] if obj.pk is None else obj.entry()
         except (EntryError, SecretUnreadableError) as error:
             return f"has no effect: {error}"
+        return self.describe(entry)
 
     @admin.display
     def source(self, obj: Any) -> str:
         if obj.pk is None:
             return "the configuration file"
-        if obj.name in {entry.name for entry in of_file(self.section)}:
+        if obj.name in of_file(self.section):
             return "hidden by the configuration file"
         return "here" if obj.is_active else "here, switched off"
 
@@ -99,7 +81,7 @@ class DefinedForm(forms.ModelForm[Any]):
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        if name in {entry.name for entry in of_file(self.section)}:
+        if name in of_file(self.section):
             raise ValidationError("The configuration file has one of this name.")
         return name
 
@@ -146,10 +128,9 @@ class ModelForm(DefinedForm):
         return stored if is_kept else EncryptedText.encrypt(text)
 
     def check(self, entry: ModelEntry) -> None:
-        known = {each.name for each in of_file(self.section)}
-        known |= {*ModelEndpoint.objects.values_list("name", flat=True)}
-        others = {*entry.fallbacks}
-        if unknown := others - (known - {entry.name}):
+        stored = ModelEndpoint.objects.values_list("name", flat=True)
+        others = {*of_file(self.section), *stored} - {entry.name}
+        if unknown := {*entry.fallbacks} - others:
             raise ValidationError(f"fallbacks: {min(unknown)!r} is no other model.")
 
 

@@ -118,6 +118,7 @@ def test_one_list_has_what_the_file_declares_and_what_the_admin_has(
         *("has no effect: is not YAML", "openai http://127.0.0.1:1/v1"),
     ):
         assert text in page
+    assert "/None/" not in page  # what the file declares is no link
     Budget.objects.create(name="mine", definition=LIMIT)
     page = admin_client.get(BUDGETS).content.decode()
     assert "7 requests an hour: everybody" in page
