@@ -16,11 +16,25 @@ from gateway.identity import KEYS, SCOPES
 from gateway.models import GatewayKey
 from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin, row_action
-from webhooks_core.admin.form_fields import LinesField
 from webhooks_core.changes import Actor
 from webhooks_core.owners.repairs import RefusedError
 
 TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
+
+
+class LinesField(forms.JSONField):
+    """A list of texts, one a line."""
+
+    widget = forms.Textarea(attrs={"rows": 3})
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        return data
+
+    def to_python(self, value: Any) -> Any:
+        return [line.strip() for line in (value or "").splitlines() if line.strip()]
 
 
 class KeyForm(forms.ModelForm[GatewayKey]):

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from typing import Any
 
 from gateway.configuration.rules import url_policy
 from gateway.configuration.shapes import DeclaredEventType, WebhookSettings
 from gateway.event_types import EVENT_TYPES, OPERATIONAL, TEST
-from gateway.identity import SYSTEM
-from gateway.trace_ids import trace_id
 from webhooks_core import profiles
 from webhooks_core.profiles import (
     EventContext,
     EventType,
     Notice,
-    PingEvent,
     SigningContext,
     WebhookProfile,
 )
@@ -70,16 +66,6 @@ def headers(context: SigningContext) -> dict[str, str]:
     }
 
 
-def ping(subscription_id: str) -> PingEvent:
-    """Return the test event that an operator sends, who is no principal of the tenant."""
-    metadata = {
-        "request_id": secrets.token_hex(16),
-        "principal_id": SYSTEM,
-        "trace_id": trace_id(None),
-    }
-    return PingEvent(TEST, {"subscription_id": subscription_id}, metadata)
-
-
 def on_notice(notice: Notice) -> None:
     """Alert the tenant."""
     from gateway import alerts  # needs the models, which are not loaded yet
@@ -111,7 +97,6 @@ def profile(
         endpoint_prefix="whsub_",
         inactive_fails_pending=True,
         enabled=configured.enabled,
-        ping=ping,
         on_notice=on_notice,
         sample_metadata={
             "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",

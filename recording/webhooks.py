@@ -162,7 +162,6 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         event_prefix="evt_",
         delivery_prefix="dlv_",
         disable_after=20,
-        ping=ping,
         on_notice=on_notice,
         names_of=owners.names_of,
         owner_named=owners.named,

@@ -23,7 +23,7 @@ from tests.spec.matrix import is_slow
 from webhooks_core import profiles
 from webhooks_core.dispatch import notify
 from webhooks_core.network.url_policy import UrlPolicy
-from webhooks_core.profiles import EventType, PingEvent, WebhookProfile
+from webhooks_core.profiles import EventType, WebhookProfile
 from webhooks_core.retry import RetryPolicy
 
 # A proxy of the environment cannot reach loopback, where all servers of the tests are. Programs that
@@ -156,7 +156,6 @@ PLAIN = WebhookProfile(
     quota=100,
     endpoint_prefix="ep_",
     disable_after=3,
-    ping=lambda endpoint_id: PingEvent("thing.made", {"endpoint": endpoint_id}),
 )
 
 

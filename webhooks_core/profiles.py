@@ -109,8 +109,7 @@ class WebhookProfile:
     `matches` says whether an endpoint's event types include a type. `signature_scheme` is a key of
     `schemes.SCHEMES`. Its headers, and by convention the others of a delivery, start with
     `header_prefix`, by default `X-` and the name. `headers` returns those besides the signature.
-    `sample_metadata` is the metadata of sample events. `ping` returns the test event that
-    operators send, from an endpoint's public id. `on_notice` is called after the commit when an
+    `sample_metadata` is the metadata of sample events. `on_notice` is called after the commit when an
     endpoint is disabled or works again. It runs where deliveries are sent, so slow work belongs
     into a task; its errors are only logged. `names_of` maps the owners of a page's rows to names for
     operators; without an entry they see the owner. `owner_named` returns the owner of a name, or
@@ -139,7 +138,6 @@ class WebhookProfile:
     disable_after: int | None = None
     inactive_fails_pending: bool = False
     enabled: bool = True
-    ping: Callable[[str], PingEvent] | None = None
     on_notice: Callable[[Notice], None] | None = None
     names_of: Callable[[Collection[str]], Mapping[str, str]] | None = None
     owner_named: Callable[[str], str] = str
@@ -164,6 +162,24 @@ class WebhookProfile:
     @property
     def signature_header(self) -> str:
         return f"{self.header_prefix}-Signature"
+
+    @property
+    def offered(self) -> list[EventType]:
+        """The event types that an endpoint receives when it lists them."""
+        types = self.event_types.items()
+        return [each for name, each in types if self.matches([name], name)]
+
+    @property
+    def everything(self) -> list[str]:
+        """The list of event types that means all events: an empty one where that does."""
+        if any(self.matches([], name) for name in self.event_types):
+            return []
+        return [each.name for each in self.offered]
+
+    def receives_all(self, listed: Sequence[str]) -> bool:
+        """Return True if a list of event types means all events."""
+        every = self.everything
+        return set(listed) >= set(every) if every else not listed
 
     def delivery_headers(self, context: SigningContext) -> dict[str, str]:
         """Return the headers of one attempt: the product's own and those of the signature."""

@@ -51,15 +51,39 @@ def row_action(text: str) -> Callable[[Act], Any]:
     """Return a decorator that makes an action of a list of a method that acts on one row.
 
     The method returns what it has done, or raises RefusedError. The action needs the permission
-    to change the model.
+    to change the model, shows what was done and refused, and returns to the page of a row whose
+    button it was.
     """
 
     def declare(act: Act) -> Any:
         def action(
             self: HistoryAdmin[Any], request: HttpRequest, queryset: QuerySet[Any]
         ) -> HttpResponse | None:
-            by = operator(request)
-            return self.each(request, queryset, lambda row: act(self, row, by))
+            rows, by = (
+                list(queryset.order_by("pk")[: SELECTED_AT_MOST + 1]),
+                operator(request),
+            )
+            if len(rows) > SELECTED_AT_MOST:
+                text = f"Nothing was done: choose at most {SELECTED_AT_MOST} at once."
+                self.message_user(request, text, "ERROR")
+                return None
+            done: Counter[str] = Counter()
+            for row in rows:
+                try:
+                    text = act(self, row, by)
+                except (
+                    RefusedError,
+                    ObjectDoesNotExist,
+                ) as error:  # or deleted meanwhile
+                    self.message_user(request, f"{error} ({row})", "WARNING")
+                else:
+                    self.log_change(request, row, text)
+                    done[text] += 1
+            for text, count in done.items():
+                self.message_user(request, f"{text} ({count} of {len(rows)})")
+            is_button = "button" in request.POST and rows
+            page = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
+            return redirect(page, rows[0].pk) if is_button else None
 
         return admin.action(action, description=text, permissions=["act"])
 
@@ -122,48 +146,12 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
     def has_act_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request)
 
-    def has_view_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
-        may_view = super().has_view_permission(request, obj)
-        return may_view or self.has_act_permission(request)
-
     def url(
         self, route: str, name: str, view: Callable[..., HttpResponseBase]
     ) -> URLPattern:
         """Return the address of a page of this admin."""
         full_name = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
         return path(route, self.admin_site.admin_view(view), name=full_name)
-
-    def each(
-        self, request: HttpRequest, rows: QuerySet[M], act: Callable[[M], str]
-    ) -> HttpResponse | None:
-        """Do something with each selected row; show what `act` returns, and what was refused.
-
-        Returns to the page of a row whose button it was.
-        """
-        selected = list(rows[: SELECTED_AT_MOST + 1])
-        if len(selected) > SELECTED_AT_MOST:
-            text = f"Nothing was done: choose at most {SELECTED_AT_MOST} at once."
-            self.message_user(request, text, "ERROR")
-            return None
-        done: Counter[str] = Counter()
-        for row in selected:
-            try:
-                text = act(row)
-            except (RefusedError, ObjectDoesNotExist) as error:  # or deleted meanwhile
-                self.message_user(request, f"{error} ({row})", "WARNING")
-            else:
-                self.log_change(request, row, text)
-                done[text] += 1
-        for text, count in done.items():
-            self.message_user(request, f"{text} ({count} of {len(selected)})")
-        is_button = "button" in request.POST and selected
-        return self.to_page(selected[0].pk) if is_button else None
-
-    def to_page(self, pk: int) -> HttpResponse:
-        """Redirect to the page of a row."""
-        return redirect(
-            f"admin:{self.opts.app_label}_{self.opts.model_name}_change", pk
-        )
 
     def render(
         self, request: HttpRequest, template: str, *, title: str, **context: Any

@@ -15,7 +15,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core.admin import display
-from webhooks_core.admin.base import HistoryAdmin, operator
+from webhooks_core.admin.base import HistoryAdmin, row_action
+from webhooks_core.changes import Actor
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.owners import payloads, resending, wording
 
@@ -173,16 +174,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     def buttons(self, obj: Delivery) -> Collection[str]:
         return self.actions
 
-    @admin.action(description="Resend", permissions=["act"])
-    def resend(
-        self, request: HttpRequest, queryset: QuerySet[Delivery]
-    ) -> HttpResponse | None:
-        sent: list[Delivery] = []
-
-        def act(delivery: Delivery) -> str:
-            sent.append(resending.resend(delivery, by=operator(request)))
-            is_same = sent[-1].pk == delivery.pk
-            return "The next attempt is due now." if is_same else "Resent."
-
-        back = self.each(request, queryset.order_by("pk"), act)
-        return self.to_page(sent[0].pk) if back and sent else back
+    @row_action("Resend")
+    def resend(self, delivery: Delivery, by: Actor) -> str:
+        is_same = resending.resend(delivery, by=by).pk == delivery.pk
+        return "The next attempt is due now." if is_same else "Resent."

@@ -65,12 +65,12 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
     search_fields = ("public_id", "url", "owner")
     search_help_text = "Part of an id, a URL or an owner"
     actions = (
-        *("send_test", "enable", "disable", "resend_failed"),
+        *("resend_failed", "enable", "disable"),
         *("rotate_secret", "toggle_trusted"),
     )
     fields = (
         *("shown_state", "remedy", "url", "shown_owner", "public_id"),
-        *("event_types", "filter", "description", "sent_headers", "networks"),
+        *("events", "filter", "description", "sent_headers", "networks"),
         *("secrets", "declared_in", "created_at", "recent"),
     )
     readonly_fields = fields
@@ -111,6 +111,13 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
     @admin.display(description="what to do")
     def remedy(self, obj: Endpoint) -> str:
         return state.describe(obj).remedy or "-"
+
+    @admin.display(description="event types")
+    def events(self, obj: Endpoint) -> str:
+        profile = profiles.find(obj.profile)
+        if profile is not None and profile.receives_all(obj.event_types):
+            return "all events"
+        return ", ".join(obj.event_types) or "none"
 
     @admin.display(description="custom headers")
     def sent_headers(self, obj: Endpoint) -> str:
@@ -156,11 +163,6 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         if not (webhook_settings.ALLOWED_TARGETS or obj.trusted):
             declared.add("toggle_trusted")
         return {*self.actions} - declared - {"disable" if obj.is_disabled else "enable"}
-
-    @row_action("Send a test event")
-    def send_test(self, endpoint: Endpoint, by: Actor) -> str:
-        repairs.send_test(endpoint)
-        return "Sent a test event: it is the newest delivery."
 
     @row_action("Enable")
     def enable(self, endpoint: Endpoint, by: Actor) -> str:

@@ -21,7 +21,8 @@ class EventAdmin(ReadOnlyAdmin[Event]):
     list_filter = ("profile", "created_at")
     ordering = ("-pk",)
     sortable_by = ()
-    search_fields = ("public_id",)
+    search_fields = ("public_id__exact",)
+    indexed = ("public_id",)
     search_help_text = "The complete id of an event"
     fields = (
         *("public_id", "type", "profile", "owner", "size", "created_at"),
@@ -31,12 +32,6 @@ class EventAdmin(ReadOnlyAdmin[Event]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
         return super().get_queryset(request).defer("body")
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
-    ) -> tuple[QuerySet[Event], bool]:
-        term = search_term.strip()
-        return (queryset.filter(public_id=term) if term else queryset), False
 
     @admin.display
     def deliveries(self, obj: Event) -> SafeString:

@@ -181,14 +181,14 @@ class Delivery(models.Model):
     """
 
     class Status(models.IntegerChoices):
-        PENDING = 0
+        PENDING = 0, "Waiting"
         DELIVERED = 1
         FAILED = 2
 
     class Trigger(models.TextChoices):
-        EVENT = "event"
-        TEST = "test"
-        MANUAL = "manual"  # a resend
+        EVENT = "event", "Sent for the event"
+        TEST = "test", "Test"
+        MANUAL = "manual", "Resent"
 
     public_id = models.CharField(max_length=40)
     # No indexes of their own: each leads one below, and every index costs each claim.

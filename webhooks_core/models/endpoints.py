@@ -89,7 +89,7 @@ class Endpoint(models.Model):
     public_id = models.CharField(max_length=40)
     profile = models.CharField(max_length=32)
     owner = models.CharField(max_length=128)
-    url = models.CharField(max_length=2048)
+    url = models.CharField("URL", max_length=2048)
     event_types = models.JSONField(default=list)
     # Null: every event of these types.
     filter = models.JSONField(null=True, blank=True)

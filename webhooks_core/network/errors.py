@@ -14,15 +14,15 @@ from webhooks_core.network.addresses import BlockedAddressError
 class Outcome(models.TextChoices):
     """How an attempt ended."""
 
-    OK = "ok"
-    HTTP = "http"  # a status that is not 2xx
-    TIMEOUT = "timeout"
-    DNS = "dns"
-    CONNECT = "connect"
-    TLS = "tls"
-    BLOCKED = "blocked"  # an address that is not allowed
-    UNSIGNED = "unsigned"  # the secret cannot be decrypted or used
-    INTERRUPTED = "interrupted"  # the dispatcher died
+    OK = "ok", "Delivered"
+    HTTP = "http", "No valid HTTP"  # or a status that is not 2xx
+    TIMEOUT = "timeout", "Timeout"
+    DNS = "dns", "Name not found"
+    CONNECT = "connect", "No connection"
+    TLS = "tls", "TLS failed"
+    BLOCKED = "blocked", "Address refused"
+    UNSIGNED = "unsigned", "Not signed"  # the secret cannot be decrypted or used
+    INTERRUPTED = "interrupted", "Interrupted"  # the dispatcher died
 
 
 class MalformedUrlError(ValueError):

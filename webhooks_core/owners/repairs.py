@@ -1,4 +1,4 @@
-"""What people do about an endpoint besides resending: rotate its secret, enable and disable it, test it.
+"""What people do about an endpoint besides resending: rotate and show its secret, enable and disable it.
 
 REST, pages, MCP and the admin call these, and show the message of a refusal.
 """
@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from webhooks_core import changes, endpoints, profiles, publishing
+from webhooks_core import changes, endpoints
 from webhooks_core.changes import Actor
-from webhooks_core.models import Endpoint, Event
+from webhooks_core.models import Endpoint
 
 LONGEST_OVERLAP = timedelta(days=7)
 DEFAULT_OVERLAP = timedelta(days=1)
@@ -42,10 +42,6 @@ class DisabledError(RefusedError):
 
 class NotReceivingError(RefusedError):
     """Nothing is sent: the endpoint is disabled, paused or deleted."""
-
-
-class NoTestError(RefusedError):
-    """Nothing was sent: its product has no test event, or sends nothing."""
 
 
 class OverlapError(RefusedError):
@@ -89,16 +85,6 @@ def disable(endpoint: Endpoint, *, by: Actor) -> Endpoint:
     if endpoint.is_disabled or endpoint.deleted_at:
         raise DisabledError
     return endpoints.update(endpoint, status=Endpoint.Status.DISABLED, by=by)
-
-
-def send_test(endpoint: Endpoint) -> Event:
-    """Send the test event of its product for an operator. Raises NoTestError, NotReceivingError."""
-    profile = profiles.find(endpoint.profile)
-    if profile is None or profile.ping is None or not profile.enabled:
-        raise NoTestError
-    if not endpoint.is_receiving:
-        raise NotReceivingError
-    return publishing.publish_test(endpoint, profile.ping(endpoint.public_id))
 
 
 def show_secret(endpoint: Endpoint, *, by: Actor) -> str:

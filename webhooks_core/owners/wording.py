@@ -23,19 +23,7 @@ def result(attempt: Attempt) -> str:
     """Return `HTTP 500`, `Timeout` or another short result."""
     if attempt.status_code is not None:
         return f"HTTP {attempt.status_code}"
-    return SHORT.get(attempt.outcome, attempt.outcome)
-
-
-SHORT: dict[str, str] = {
-    Outcome.HTTP: "No valid HTTP",
-    Outcome.TIMEOUT: "Timeout",
-    Outcome.DNS: "Name not found",
-    Outcome.CONNECT: "No connection",
-    Outcome.TLS: "TLS failed",
-    Outcome.BLOCKED: "Address refused",
-    Outcome.UNSIGNED: "Not signed",
-    Outcome.INTERRUPTED: "Interrupted",
-}
+    return attempt.get_outcome_display()
 
 
 def sentence(attempt: Attempt, *, timeout_s: float) -> str:
@@ -117,18 +105,6 @@ def _end(delivery: Delivery, failures: str) -> str:
 ENDED_BY_PEOPLE = ("endpoint deleted", "endpoint inactive")
 
 
-ORIGINS: dict[str, str] = {
-    Delivery.Trigger.EVENT: "sent for the event",
-    Delivery.Trigger.TEST: "test",
-    Delivery.Trigger.MANUAL: "resent",
-}
-
-
-def origin(delivery: Delivery) -> str:
-    """Return why there is a delivery."""
-    return ORIGINS.get(delivery.trigger, delivery.trigger)
-
-
 def summary(delivery: Delivery) -> str:
     """Return the result of a delivery in a few words."""
     if delivery.status == Delivery.Status.DELIVERED:
@@ -140,13 +116,16 @@ def summary(delivery: Delivery) -> str:
     return f"{delivery.last_error[:120]}, {attempts.format(delivery.attempts)}"
 
 
+TONES: dict[int, str] = {
+    Delivery.Status.PENDING: "pending",
+    Delivery.Status.DELIVERED: "success",
+    Delivery.Status.FAILED: "error",
+}
+
+
 def state(delivery: Delivery) -> tuple[str, str]:
     """Return the tone and the word of a delivery's badge."""
-    if delivery.status == Delivery.Status.DELIVERED:
-        return "success", "Delivered"
-    if delivery.status == Delivery.Status.FAILED:
-        return "error", "Failed"
-    return "pending", "Waiting"
+    return TONES[delivery.status], delivery.get_status_display()
 
 
 def waits(delivery: Delivery, now: datetime) -> str:

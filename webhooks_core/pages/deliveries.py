@@ -148,10 +148,7 @@ class DeliveryView(OwnerView):
             "remedy": ""
             if has_arrived or not last
             else remedy(last.outcome, last.status_code, timeout_s=timeout_s),
-            "origin": wording.origin(delivery),
-            "others": [
-                (each, *wording.state(each), wording.origin(each)) for each in others
-            ],
+            "others": [(each, *wording.state(each)) for each in others],
         }
 
     def _payload(self, request: HttpRequest, delivery: Delivery) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from webhooks_core.owners import repairs, resending, state, wording
 from webhooks_core.owners.repairs import RefusedError
 from webhooks_core.owners.resending import Selection
 from webhooks_core.pages.base import OwnerView
-from webhooks_core.pages.forms import EndpointForm, receives_all
+from webhooks_core.pages.forms import EndpointForm
 from webhooks_core.pages.owners import Capability
 from webhooks_core.web.errors import ApiError
 
@@ -35,7 +35,7 @@ class Start(OwnerView):
         profile = self.owner.profile
         context = {
             "rows": [
-                (row, states[row.pk], receives_all(profile, row.event_types))
+                (row, states[row.pk], profile.receives_all(row.event_types))
                 for row in rows
             ],
             "quota": profile.quota,

@@ -9,33 +9,11 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from webhooks_core.models import Endpoint
-from webhooks_core.profiles import EventType, WebhookProfile
+from webhooks_core.profiles import WebhookProfile
 from webhooks_core.web.errors import ApiError
 
 EXTRA = {"description", "active"}
 ALL, THESE = "all", "these"
-
-
-def offered(profile: WebhookProfile) -> list[EventType]:
-    """Return the event types that an endpoint receives when it lists them."""
-    return [
-        event_type
-        for name, event_type in profile.event_types.items()
-        if profile.matches([name], name)
-    ]
-
-
-def everything(profile: WebhookProfile) -> list[str]:
-    """Return the list of event types that means all events: an empty one where that does."""
-    if any(profile.matches([], name) for name in profile.event_types):
-        return []
-    return [each.name for each in offered(profile)]
-
-
-def receives_all(profile: WebhookProfile, listed: Sequence[str]) -> bool:
-    """Return True if a list of event types means all events."""
-    every = everything(profile)
-    return set(listed) >= set(every) if every else not listed
 
 
 class EndpointForm(forms.Form):
@@ -56,7 +34,7 @@ class EndpointForm(forms.Form):
         endpoint: Endpoint | None = None,
     ) -> None:
         """`extra` names the fields that the product has besides the URL and the event types."""
-        self.profile, self.types, self.endpoint = profile, offered(profile), endpoint
+        self.profile, self.types, self.endpoint = profile, profile.offered, endpoint
         super().__init__(data, initial=self._initial())
         for name in EXTRA - set(extra):
             del self.fields[name]
@@ -67,7 +45,7 @@ class EndpointForm(forms.Form):
         if self.endpoint is None:
             return {"which": ALL, "event_types": [], "active": True}
         listed = self.endpoint.event_types
-        has_all = receives_all(self.profile, listed)
+        has_all = self.profile.receives_all(listed)
         return {
             "url": self.endpoint.url,
             "which": ALL if has_all else THESE,
@@ -92,13 +70,13 @@ class EndpointForm(forms.Form):
     def _receives_only_tests(self) -> bool:
         """Return True for an endpoint without event types, as programs can make: it may stay so."""
         listed = self.endpoint.event_types if self.endpoint else None
-        return listed == [] and not receives_all(self.profile, listed)
+        return listed == [] and not self.profile.receives_all(listed)
 
     def values(self) -> dict[str, Any]:
         """Return what the service of the product takes."""
         values = dict(self.cleaned_data)
         if values.pop("which") == ALL:
-            values["event_types"] = everything(self.profile)
+            values["event_types"] = self.profile.everything
         return values
 
     def refuse(self, error: ApiError) -> None:

@@ -30,7 +30,7 @@ ENDPOINTS, DELIVERIES, EVENTS = (
     f"{ADMIN}/{name}/" for name in ("endpoint", "delivery", "event")
 )
 ACTIONS = (
-    *("send_test", "enable", "disable", "resend_failed"),
+    *("resend_failed", "enable", "disable"),
     *("rotate_secret", "toggle_trusted"),
 )
 
@@ -202,6 +202,25 @@ def test_the_number_of_queries_is_the_same_for_any_number_of_rows(admin_client, 
         assert len(queries_of(admin_client, address)) <= most, address
 
 
+@pytest.mark.parametrize(
+    ("listed", "shown"),
+    [
+        (["thing.made", "thing.lost"], "all events"),
+        (["thing.lost"], "thing.lost"),
+        ([], "none"),
+    ],
+)
+def test_states_and_event_types_are_in_the_words_of_the_other_pages(
+    admin_client, target, listed, shown
+):
+    Endpoint.objects.update(event_types=listed)
+    text = page(admin_client, change(target))
+    assert "URL:" in text
+    assert f'<div class="readonly">{shown}</div>' in text
+    for word in ("Waiting", "Delivered", "Failed"):
+        assert f">{word}</a>" in page(admin_client, DELIVERIES)
+
+
 # ── What is done ────────────────────────────────────────────────────────────────────
 
 
@@ -210,9 +229,7 @@ def test_the_number_of_queries_is_the_same_for_any_number_of_rows(admin_client, 
     [
         ({}, "enable", "the endpoint is not disabled."),
         ({"status": 2}, "disable", "the endpoint is disabled already."),
-        ({"status": 2}, "send_test", "Nothing is sent: the endpoint is disabled"),
         ({"status": 2}, "resend_failed", "Nothing is sent: the endpoint is disabled"),
-        ({"profile": "gone"}, "send_test", "its product has no test event"),
         ({"static_key": "k"}, "rotate_secret", "that no configuration declares"),
         ({"static_key": "k"}, "toggle_trusted", "configuration declares this endpoint"),
     ],
@@ -241,17 +258,6 @@ def test_an_endpoint_is_disabled_and_enabled_and_what_waits_is_sent(admin_client
         assert dispatch() == 1
     messages = LogEntry.objects.order_by("pk").values_list("change_message", flat=True)
     assert [text.partition(":")[0] for text in messages] == ["Disabled", "Enabled"]
-
-
-def test_a_test_event_is_sent_and_its_page_shows_the_response(admin_client):
-    with receiver(200) as server:
-        server.answer = b"thanks"
-        target = EndpointFactory.create(url=server.url, event_types=["thing.lost"])
-        operate(admin_client, target, "send_test")
-        dispatch()
-    assert only_delivery().trigger == "test"
-    assert "thanks" in page(admin_client, change(only_delivery()))
-    assert LogEntry.objects.get().change_message.startswith("Sent a test event")
 
 
 def test_a_delivery_and_what_failed_are_resent(admin_client, target):

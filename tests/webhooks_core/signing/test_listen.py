@@ -153,5 +153,5 @@ def test_a_receiver_is_subscribed_as_long_as_it_listens(monkeypatch):
 
     monkeypatch.setattr(Command, "_serve", serve)
     call_command("webhooks_listen", "--port", "0", "--subscribe", "recording:ada")
-    assert seen == [(True, ["summary.completed", "webhook.ping"])]
+    assert seen == [(True, ["summary.completed"])]
     assert not Endpoint.objects.filter(deleted_at=None).exists()

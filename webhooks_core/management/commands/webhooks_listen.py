@@ -73,9 +73,8 @@ class Command(BaseCommand):
             if subscribe is None:
                 self._serve(receiver)
             else:
-                logging.disable(
-                    logging.INFO
-                )  # of the endpoint that is made and deleted
+                # Of the endpoint that is made and deleted.
+                logging.disable(logging.INFO)
                 try:
                     self._serve_subscribed(receiver, subscribe)
                 finally:
@@ -88,14 +87,11 @@ class Command(BaseCommand):
         try:
             profile = profiles.get(product)
             profile.url_policy.check_syntax(url)
-            types = [
-                each.name for each in profile.event_types.values() if each.subscribable
-            ]
             created = endpoints.create(
                 profile=product,
                 owner=profile.owner_named(name),
                 url=url,
-                event_types=types,
+                event_types=profile.everything,
             )
         except KeyError as error:
             known = ", ".join(profile.name for profile in profiles.registered())
