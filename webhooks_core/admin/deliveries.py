@@ -153,10 +153,10 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         return format_html("{}{}", display.pre(text), link)
 
     @admin.display(description="the same by curl")
-    def curl(self, obj: Delivery) -> SafeString:
+    def curl(self, obj: Delivery) -> str:
         headers = payloads.headers(obj, now=timezone.now())
         if headers is None:
-            return format_html("None of WEBHOOK_SECRET_KEYS decrypts the secret.")
+            return "None of WEBHOOK_SECRET_KEYS decrypts the secret."
         text = payloads.Text.of(bytes(obj.event.body))
         return display.pre(payloads.curl(obj, headers, text))
 
