@@ -64,10 +64,7 @@ def _begun(upstream: Upstream, context: ChatContext) -> Stream:
         call, stream = _native(context), operation.passing(context)
     else:
         call, writer = _translated(apis, context)
-        reader, is_chat = READERS[call.api](), operation.api == "chat"
-        stream = TranslatedStream(
-            reader, writer, context.log_delta, done_completes=is_chat
-        )
+        stream = TranslatedStream(context, READERS[call.api](), writer)
     stream.events = upstream.stream(call)
     return stream
 

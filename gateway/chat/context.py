@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -98,16 +98,13 @@ class ChatContext:
         """True if the client gets the chunks and errors of the contract."""
         return self.api_format is CONTRACT
 
-    @property
-    def log_delta(self) -> Callable[[Delta], None] | None:
-        """What takes each delta of the answer, if it is logged."""
-        return None if self.log is None else self.log.answer.add
-
     def note(self, delta: Delta) -> None:
-        """Count a delta of a whole answer."""
-        if isinstance(delta, Tokens):
-            self.usage = delta.usage
+        """Count a delta of the answer, and log it. A usage of nothing counts as none."""
         self.completion_characters += length_of(delta)
+        if isinstance(delta, Tokens):
+            usage = delta.usage
+            if usage.prompt_tokens or usage.completion_tokens:
+                self.usage = usage.at_least(self.usage)
         if self.log is not None:
             self.log.answer.add(delta)
 
@@ -127,26 +124,24 @@ class ChatContext:
         self.prompt_characters = prompt_length(self.request.body)
         self.request = self.request.without_body()
 
+    def reported(self) -> Usage:
+        """Return what the upstream reports of its use; what it does not is estimated."""
+        usage = self.usage or Usage(self.estimated_prompt(), None)
+        if usage.completion_tokens is not None:
+            return usage
+        return usage.with_completion(estimate(self.completion_characters))
+
     def counted(self) -> tuple[Usage | None, bool]:
         """Return the tokens that the request used, and whether they are in part an estimate.
 
-        What the upstream did not report, or reported as nothing, is estimated once it answered, and
-        for requests whose client left: both used tokens.
+        They are estimated once the upstream answered, and for requests whose client left: both
+        used tokens.
         """
-        usage = self.usage
-        if not self.operation.is_budgeted:
-            return usage, False
-        if usage and not (usage.prompt_tokens or usage.completion_tokens):
-            usage = None
-        if usage is not None and usage.completion_tokens is not None:
-            return usage, False
         has_answered = self.status in (SUCCESS, CLIENT_GONE)
         has_begun = has_answered or self.first_chunk_s is not None
-        if self.target is NO_TARGET or not has_begun:
-            return usage, False
-        if usage is None:
-            usage = Usage(self.estimated_prompt(), None)
-        return usage.with_completion(estimate(self.completion_characters)), True
+        is_called = self.target is not NO_TARGET and self.operation.is_budgeted
+        usage = self.reported() if is_called and has_begun else self.usage
+        return usage, usage != self.usage
 
     def elapsed(self) -> float:
         return time.perf_counter() - self.started

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic
 
 import structlog
 
@@ -47,7 +46,7 @@ from gateway.chat.policy_hook import Policy, PolicyDenied
 from gateway.chat.request import ModelRequest
 from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.routes import MODEL_PREFIX, route_of
-from gateway.chat.streams import Stream, StreamTimeout
+from gateway.chat.streams import Stream
 from gateway.chat.targets import Targets
 from gateway.configuration.shapes import ModelEntry, RequestLogSettings
 from gateway.errors import HANDLER, UnsupportedMediaTypeError
@@ -65,11 +64,6 @@ from webhooks_core.web.thread_pool import InThread
 
 # How long a key is looked up before the database counts as unavailable.
 LOOK_UP_S = 10.0
-# The wait for the usage after the finish reason, which already completes the stream.
-USAGE_WAIT_S = 2.0
-# The wait for the end of a stream that has ended, so that its connection can be used again.
-CLOSING_S = 0.5
-NO_FINISH_REASON = "no finish reason"
 # A larger body is read in a thread: JSON of 20 MB takes a third of a second.
 LARGE = 512 * 1024
 
@@ -248,18 +242,15 @@ class Service:
         try:
             async with aclosing(stream.events):
                 try:
-                    async for data in _transformed(context, stream):
+                    async for data in stream.parts():
                         yield data
-                    yield stream.end()
                 except Exception as error:  # the client gets a last event
                     yield _failed(context, stream, error)
-                _note_tokens(context, stream)
                 # The client has everything, and may leave now.
                 self._end(context, SUCCESS)
                 if stream.reader.is_done:
-                    await _read_to_end(stream)
+                    await stream.read_to_end()
         finally:
-            _note_tokens(context, stream)
             self._end(context, CLIENT_GONE)
 
     def _end(self, context: ChatContext, status: int) -> None:
@@ -319,62 +310,6 @@ def _is_allowed(endpoint: ModelEntry, caller: Caller) -> bool:
     return allow.admits(tenant=tenant, principal=creator)
 
 
-# ── Streams ─────────────────────────────────────────────────────────────────────────
-
-
-def _note_tokens(context: ChatContext, stream: Stream) -> None:
-    context.usage = stream.usage or context.usage
-    context.completion_characters = stream.characters
-
-
-async def _transformed(context: ChatContext, stream: Stream) -> AsyncGenerator[bytes]:
-    """Yield what is ready, then read more. Raises TimeoutError, ChatError."""
-    timeouts = context.endpoint.timeouts
-    try:
-        yield stream.flush()
-        if stream.fault is not None:
-            raise stream.fault
-        elapsed_s = context.elapsed() - context.called_at_s
-        with StreamTimeout(timeouts.total_s, elapsed_s=elapsed_s) as timeout:
-            received_at = monotonic()
-            while not stream.reader.is_done:
-                timeout.start(_idle_s(stream, timeouts.idle_s, received_at))
-                payloads = await anext(stream.events, None)
-                timeout.stop()
-                if payloads is None:
-                    break
-                stream.feed(payloads)
-                if data := stream.flush():
-                    yield data
-                if payloads:
-                    received_at = monotonic()
-    except (TimeoutError, ChatError) as error:
-        # After the finish reason at most the usage is missing.
-        if not stream.has_finished:
-            raise
-        request_id, reason = context.request_id, str(error)[:200]
-        log.info("finished stream not ended", request_id=request_id, reason=reason)
-    if not stream.is_complete:
-        raise UpstreamServiceError("the stream ended in the middle")
-    if not stream.has_finished:
-        context.ending = NO_FINISH_REASON
-        log.info(NO_FINISH_REASON, request_id=context.request_id)
-
-
-def _idle_s(stream: Stream, idle_s: float, received_at: float) -> float:
-    if not stream.has_finished:
-        return idle_s
-    return min(idle_s, received_at + USAGE_WAIT_S - monotonic())
-
-
-async def _read_to_end(stream: Stream) -> None:
-    """Read until the upstream ends the stream, so that its connection can be used again."""
-    with suppress(TimeoutError, UpstreamServiceError):
-        async with asyncio.timeout(CLOSING_S):
-            while await anext(stream.events, None) is not None:
-                pass
-
-
 def _failed(context: ChatContext, stream: Stream, error: Exception) -> bytes:
     if isinstance(error, TimeoutError):
         error = UpstreamServiceError("the upstream sent nothing in time")
@@ -391,4 +326,4 @@ def _failed(context: ChatContext, stream: Stream, error: Exception) -> bytes:
         )
     else:
         log.error("stream failed", request_id=request_id, exc_info=error)
-    return stream.failed(error, request_id, context.api_format)
+    return stream.failed(error)

@@ -1,26 +1,22 @@
 """The stream of one answer: an upstream's events become the client's.
 
-A stream knows what has been used, and whether it is complete.
+A stream notes in its context what has been used, and knows whether it is complete.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from time import monotonic
 from typing import ClassVar
 
-from gateway.chat.apis.base import ErrorFormat
-from gateway.chat.apis.deltas import (
-    Delta,
-    Finish,
-    Reader,
-    Text,
-    Tokens,
-    Writer,
-    length_of,
-)
+import structlog
+
+from gateway.chat.apis.deltas import Delta, Finish, Reader, Text, Writer
 from gateway.chat.apis.openai import chunks
 from gateway.chat.apis.openai.chunks import Template
+from gateway.chat.context import ChatContext
 from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
@@ -28,36 +24,33 @@ from gateway.chat.errors import (
     UpstreamServiceError,
 )
 from gateway.chat.sse import DONE
-from gateway.chat.tokens import Usage
 from webhooks_core.network.deadlines import NEVER, Deadline, of_running_loop
 
 EVENT_END = b"\n\n"
+# The wait for the usage after the finish reason, which already completes the stream.
+USAGE_WAIT_S = 2.0
+# The wait for the end of a stream that has ended, so that its connection can be used again.
+CLOSING_S = 0.5
+NO_FINISH_REASON = "no finish reason"
+
+log = structlog.stdlib.get_logger(__name__)
 
 
 class Stream:
     """The state of one stream: feed() takes the upstream's events, flush() returns the client's.
 
-    `events` are the upstream's. `log`, if there is one, gets every delta. `done_completes`: `[DONE]`
-    completes an answer; without, one that lacks its reason to end was cut off.
+    `events` are the upstream's.
     """
 
     START: ClassVar[bytes] = b""  # what stands before each event
     events: AsyncGenerator[list[bytes]]
 
-    def __init__(
-        self,
-        reader: Reader,
-        log: Callable[[Delta], None] | None,
-        *,
-        done_completes: bool,
-    ) -> None:
-        self.reader, self._log, self._done_completes = reader, log, done_completes
-        self.fault: ChatError | None = None  # arrived with the first chunk, after it
-        self.usage: Usage | None = None
-        self.characters = 0
+    def __init__(self, context: ChatContext, reader: Reader) -> None:
+        self.context, self.reader = context, reader
         self.has_finished = False
+        self._fault: ChatError | None = None  # arrived with the first chunk, after it
         # Of most of the events, which need not be parsed.
-        self.template: Template | None = None
+        self._template: Template | None = None
         self._ready: list[bytes] = []  # events without their ends
 
     async def read_first_chunk(self) -> None:
@@ -77,13 +70,60 @@ class Stream:
                 self.feed(payloads)
         except ChatError as error:
             if self.reader.has_begun:
-                self.fault = error
+                self._fault = error
             elif isinstance(error, InvalidRequestError):
                 refusal = InvalidValueError(*error.args)
                 refusal.upstream = error.upstream
                 raise refusal from error
             else:
                 raise
+
+    async def parts(self) -> AsyncGenerator[bytes]:
+        """Yield what is ready, then read more, and complete it. Raises TimeoutError, ChatError."""
+        context, timeouts = self.context, self.context.endpoint.timeouts
+        try:
+            yield self.flush()
+            if self._fault is not None:
+                raise self._fault
+            elapsed_s = context.elapsed() - context.called_at_s
+            with StreamTimeout(timeouts.total_s, elapsed_s=elapsed_s) as timeout:
+                received_at = monotonic()
+                while not self.reader.is_done:
+                    timeout.start(self._idle_s(received_at))
+                    payloads = await anext(self.events, None)
+                    timeout.until = NEVER
+                    if payloads is None:
+                        break
+                    self.feed(payloads)
+                    if data := self.flush():
+                        yield data
+                    if payloads:
+                        received_at = monotonic()
+        except (TimeoutError, ChatError) as error:
+            # After the finish reason at most the usage is missing.
+            if not self.has_finished:
+                raise
+            request_id, reason = context.request_id, str(error)[:200]
+            log.info("finished stream not ended", request_id=request_id, reason=reason)
+        if not self.is_complete:
+            raise UpstreamServiceError("the stream ended in the middle")
+        if not self.has_finished:
+            context.ending = NO_FINISH_REASON
+            log.info(NO_FINISH_REASON, request_id=context.request_id)
+        yield self.end()
+
+    def _idle_s(self, received_at: float) -> float:
+        idle_s = self.context.endpoint.timeouts.idle_s
+        if not self.has_finished:
+            return idle_s
+        return min(idle_s, received_at + USAGE_WAIT_S - monotonic())
+
+    async def read_to_end(self) -> None:
+        """Read until the upstream ends the stream, so that its connection can be used again."""
+        with suppress(TimeoutError, UpstreamServiceError):
+            async with asyncio.timeout(CLOSING_S):
+                while await anext(self.events, None) is not None:
+                    pass
 
     def feed(self, payloads: list[bytes]) -> None:
         """Take events; those before a fault can still be flushed.
@@ -93,12 +133,12 @@ class Stream:
         for payload in payloads:
             if self.reader.is_done:
                 return
-            template = self.template
+            template = self._template
             match = None if template is None else template.apply(payload)
             if match is not None:
                 event, length = match
                 self._ready.append(event)
-                self.characters += length
+                self.context.completion_characters += length
             elif payload == DONE:
                 self.reader.is_done = True
             else:
@@ -110,23 +150,21 @@ class Stream:
 
     def note(self, delta: Delta) -> None:
         """Count what a delta adds."""
-        if isinstance(delta, Tokens):
-            self.usage = delta.usage.at_least(self.usage)
-        elif isinstance(delta, Finish):
-            self.has_finished = True
-        else:
-            self.characters += length_of(delta)
-        if self._log is not None:
-            self._log(delta)
+        self.context.note(delta)
+        self.has_finished |= isinstance(delta, Finish)
 
     def learn(self, template: Template | None) -> None:
         """Use a template, unless every delta is to be logged."""
-        self.template = template if self._log is None else None
+        self._template = template if self.context.log is None else None
 
     @property
     def is_complete(self) -> bool:
-        """True if a stream that ends now is complete."""
-        return (self.reader.is_done and self._done_completes) or self.has_finished
+        """True if a stream that ends now is complete.
+
+        `[DONE]` completes a chat; other answers without their reason to end were cut off.
+        """
+        is_chat = self.context.operation.api == "chat"
+        return self.has_finished or (self.reader.is_done and is_chat)
 
     def flush(self) -> bytes:
         """Return the events that are ready to be sent, framed."""
@@ -141,35 +179,27 @@ class Stream:
         """Return the events that end a complete stream."""
         return self.flush()
 
-    def failed(
-        self, error: BaseException, request_id: str, api_format: ErrorFormat
-    ) -> bytes:
+    def failed(self, error: BaseException) -> bytes:
         """Return what is ready, and the event that ends a failed stream."""
-        return self.flush() + api_format.error_event(error, request_id)
+        context = self.context
+        return self.flush() + context.api_format.error_event(error, context.request_id)
 
 
 class TranslatedStream(Stream):
     """A stream that a reader reads and a writer writes."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        writer: Writer,
-        log: Callable[[Delta], None] | None,
-        *,
-        done_completes: bool,
-    ) -> None:
-        super().__init__(reader, log, done_completes=done_completes)
-        self.writer = writer
+    def __init__(self, context: ChatContext, reader: Reader, writer: Writer) -> None:
+        super().__init__(context, reader)
+        self._writer = writer
 
     def _take(self, payload: bytes) -> None:
-        self.template, before, last = None, len(self._ready), None
+        self._template, before, last = None, len(self._ready), None
         for delta in self.reader.read(chunks.parse(payload)):
             self.note(delta)
-            self._ready += self.writer.write(delta)
+            self._ready += self._writer.write(delta)
             last = delta
         is_text = isinstance(last, Text) and len(self._ready) == before + 1
-        if is_text and (mark := self.writer.text_mark):
+        if is_text and (mark := self._writer.text_mark):
             event = self._ready[before]
             self.learn(Template.learn(payload, event, self.reader.text_mark, mark))
 
@@ -180,22 +210,16 @@ class TranslatedStream(Stream):
         return events
 
     def end(self) -> bytes:
-        # Most texts have not passed through the writer.
-        self.writer.characters = self.characters
-        self._ready += self.writer.end()
+        self._ready += self._writer.end()
         return self.flush()
 
-    def failed(
-        self, error: BaseException, request_id: str, api_format: ErrorFormat
-    ) -> bytes:
-        event = self.writer.failed(error, request_id)
-        if event is None:
-            event = api_format.error_event(error, request_id)
-        return self.flush() + event
+    def failed(self, error: BaseException) -> bytes:
+        event = self._writer.failed(error)
+        return super().failed(error) if event is None else self.flush() + event
 
 
 class StreamTimeout(Deadline):
-    """Ends a block with TimeoutError when a part does not come in time.
+    """Ends a block with TimeoutError when a part does not come until `until`.
 
     A time-out around every read would cost more than the read. Each part may be read by
     another task.
@@ -215,7 +239,3 @@ class StreamTimeout(Deadline):
         if task := asyncio.current_task(self._loop):
             self._task = task
         self.until = min(self._loop.time() + seconds, self._end)
-
-    def stop(self) -> None:
-        """Expect nothing until the next start()."""
-        self.until = NEVER

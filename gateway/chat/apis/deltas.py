@@ -6,11 +6,14 @@ answers go the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway.chat.tokens import Usage, estimate
+from gateway.chat.tokens import Usage
+
+if TYPE_CHECKING:
+    from gateway.chat.context import ChatContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +95,13 @@ class Writer:
     """Writes an answer for a client of one API.
 
     `text_mark` stands before the text of an event; it is empty if events of text differ in more.
-    `characters` are those of an answer so far.
+    What has been used stands in the context.
     """
 
     text_mark: bytes
-    characters = 0
+
+    def __init__(self, context: ChatContext) -> None:
+        self.context = context
 
     def write(self, delta: Delta) -> Iterator[bytes]:
         """Yield the framed events of a stream that a delta makes."""
@@ -106,7 +111,7 @@ class Writer:
         """Yield the events that complete a stream."""
         raise NotImplementedError
 
-    def failed(self, error: BaseException, request_id: str) -> bytes | None:
+    def failed(self, error: BaseException) -> bytes | None:
         """Return the events that end a failed stream; None for the event of the format."""
         return None
 
@@ -118,28 +123,6 @@ class Writer:
     def whole(self) -> dict[str, Any]:
         """Return what was added as a whole answer."""
         raise NotImplementedError
-
-
-class CountingWriter(Writer):
-    """A writer of an API whose answers always have a usage, which is estimated where it lacks.
-
-    `prompt_tokens` estimates those of the prompt.
-    """
-
-    def __init__(self, prompt_tokens: Callable[[], int]) -> None:
-        self.prompt_tokens = prompt_tokens
-        self.usage: Usage | None = None
-
-    def count(self, delta: Delta) -> None:
-        if isinstance(delta, Tokens):
-            self.usage = delta.usage.at_least(self.usage)
-        self.characters += length_of(delta)
-
-    def counted(self) -> Usage:
-        usage = self.usage or Usage(self.prompt_tokens(), None)
-        if usage.completion_tokens is None:
-            usage = usage.with_completion(estimate(self.characters))
-        return usage
 
 
 def length_of(delta: Delta) -> int:

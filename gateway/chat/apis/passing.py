@@ -20,15 +20,15 @@ class PassedEvents(Stream):
     """
 
     def __init__(
-        self, reader: Reader, holder: str, context: ChatContext, end: bytes = b""
+        self, context: ChatContext, reader: Reader, holder: str, end: bytes = b""
     ) -> None:
-        super().__init__(reader, context.log_delta, done_completes=False)
+        super().__init__(context, reader)
         self._holder, self._model, self._end = holder, context.request.model, end
         self.last: dict[str, Any] = {}
         self.number = -1
 
     def _take(self, payload: bytes) -> None:
-        self.template = None
+        self._template = None
         data = data_of(payload)
         if data is None or data == DONE:
             self._ready.append(payload)

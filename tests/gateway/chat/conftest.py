@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from gateway import keys
-from gateway.chat import loop_thread, model_registry, runtime, service
+from gateway.chat import loop_thread, model_registry, runtime, service, streams
 from gateway.chat.metering import background_writer, budgets
 from gateway.chat.upstreams import http
 from gateway.configuration.shapes import Target
@@ -28,7 +28,8 @@ TIME_LIMITS: dict[ModuleType, tuple[str, ...]] = {
     loop_thread: ("CLOSING_S",),
     model_registry: ("WAIT_S",),
     runtime: ("CLOSING_S",),
-    service: ("LOOK_UP_S", "USAGE_WAIT_S", "CLOSING_S"),
+    service: ("LOOK_UP_S",),
+    streams: ("USAGE_WAIT_S", "CLOSING_S"),
     background_writer: ("CLOSING_S",),
 }
 

@@ -17,12 +17,16 @@ from uvicorn.server import ServerState
 
 from config.serving.uvicorn_protocol import HttpProtocol
 from gateway.chat import asgi
+from gateway.chat.apis.base import Operation
+from gateway.chat.apis.openai.chat import CHAT
+from gateway.chat.apis.openai.format import OPENAI
 from gateway.chat.context import ABSENT, ChatContext
 from gateway.chat.metering.budget_rows import CounterKey, Stored
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.definitions import Loaded
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.usage import CompletedRequest
+from gateway.chat.request import ModelRequest
 from gateway.chat.service import Service
 from gateway.chat.targets import Router, Targets
 from gateway.chat.upstreams import http
@@ -32,6 +36,7 @@ from gateway.configuration.shapes import (
     Target,
     Timeouts,
 )
+from gateway.identity import Caller
 from tests.documented import assert_response_documented
 from tests.gateway.chat.loops import Loop
 from tests.gateway.chat.mock_upstream import MockUpstream
@@ -80,6 +85,13 @@ class Known(dict[str, ModelEntry]):
 def defined(*entries: BudgetEntry) -> Callable[..., Loaded]:
     """Return what loads the budgets that a test defines, without prices."""
     return lambda *_: Loaded(entries, {})
+
+
+def facts(operation: Operation = CHAT, **body: Any) -> ChatContext:
+    """Return the context of a request that has called nothing yet."""
+    request = ModelRequest.parse(json.dumps({"model": "small", **body}).encode())
+    caller, entry = Caller("acme", "ada"), ModelEntry("small", "openai")
+    return ChatContext(caller, entry, request, "req-7", operation, OPENAI)
 
 
 class Rows(Counter[CounterKey]):

@@ -32,12 +32,12 @@ class Messages(Operation):
     }
 
     def passing(self, context: ChatContext) -> PassedEvents:
-        return PassedEvents(MessagesReader(), "message", context, STOP)
+        return PassedEvents(context, MessagesReader(), "message", STOP)
 
     def translate(self, context: ChatContext) -> tuple[dict[str, Any], Writer]:
         context.response_headers = {"request-id": context.request_id}
-        writer = MessagesWriter(context.request.model, context.estimated_prompt)
-        return translate(context.request.body, context.endpoint.name), writer
+        chat = translate(context.request.body, context.endpoint.name)
+        return chat, MessagesWriter(context)
 
 
 class CountTokens(Messages):

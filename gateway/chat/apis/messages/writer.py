@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway import json
@@ -11,13 +11,14 @@ from gateway.chat.apis import carried
 from gateway.chat.apis.deltas import (
     CallArguments,
     CallStart,
-    CountingWriter,
     Delta,
     Finish,
     Text,
     Thinking,
+    Writer,
 )
 from gateway.chat.apis.openai.reader import THOUGHTS
+from gateway.chat.context import ChatContext
 from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.request import MAX_VALUES
 from gateway.chat.sse import frame
@@ -45,18 +46,22 @@ DELTAS = {
 Block = dict[str, Any]
 
 
-class MessagesWriter(CountingWriter):
+class MessagesWriter(Writer):
     """A Writer. The reason why a message stopped waits for the usage, as the API has it."""
 
     text_mark = b'"text":"'
 
-    def __init__(self, model: str, prompt_tokens: Callable[[], int]) -> None:
-        super().__init__(prompt_tokens)
+    def __init__(self, context: ChatContext) -> None:
+        super().__init__(context)
         # The id is not the upstream's: Ollama has a thousand of them, and Claude Code takes
         # messages with one id for parts of the same message.
         key = f"msg_{secrets.token_hex(12)}"
-        head = {"id": key, "type": "message", "role": "assistant", "model": model}
-        self._head = head
+        self._head = {
+            "id": key,
+            "type": "message",
+            "role": "assistant",
+            "model": context.request.model,
+        }
         self._has_begun = False
         self._finish = Finish("stop")
         self._started = 0
@@ -67,7 +72,6 @@ class MessagesWriter(CountingWriter):
         self._content: list[Block] = []  # of a whole answer
 
     def write(self, delta: Delta) -> Iterator[bytes]:
-        self.count(delta)
         if not self._has_begun:
             self._has_begun = True
             yield self._start_message()
@@ -104,7 +108,7 @@ class MessagesWriter(CountingWriter):
         return key
 
     def _start_message(self) -> bytes:
-        usage = self.usage or Usage(self.prompt_tokens(), 0)
+        usage = self.context.usage or Usage(self.context.estimated_prompt(), 0)
         nothing: Block = {"content": [], "stop_reason": None, "stop_sequence": None}
         message = {**self._head, **nothing, "usage": usage_of(usage)}
         return _event({"type": "message_start", "message": message})
@@ -180,7 +184,7 @@ class MessagesWriter(CountingWriter):
 
     def end(self) -> Iterator[bytes]:
         yield from self._end_block()
-        delta, usage = self._stop(), usage_of(self.counted())
+        delta, usage = self._stop(), usage_of(self.context.reported())
         yield _event({"type": "message_delta", "delta": delta, "usage": usage})
         yield _event({"type": "message_stop"})
 
@@ -198,7 +202,7 @@ class MessagesWriter(CountingWriter):
     def whole(self) -> dict[str, Any]:
         for _ in self._end_block():
             pass
-        usage = usage_of(self.counted())
+        usage = usage_of(self.context.reported())
         return {**self._head, "content": self._content, **self._stop(), "usage": usage}
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.chat.apis.base import Operation
-from gateway.chat.apis.deltas import Writer
+from gateway.chat.apis.deltas import Tokens, Writer
 from gateway.chat.apis.openai.passing import PassedChunks
 from gateway.chat.apis.openai.reader import ChatReader, usage_in
 from gateway.chat.apis.openai.writer import ChatWriter
@@ -22,21 +22,19 @@ class ChatCompletions(Operation):
     reader = ChatReader
 
     def passing(self, context: ChatContext) -> PassedChunks:
-        is_contract = context.is_contract
-        return PassedChunks(context.request, context.log_delta, is_contract=is_contract)
+        return PassedChunks(context)
 
     def note(self, context: ChatContext, answer: dict[str, Any]) -> None:
         """Read only the usage of an answer that has it all: reading its text costs a tenth more."""
         usage, has_choices = usage_in(answer), isinstance(answer.get("choices"), list)
-        has_all = usage is not None and bool(usage.completion_tokens) and has_choices
-        if has_all and context.log is None and not replaces_answer(answer):
-            context.usage = usage
+        is_plain = has_choices and context.log is None and not replaces_answer(answer)
+        if usage is not None and usage.completion_tokens and is_plain:
+            context.note(Tokens(usage))
         else:
             super().note(context, answer)
 
     def translate(self, context: ChatContext) -> tuple[dict[str, Any], Writer]:
-        writer = ChatWriter(context.request, is_contract=context.is_contract)
-        return {**context.request.body}, writer
+        return {**context.request.body}, ChatWriter(context)
 
 
 class Embeddings(Operation):
@@ -52,7 +50,7 @@ class Embeddings(Operation):
         if not isinstance(answer.get("data"), list):
             raise UpstreamServiceError("the answer has no data")
         if usage := usage_in(answer):
-            context.usage = replace(usage, completion_tokens=0)
+            context.note(Tokens(replace(usage, completion_tokens=0)))
 
     def translate(self, context: ChatContext) -> tuple[dict[str, Any], Writer]:
         raise UnsupportedRequestError("embeddings")

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from gateway.chat.apis.base import ErrorFormat
 from gateway.chat.apis.deltas import Delta, Finish
 from gateway.chat.apis.openai import chunks
 from gateway.chat.apis.openai.chunks import Template
 from gateway.chat.apis.openai.reader import ChatReader
-from gateway.chat.request import ModelRequest
+from gateway.chat.context import ChatContext
 from gateway.chat.sse import DONE, frame
 from gateway.chat.streams import Stream
 from gateway.json import objects
 
 
 class PassedChunks(Stream):
-    """A stream of chunks; of the contract's if `is_contract`.
+    """A stream of chunks.
 
     The contract's final chunk carries the usage. So a chunk that finishes all choices is
     held back until the next event, and usage that follows is merged into it.
@@ -25,23 +24,17 @@ class PassedChunks(Stream):
 
     START = b"data: "
 
-    def __init__(
-        self,
-        request: ModelRequest,
-        log: Callable[[Delta], None] | None = None,
-        *,
-        is_contract: bool,
-    ) -> None:
-        super().__init__(ChatReader(), log, done_completes=True)
-        self._model = request.model
-        self._wants_usage = request.wants_usage
+    def __init__(self, context: ChatContext) -> None:
+        super().__init__(context, ChatReader())
+        request = context.request
+        self._model, self._wants_usage = request.model, request.wants_usage
         self._requested_choices = request.choices
-        self._is_contract = is_contract
+        self._is_contract = context.is_contract
         self._held: dict[str, Any] | None = None
         self._finished: set[int] = set()
 
     def _take(self, payload: bytes) -> None:
-        self.template = None
+        self._template = None
         value = chunks.parse(payload)
         for delta in self.reader.read(value):
             self.note(delta)
@@ -91,11 +84,9 @@ class PassedChunks(Stream):
             held, self._held = self._held, None
             self._ready.append(self._written(held))
 
-    def failed(
-        self, error: BaseException, request_id: str, api_format: ErrorFormat
-    ) -> bytes:
+    def failed(self, error: BaseException) -> bytes:
         self._release()
-        return super().failed(error, request_id, api_format)
+        return super().failed(error)
 
     def end(self) -> bytes:
         self._release()

@@ -14,32 +14,31 @@ from gateway.chat.apis.deltas import (
     Finish,
     Text,
     Thinking,
-    Tokens,
     Writer,
 )
 from gateway.chat.apis.openai import chunks
 from gateway.chat.apis.openai.chunks import Template
-from gateway.chat.request import ModelRequest
+from gateway.chat.context import ChatContext
 from gateway.chat.sse import DONE, frame
-from gateway.chat.tokens import Usage
 
 
 class ChatWriter(Writer):
-    """A Writer, of the contract's chunks if `is_contract`: their last one carries the usage."""
+    """A Writer. The last one of the contract's chunks carries the usage."""
 
     text_mark = Template.MARK
 
-    def __init__(self, request: ModelRequest, *, is_contract: bool) -> None:
-        self._is_contract, self._wants_usage = is_contract, request.wants_usage
+    def __init__(self, context: ChatContext) -> None:
+        super().__init__(context)
+        self._is_contract = context.is_contract
+        self._wants_usage = context.request.wants_usage
         self._head: dict[str, Any] = {
             "id": f"chatcmpl-{random.getrandbits(96):024x}",
             "object": "chat.completion.chunk",
             "created": int(time.time()),
-            "model": request.model,
+            "model": context.request.model,
         }
         self._has_begun = False
         self._finish = ""
-        self._usage: Usage | None = None
         # Blocks of Anthropic's API have their places, so that they can go back in their order.
         self._blocks = self._calls = 0
         self._kind = ""
@@ -52,8 +51,6 @@ class ChatWriter(Writer):
         match delta:
             case Finish(reason):
                 self._finish = reason
-            case Tokens(usage):
-                self._usage = usage.at_least(self._usage)
             case _:
                 if part := self._part(delta):
                     yield self._chunk(part)
@@ -94,7 +91,7 @@ class ChatWriter(Writer):
 
     def end(self) -> Iterator[bytes]:
         """Yield the reason and the usage: together in the contract."""
-        usage = {"usage": self._usage.as_openai()} if self._usage else {}
+        usage = self._usage()
         yield self._chunk({}, self._finish or None, usage if self._is_contract else {})
         if self._is_contract:
             return
@@ -121,8 +118,6 @@ class ChatWriter(Writer):
         match delta:
             case Finish(reason):
                 self._finish = reason
-            case Tokens(usage):
-                self._usage = usage
             case _:
                 self._merge(self._part(delta))
 
@@ -149,6 +144,9 @@ class ChatWriter(Writer):
             "message": message,
             "finish_reason": self._finish or "stop",
         }
-        usage = {"usage": self._usage.as_openai()} if self._usage else {}
         head = {**self._head, "object": "chat.completion"}
-        return {**head, "choices": [choice], **usage}
+        return {**head, "choices": [choice], **self._usage()}
+
+    def _usage(self) -> dict[str, Any]:
+        usage = self.context.usage
+        return {"usage": usage.as_openai()} if usage else {}

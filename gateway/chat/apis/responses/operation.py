@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway import json
 from gateway.chat import errors
-from gateway.chat.apis.base import ErrorFormat, Operation
+from gateway.chat.apis.base import Operation
 from gateway.chat.apis.deltas import Writer
 from gateway.chat.apis.passing import PassedEvents
 from gateway.chat.apis.responses.format import error_of
@@ -27,10 +27,8 @@ from gateway.json import member
 class PassedResponses(PassedEvents):
     """The events of a response, which has a failure of its own."""
 
-    def failed(
-        self, error: BaseException, request_id: str, api_format: ErrorFormat
-    ) -> bytes:
-        kind, fault = "response.failed", error_of(error, request_id)
+    def failed(self, error: BaseException) -> bytes:
+        kind, fault = "response.failed", error_of(error, self.context.request_id)
         event = {
             "type": kind,
             "response": {**self.last, "status": "failed", "error": fault},
@@ -57,7 +55,7 @@ class Responses(Operation):
         return super().own_body(context)
 
     def passing(self, context: ChatContext) -> PassedResponses:
-        return PassedResponses(ResponsesReader(), "response", context)
+        return PassedResponses(context, ResponsesReader(), "response")
 
     def failure(
         self, context: ChatContext, table: errors.Table, error: BaseException
@@ -68,15 +66,12 @@ class Responses(Operation):
         """
         if not (context.request.stream and is_too_long(error)):
             return super().failure(context, table, error)
-        request, tokens = context.request, context.estimated_prompt
-        writer = ResponsesWriter(request.body, request.model, Tools(""), tokens)
         context.error_status = 400
-        return 200, writer.failed(error, context.request_id), EVENT_STREAM
+        return 200, ResponsesWriter(context, Tools("")).failed(error), EVENT_STREAM
 
     def translate(self, context: ChatContext) -> tuple[dict[str, Any], Writer]:
-        request, tokens = context.request, context.estimated_prompt
-        chat, tools = translate(request.body, context.endpoint.name)
-        return chat, ResponsesWriter(request.body, request.model, tools, tokens)
+        chat, tools = translate(context.request.body, context.endpoint.name)
+        return chat, ResponsesWriter(context, tools)
 
 
 RESPOND = Responses()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gateway import json
@@ -16,14 +16,15 @@ from gateway.chat.apis import carried
 from gateway.chat.apis.deltas import (
     CallArguments,
     CallStart,
-    CountingWriter,
     Delta,
     Finish,
     Text,
     Thinking,
+    Writer,
 )
 from gateway.chat.apis.responses.format import error_of
 from gateway.chat.apis.responses.tools import Tools, input_of
+from gateway.chat.context import ChatContext
 from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.sse import MAX_EVENT_BYTES, frame
 from gateway.chat.tokens import Usage
@@ -64,23 +65,18 @@ PARTS = {
 MESSAGE: Item = {"type": "message", "status": "in_progress", "role": "assistant"}
 
 
-class ResponsesWriter(CountingWriter):
+class ResponsesWriter(Writer):
     """A Writer of the answer to a request."""
 
     text_mark = b""  # each event has another number
 
-    def __init__(
-        self,
-        body: Mapping[str, Any],
-        model: str,
-        tools: Tools,
-        prompt_tokens: Callable[[], int],
-    ) -> None:
-        super().__init__(prompt_tokens)
+    def __init__(self, context: ChatContext, tools: Tools) -> None:
+        super().__init__(context)
+        body = context.request.body
         include = body.get("include")
         self._is_encrypted_wanted = isinstance(include, list) and ENCRYPTED in include
         self._key = f"{random.getrandbits(128):032x}"
-        self._head = _head(body, model, f"resp_{self._key}")
+        self._head = _head(body, context.request.model, f"resp_{self._key}")
         self._tools = tools
         self._number = 0
         self._output: list[Item] = []
@@ -95,9 +91,8 @@ class ResponsesWriter(CountingWriter):
     def write(self, delta: Delta) -> Iterator[bytes]:
         if self._number == 0:
             yield from self._begin()
-        self.count(delta)
         # The last event repeats the whole answer.
-        if self.characters > MAX_EVENT_BYTES:
+        if self.context.completion_characters > MAX_EVENT_BYTES:
             raise UpstreamServiceError("the answer is too large")
         match delta:
             case Text(text, is_refusal):
@@ -117,10 +112,12 @@ class ResponsesWriter(CountingWriter):
         response = self._ended()
         yield self._event(f"response.{response['status']}", response=response)
 
-    def failed(self, error: BaseException, request_id: str) -> bytes:
+    def failed(self, error: BaseException) -> bytes:
         begun = b"".join(self._begin()) if self._number == 0 else b""
-        fault = error_of(error, request_id)
-        response = self._response("failed", usage=usage_of(self.counted()), error=fault)
+        fault = error_of(error, self.context.request_id)
+        response = self._response(
+            "failed", usage=usage_of(self.context.reported()), error=fault
+        )
         return begun + self._event("response.failed", response=response)
 
     def whole(self) -> dict[str, Any]:
@@ -139,7 +136,7 @@ class ResponsesWriter(CountingWriter):
         return {**self._head, "status": status, "output": self._output, **fields}
 
     def _ended(self) -> dict[str, Any]:
-        usage = usage_of(self.counted())
+        usage = usage_of(self.context.reported())
         if reason := INCOMPLETE.get(self._finish):
             details = {"reason": reason}
             return self._response("incomplete", usage=usage, incomplete_details=details)

@@ -21,17 +21,19 @@ from openai.types.chat import completion_create_params
 from openai.types.responses import Response, ResponseInputItemParam
 from pydantic import ConfigDict, TypeAdapter
 
+from gateway.chat.apis.messages.operation import MESSAGES
 from gateway.chat.apis.messages.reader import MessagesReader
 from gateway.chat.apis.messages.writer import MessagesWriter
 from gateway.chat.apis.openai.reader import ChatReader
 from gateway.chat.apis.openai.writer import ChatWriter
+from gateway.chat.apis.responses.operation import RESPOND
 from gateway.chat.apis.responses.tools import read
 from gateway.chat.apis.responses.writer import ResponsesWriter
-from gateway.chat.request import ModelRequest
 from gateway.chat.sse import DONE
 from gateway.chat.streams import TranslatedStream
 from tests.gateway.chat.apis.recorded import PAIRS, api_of
 from tests.gateway.chat.apis.responses.harness import PATCH, TIDE, events_of
+from tests.gateway.chat.harness import facts
 from tests.gateway.chat.mock_upstream import HEAD, USAGE
 
 STRICT = ConfigDict(extra="forbid")
@@ -177,7 +179,7 @@ def _chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
 
 
 def streamed(writer: Any, steps: Any, cut: int, reason: str) -> bytes:
-    stream = TranslatedStream(ChatReader(), writer, None, done_completes=False)
+    stream = TranslatedStream(writer.context, ChatReader(), writer)
     parts = [*chunks(steps, cut, reason)]
     for part in parts:
         openai_types.ChatCompletionChunk.model_validate(part)
@@ -188,18 +190,19 @@ def streamed(writer: Any, steps: Any, cut: int, reason: str) -> bytes:
 
 def at_once(writer: Any, steps: Any, reason: str) -> dict[str, Any]:
     for each in ChatReader().whole(completion(steps, reason)):
+        writer.context.note(each)
         writer.add(each)
     whole: dict[str, Any] = writer.whole()
     return whole
 
 
 def messages_writer() -> MessagesWriter:
-    return MessagesWriter("small", lambda: 7)
+    return MessagesWriter(facts(MESSAGES))
 
 
 def responses_writer() -> ResponsesWriter:
     tools = [TIDE, PATCH]
-    return ResponsesWriter({"tools": tools}, "small", read(tools), lambda: 7)
+    return ResponsesWriter(facts(RESPOND, tools=tools), read(tools))
 
 
 def without_ids(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -241,8 +244,8 @@ def test_an_answer_becomes_a_message_at_once_and_as_a_stream(steps, cut, reason)
     assert last == first
     # And back, as OpenAI's client reads it.
     events = [event.split("data: ")[1] for event in body.decode().split("\n\n")[:-1]]
-    writer = ChatWriter(ModelRequest("claude", True, {}), is_contract=False)
-    back = TranslatedStream(MessagesReader(), writer, None, done_completes=True)
+    context = facts(stream=True)
+    back = TranslatedStream(context, MessagesReader(), ChatWriter(context))
     back.feed([event.encode() for event in events])
     *parts, done = (back.flush() + back.end()).split(b"\n\n")[:-1]
     assert done == b"data: " + DONE

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat import service as body
+from gateway.chat import streams
 from gateway.chat.context import ChatContext
 from gateway.chat.tokens import Usage
 from tests.gateway.chat.harness import MESSAGES, PATHS, STREAM_OR_NOT, raw_request
@@ -102,7 +102,7 @@ def test_what_failed_before_its_first_chunk_took_nothing(gateway, upstream, stre
 def test_a_stream_without_usage_is_estimated_from_its_text(
     gateway, upstream, monkeypatch, parts
 ):
-    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.05)
+    monkeypatch.setattr(streams, "USAGE_WAIT_S", 0.05)
     upstream.script = sends(*parts)
     gateway.stream()
     assert counted(gateway) == (Usage(PROMPT, 6), True)

@@ -9,8 +9,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from gateway.chat import asgi
-from gateway.chat import service as body
+from gateway.chat import asgi, streams
 from gateway.chat.http_messages import ChatResponse
 from gateway.chat.upstreams import http
 from tests.gateway.chat.harness import (
@@ -149,7 +148,7 @@ def test_a_client_that_never_reads_is_given_up(gateway, upstream, monkeypatch):
 
 
 def test_an_upstream_that_goes_on_after_done_is_left(gateway, upstream, monkeypatch):
-    monkeypatch.setattr(body, "CLOSING_S", 0.1)
+    monkeypatch.setattr(streams, "CLOSING_S", 0.1)
     upstream.script = sends(*WHOLE_STREAM, NEVER)
     assert text_of(gateway.stream()) == "Hello"
     assert gateway.settled(lambda: upstream.hung_up)

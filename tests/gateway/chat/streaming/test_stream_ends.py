@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat import service as body
+from gateway.chat import streams
 from tests.gateway.chat.harness import PATHS, V1, text_of
 from tests.gateway.chat.mock_upstream import (
     DONE,
@@ -49,7 +49,7 @@ def said(
 def test_after_the_finish_reason_a_stream_is_complete(
     gateway, upstream, monkeypatch, path, _case, parts
 ):
-    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.2)
+    monkeypatch.setattr(streams, "USAGE_WAIT_S", 0.2)
     upstream.script = sends(*parts)
 
     events = [item for item in gateway.stream(path=path) if item != "[DONE]"]
@@ -63,7 +63,7 @@ def test_after_the_finish_reason_a_stream_is_complete(
 def test_the_total_time_does_not_make_a_finished_stream_a_failure(
     gateway, upstream, monkeypatch
 ):
-    monkeypatch.setattr(body, "USAGE_WAIT_S", NEVER)
+    monkeypatch.setattr(streams, "USAGE_WAIT_S", NEVER)
     gateway.declare(timeouts={"idle_s": NEVER})
     upstream.script = sends(*STREAM, NEVER)
     with gateway.events(path=V1) as events:
@@ -100,9 +100,9 @@ def test_a_choice_that_goes_on_longer_than_another_is_not_cut_off(
     gateway, upstream, monkeypatch
 ):
     def wait_for_the_usage() -> None:
-        monkeypatch.setattr(body, "USAGE_WAIT_S", PATIENCE_S)
+        monkeypatch.setattr(streams, "USAGE_WAIT_S", PATIENCE_S)
 
-    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.0)
+    monkeypatch.setattr(streams, "USAGE_WAIT_S", 0.0)
     first = said(0, "a"), said(1, "b"), said(0, "c", "stop"), 0.3
     rest = said(1, "d"), 0.3, wait_for_the_usage, said(1, "e", "stop")
     upstream.script = sends(*first, *rest, event(USAGE_CHUNK), DONE)

@@ -8,10 +8,9 @@ import pytest
 from gateway.chat.apis.messages import reader
 from gateway.chat.apis.messages.reader import MessagesReader
 from gateway.chat.apis.openai.writer import ChatWriter
-from gateway.chat.request import ModelRequest
 from gateway.chat.streams import TranslatedStream
 from gateway.configuration.shapes import Target
-from tests.gateway.chat.harness import MESSAGES, events_of
+from tests.gateway.chat.harness import MESSAGES, events_of, facts
 from tests.gateway.chat.mock_upstream import answers
 from tests.gateway.chat.upstreams.anthropic_events import (
     HIDDEN,
@@ -124,8 +123,8 @@ def test_an_answer_can_be_sent_back(claude, upstream, content):
 
 def streamed(*events: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the chunks that a stream becomes."""
-    writer = ChatWriter(ModelRequest("claude", True, {}), is_contract=False)
-    stream = TranslatedStream(MessagesReader(), writer, None, done_completes=True)
+    context = facts(stream=True)
+    stream = TranslatedStream(context, MessagesReader(), ChatWriter(context))
     stream.feed([json.dumps(item).encode() for item in (started(), *events)])
     return [
         item for item in events_of(stream.flush() + stream.end()) if item != "[DONE]"
