@@ -12,6 +12,7 @@ from rest_framework.exceptions import ValidationError
 from gateway.webhooks import subscribable
 from webhooks_core import filters
 from webhooks_core.web.fields import (
+    StrictCharField,
     StrictChoiceField,
     StrictListField,
     TimeField,
@@ -27,6 +28,18 @@ class ShownModel(serializers.ModelSerializer[Row]):
         **serializers.ModelSerializer.serializer_field_mapping,
         models.DateTimeField: TimeField,
     }
+
+
+class StoredText(StrictCharField):
+    """A text without NUL, which a database refuses."""
+
+    default_error_messages = {"nul": "{field} must not hold NUL."}
+
+    def to_internal_value(self, data: Any) -> str:
+        text: str = super().to_internal_value(data)
+        if "\0" in text:
+            self.fail("nul")
+        return text
 
 
 class NamesField(StrictListField):

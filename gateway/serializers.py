@@ -12,7 +12,7 @@ from rest_framework.exceptions import ValidationError
 from gateway import json
 from gateway.configuration.rules import check_secret
 from gateway.events import MAX_DATA_DEPTH, is_deeper
-from gateway.fields import EventTypesField, FilterField
+from gateway.fields import EventTypesField, FilterField, StoredText
 from gateway.ingest import CONTENT_TYPES, PLAIN
 from gateway.parsers import MAX_DATA_BYTES
 from gateway.publishing import publishable
@@ -52,7 +52,7 @@ class ChangeSerializer(serializers.Serializer[Any]):
     event_types = EventTypesField(
         required=False, help_text="The event types to receive. Empty: all of them."
     )
-    description = StrictCharField(
+    description = StoredText(
         required=False,
         help_text="A note for people.",
         allow_blank=True,
@@ -75,11 +75,6 @@ class ChangeSerializer(serializers.Serializer[Any]):
             message = "secret cannot be changed here; it is rotated."
             raise ValidationError({"secret": message})
         return super().to_internal_value(data)
-
-    def validate_description(self, description: str) -> str:
-        if "\x00" in description:
-            raise ValidationError("description must not hold NUL.")
-        return description
 
 
 class CreationSerializer(ChangeSerializer):
@@ -210,16 +205,16 @@ class PublishedSerializer(serializers.Serializer[Any]):
 
 
 class DocumentSerializer(serializers.Serializer[Any]):
-    text = StrictCharField(
+    text = StoredText(
         allow_blank=True,
         help_text="The document. Not empty; `GATEWAY_INGEST_MAX_BYTES` limits it.",
     )
-    title = StrictCharField(
+    title = StoredText(
         help_text="A name for people.",
         allow_blank=True,
         default="",
         max_length=MAX_TITLE,
-        error_messages={"max_length": TITLE_ERROR},
+        error_messages=dict.fromkeys(("max_length", "nul"), TITLE_ERROR),
     )
     content_type = StrictChoiceField(
         choices=CONTENT_TYPES,
@@ -242,16 +237,9 @@ class DocumentSerializer(serializers.Serializer[Any]):
         limit = settings.GATEWAY_INGEST_MAX_BYTES
         if not text.strip():
             raise ValidationError("text must not be empty.")
-        if "\x00" in text:
-            raise ValidationError("text must not hold NUL.")
         if len(text.encode()) > limit:
             raise PayloadTooLargeError(f"The text is over {limit} bytes.")
         return text
-
-    def validate_title(self, title: str) -> str:
-        if "\x00" in title:
-            raise ValidationError(TITLE_ERROR)
-        return title
 
     def validate_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
         if len(_dumped("metadata", metadata, MAX_METADATA_DEPTH)) > MAX_METADATA_BYTES:

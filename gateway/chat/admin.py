@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from gateway import json
 from gateway.chat import definition_admin  # noqa: F401 - registers models and budgets
-from gateway.chat.metering.reports import HAS_FAILED, plain_cost
+from gateway.chat.metering import reports
 from gateway.chat.models import ModelPrice, RequestRecord
 from gateway.chat.request_log.entry import CONVERSATION
 from webhooks_core.admin import display
@@ -25,6 +25,7 @@ class ModelPriceAdmin(admin.ModelAdmin[ModelPrice]):
     search_fields = ("model",)
 
 
+HAS_FAILED = Q(error_status__gte=400) | Q(error_status=0, status__gte=400)
 OUTCOMES = {
     "refused": ("Refused before a call", Q(model="")),
     "failed": ("Failed", HAS_FAILED & ~Q(model="")),
@@ -95,7 +96,7 @@ class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
     def cost(self, row: RequestRecord) -> str:
         if row.cost_nano is None:
             return "-"
-        text = plain_cost(row.cost_nano)
+        text = reports.cost(row.cost_nano).rstrip("0").rstrip(".")
         return f"about {text}" if row.estimated else text
 
     @admin.display(description="seconds")
@@ -107,11 +108,9 @@ class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
 
     @admin.display(description="prompt")
     def asked(self, row: RequestRecord) -> str | SafeString:
-        return (
-            display.pre("\n\n".join(_messages(row.prompt)))
-            if row.prompt
-            else "not kept"
-        )
+        if not row.prompt:
+            return "not kept"
+        return display.pre("\n\n".join(_messages(row.prompt)))
 
     @admin.display(description="answer")
     def answered(self, row: RequestRecord) -> str | SafeString:

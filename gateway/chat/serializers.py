@@ -9,15 +9,11 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from gateway.chat.metering.reports import GROUPS
+from gateway.fields import StoredText
 from webhooks_core.web.fields import StrictCharField
 
 DEFAULT_DAYS = 30
 LONGEST_DAYS = 366
-# The parameters that leave out all other usage.
-ONLY = {
-    "principal": "Only what it sent.",
-    "model": "Only this model endpoint.",
-}
 
 
 class DayField(serializers.DateField):
@@ -26,12 +22,13 @@ class DayField(serializers.DateField):
     def to_internal_value(self, value: Any) -> date:
         try:
             day = date.fromisoformat(value)
-        except ValueError as error:
-            raise ValidationError(
-                f"{self.field_name}: must be a day such as 2026-11-21."
-            ) from error
+        except ValueError:
+            day = date.min
         if day.year < 2000:
-            raise ValidationError(f"{self.field_name}: is too long ago.")
+            text = (
+                f"{self.field_name}: must be a day such as 2026-11-21, not before 2000."
+            )
+            raise ValidationError(text)
         return day
 
 
@@ -45,16 +42,18 @@ class UsageQuery(serializers.Serializer[Any]):
         help_text="Of day, principal, model.",
     )
 
+    principal = StoredText(
+        required=False, allow_blank=True, help_text="Only what it sent."
+    )
+    model = StoredText(
+        required=False, allow_blank=True, help_text="Only this model endpoint."
+    )
+
     def get_fields(self) -> dict[str, Any]:
-        only = {
-            name: StrictCharField(required=False, allow_blank=True, help_text=text)
-            for name, text in ONLY.items()
-        }
         # Python has no attribute of this name.
-        first = DayField(
-            required=False, help_text="First day (UTC); 30 days by default."
-        )
-        return {**super().get_fields(), **only, "from": first}
+        text = "First day (UTC); 30 days by default."
+        first = DayField(required=False, help_text=text)
+        return {**super().get_fields(), "from": first}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         last = attrs.get("to", datetime.now(UTC).date())
@@ -63,9 +62,7 @@ class UsageQuery(serializers.Serializer[Any]):
             raise ValidationError(
                 f"from, to: must be 1 to {LONGEST_DAYS} days, the first not after the last."
             )
-        only = {name: attrs[name] for name in ONLY if name in attrs}
-        if any("\x00" in value for value in only.values()):
-            raise ValidationError(f"{', '.join(ONLY)}: must not hold a NUL.")
+        only = {name: attrs[name] for name in ("principal", "model") if name in attrs}
         group_by = _groups(attrs.get("group_by", ",".join(GROUPS)))
         return {"first": first, "last": last, "group_by": group_by, "only": only}
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
-from django.db.models import Q, Sum
+from django.db.models import Sum
 
 from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.metering import definitions
@@ -98,10 +98,6 @@ def shown(budget: BudgetEntry, amount: int) -> int | str:
     return cost(amount) if budget.counts == COST else amount
 
 
-# Of a record.
-HAS_FAILED = Q(error_status__gte=400) | Q(error_status=0, status__gte=400)
-
-
 def _item(row: Mapping[str, Any], group_by: Sequence[str]) -> dict[str, Any]:
     return {
         **{name: str(row[name]) for name in group_by},
@@ -114,8 +110,3 @@ def cost(nano: int) -> str:
     """Return billionths as a decimal text."""
     units, rest = divmod(nano, 10**9)
     return f"{units}.{rest:09d}"
-
-
-def plain_cost(nano: int) -> str:
-    """Return billionths as a text for people, without zeros at its end."""
-    return cost(nano).rstrip("0").rstrip(".")

@@ -20,7 +20,7 @@ from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.context import ChatContext
 from gateway.chat.metering.prices import listed
 from gateway.chat.models import ModelPrice, RequestRecord
-from gateway.chat.request_log.entry import LoggedTexts
+from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.tokens import Usage
 from gateway.policy import storable
 
@@ -81,7 +81,7 @@ class CompletedRequest(NamedTuple):
     duration_s: float = 0.0
     # In billionths: what a budget has counted for a model without a price.
     assumed_cost: int | None = None
-    texts: LoggedTexts | None = None
+    texts: LogEntry | None = None
 
     @classmethod
     def of(cls, context: ChatContext) -> CompletedRequest:
@@ -109,7 +109,7 @@ class CompletedRequest(NamedTuple):
             first_chunk_s=context.first_chunk_s,
             duration_s=context.duration_s,
             assumed_cost=assumed,
-            texts=context.log.ended() if context.log else None,
+            texts=context.log,
         )
 
     @property

@@ -10,19 +10,17 @@ from django.db.models import Q, QuerySet
 from drf_spectacular.drainage import set_override
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.chat.models import RequestRecord
 from gateway.chat.openapi import TAGS
-from gateway.fields import ShownModel
+from gateway.fields import ShownModel, StoredText
 from gateway.identity import REQUESTS, Caller
 from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import NotFoundError
 from webhooks_core.web.fields import (
     CountField,
-    StrictCharField,
     TimeParameter,
     check_period,
 )
@@ -33,14 +31,8 @@ from webhooks_core.web.json_schema import (
     described,
     object_of,
 )
-from webhooks_core.web.pages import (
-    CursorQuery,
-    NoQuery,
-    newest,
-    page_of,
-    page_shape,
-    read_query,
-)
+from webhooks_core.web.pages import CursorQuery, newest, page_of, page_shape
+from webhooks_core.web.views import route
 
 PREFIX = "req_"
 # The columns that parameters of the list compare.
@@ -61,7 +53,7 @@ class RequestsQuery(CursorQuery):
     until = TimeParameter(
         required=False, help_text="RFC 3339: requests that ended before this time."
     )
-    model = StrictCharField(
+    model = StoredText(
         required=False,
         max_length=128,
         error_messages={"max_length": "model has more than {max_length} characters."},
@@ -72,11 +64,6 @@ class RequestsQuery(CursorQuery):
         required=False,
         help_text="The status that counts: the error's, if there is one.",
     )
-
-    def validate_model(self, model: str) -> str:
-        if "\x00" in model:
-            raise ValidationError("model must not hold NUL.")
-        return model
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return check_period(attrs)
@@ -140,13 +127,12 @@ def narrowed(
     rows: QuerySet[RequestRecord], query: Mapping[str, Any]
 ) -> QuerySet[RequestRecord]:
     """Return the rows that match a query."""
-    for name, lookup in LOOKUPS.items():
-        if name in query:
-            rows = rows.filter(**{lookup: query[name]})
-    if "status" in query:
-        failed = Q(error_status=query["status"])
-        rows = rows.filter(failed | Q(error_status=0, status=query["status"]))
-    return rows
+    given = {LOOKUPS[name]: query[name] for name in LOOKUPS if name in query}
+    rows = rows.filter(**given)
+    if "status" not in query:
+        return rows
+    status = query["status"]
+    return rows.filter(Q(error_status=status) | Q(error_status=0, status=status))
 
 
 def find(caller: Caller, name: str) -> RequestRecord | None:
@@ -164,15 +150,15 @@ class RequestsView(GatewayView):
 
     required_scope = REQUESTS
 
-    @extend_schema(
-        operation_id="gateway_requests",
-        tags=TAGS,
+    @route(
+        name="requests",
         summary="List the tenant's requests, newest first",
-        parameters=[RequestsQuery],
-        responses=page_shape("RequestPage", RequestSerializer),
+        query=RequestsQuery,
+        response=page_shape("RequestPage", RequestSerializer),
     )
+    @extend_schema(tags=TAGS)
     def get(self, request: Request) -> Response:
-        query = read_query(RequestsQuery(), request)
+        query = self.read_query()
         rows = narrowed(of(self.caller), query).defer("prompt", "answer", "tools")
         found, cursor = newest(rows, query)
         return page_of(RequestSerializer(found, many=True), cursor)
@@ -184,15 +170,15 @@ class RequestView(GatewayView):
     required_scope = REQUESTS
     detail = True  # it may be absent
 
-    @extend_schema(
-        operation_id="gateway_request",
-        tags=TAGS,
+    @route(
+        name="request",
         summary="Show a request, with its prompt and its answer if they are kept",
-        responses=RequestDetailsSerializer,
+        response=RequestDetailsSerializer,
     )
+    @extend_schema(tags=TAGS)
     def get(self, request: Request, request_id: str) -> Response:
-        read_query(NoQuery(), request)
+        self.read_query()
         row = find(self.caller, request_id)
         if row is None:
             raise NotFoundError("There is no such request.")
-        return Response(RequestDetailsSerializer(row).data)
+        return self.respond(row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gateway import json
@@ -24,34 +24,18 @@ LOGGED = ("chat.completions", "messages", "responses")
 EXCERPT = 120
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedTexts:
-    """The prompt, the names of the tools and the answer of a request, cut."""
-
-    prompt: Any
-    tools: Sequence[str]
-    answer: Any
-    is_cut: bool
-
-    def columns(self) -> tuple[Any, ...]:
-        """Return excerpt, truncated, tools, prompt and answer as a row has them."""
-        texts = (self.tools, self.prompt, self.answer)
-        return (
-            storable(last_text(self.prompt)[:EXCERPT]),
-            self.is_cut,
-            *(json.dumps(value).decode() for value in texts),
-        )
-
-
 @dataclass(slots=True)
 class LogEntry:
-    """The prompt of a running request, cut, and its answer so far."""
+    """The prompt of a request, cut, the names of its tools, and its answer so far."""
 
     prompt: Any
     tools: Sequence[str]
-    answer: Answer
     room: Room
     max_characters: int
+    answer: Answer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begin_answer()
 
     @classmethod
     def begin(cls, context: ChatContext, *, max_characters: int) -> LogEntry | None:
@@ -59,22 +43,25 @@ class LogEntry:
         if context.operation.action not in LOGGED:
             return None
         body, room = context.request.body, Room(max_characters)
-        return cls(
-            _cut_prompt(body, room),
-            [*tool_names(body)][:MAX_TOOLS],
-            Answer(max_characters),
-            room,
-            max_characters,
-        )
+        tools = [*tool_names(body)][:MAX_TOOLS]
+        return cls(_cut_prompt(body, room), tools, room, max_characters)
 
     def begin_answer(self) -> None:
         """Forget what a target said that failed."""
         self.answer = Answer(self.max_characters)
 
-    def ended(self) -> LoggedTexts:
-        answer = self.answer.value()
-        is_cut = self.room.is_cut or self.answer.is_cut
-        return LoggedTexts(self.prompt, self.tools, answer, is_cut)
+    @property
+    def is_cut(self) -> bool:
+        return self.room.is_cut or self.answer.is_cut
+
+    def columns(self) -> tuple[Any, ...]:
+        """Return excerpt, truncated, tools, prompt and answer as a row has them."""
+        texts = (self.tools, self.prompt, self.answer.value())
+        return (
+            storable(last_text(self.prompt)[:EXCERPT]),
+            self.is_cut,
+            *(json.dumps(value).decode() for value in texts),
+        )
 
 
 def _cut_prompt(body: Mapping[str, Any], room: Room) -> dict[str, Any]:

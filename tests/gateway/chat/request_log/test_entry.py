@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from gateway.chat.metering.usage import CompletedRequest
-from gateway.chat.request_log.entry import LoggedTexts, last_text, tool_names
+from gateway.chat.request_log.cut import Room
+from gateway.chat.request_log.entry import LogEntry, last_text, tool_names
 from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import RequestLogSettings
 from tests.gateway.chat.harness import (
@@ -47,15 +48,15 @@ def gateway(gateway: Gateway) -> Gateway:
     return gateway
 
 
-def logged(gateway: Gateway) -> tuple[CompletedRequest, LoggedTexts]:
+def logged(gateway: Gateway) -> tuple[CompletedRequest, LogEntry]:
     assert gateway.settled(lambda: gateway.kept.completed)
     completed = gateway.kept.completed[-1]
     assert completed.texts
     return completed, completed.texts
 
 
-def text(texts: LoggedTexts) -> str:
-    return "".join(choice["text"] for choice in texts.answer)
+def text(texts: LogEntry) -> str:
+    return "".join(choice["text"] for choice in texts.answer.value())
 
 
 @pytest.mark.spec("gateway", "usage is recorded in the background after the response")
@@ -73,7 +74,7 @@ def test_the_prompt_and_the_answer_of_every_shape_are_kept(
     assert texts.prompt == body
     assert last_text(texts.prompt) == "Say hello to the harbour"
     assert text(texts) == "Hello"
-    assert texts.answer[0]["finish_reason"]
+    assert texts.answer.value()[0]["finish_reason"]
     who = completed.status, completed.tenant, completed.principal
     assert who == (200, "acme", "ada")
     assert completed.upstream_model == "upstream-model"
@@ -105,7 +106,7 @@ def test_a_failed_request_is_kept_with_what_its_client_got(gateway, upstream, st
     upstream.script = answers({"error": {"message": "secret detail"}}, 500)
     detail = gateway.post(stream=stream).json()["detail"]
     completed, texts = logged(gateway)
-    assert (completed.error, texts.answer) == (detail, [])
+    assert (completed.error, texts.answer.value()) == (detail, [])
     assert completed.status == 500
 
 
@@ -172,7 +173,7 @@ def test_instructions_are_kept_with_the_last_messages(gateway, upstream):
 
 def test_a_row_holds_what_no_database_stores_as_it_is():
     prompt = {"messages": [{"role": "user", "content": 'NUL \0, half \ud83d, "quote"'}]}
-    texts = LoggedTexts(prompt, ["tide"], [{"text": "Ahoi"}], is_cut=False)
+    texts = LogEntry(prompt, ["tide"], Room(0), 0)
     excerpt, truncated, tools, stored, _ = texts.columns()
     assert (excerpt, truncated) == ('NUL \ufffd, half ?, "quote"', False)
     assert (json.loads(stored), json.loads(tools)) == (prompt, ["tide"])
