@@ -17,7 +17,7 @@ from gateway.models import GatewayKey
 from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin, row_action
 from webhooks_core.changes import Actor
-from webhooks_core.owners.repairs import RefusedError
+from webhooks_core.web.errors import ConflictError
 
 TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
 
@@ -81,7 +81,7 @@ class KeyForm(forms.ModelForm[GatewayKey]):
         return cleaned
 
 
-class RevokedError(RefusedError):
+class RevokedError(ConflictError):
     """It was revoked before."""
 
 

@@ -146,9 +146,9 @@ STATES = {
 class DeliverySerializer(serializers.Serializer[Any]):
     id = serializers.CharField(source="public_id", help_text="The same in retries.")
     event_id = serializers.CharField(
-        source="event__public_id", help_text="The same in every delivery of the event."
+        source="event.public_id", help_text="The same in every delivery of the event."
     )
-    event_type = serializers.CharField(source="event__type", help_text="What happened.")
+    event_type = serializers.CharField(source="event.type", help_text="What happened.")
     status = serializers.SerializerMethodField(
         help_text="`attempting` until it is delivered or failed for good."
     )
@@ -158,14 +158,12 @@ class DeliverySerializer(serializers.Serializer[Any]):
     delivered_at = TimeField(allow_null=True, help_text="Null until delivered.")
     created_at = TimeField(help_text="UTC: when the event was published.")
 
-    def get_status(
-        self, row: Mapping[str, Any]
-    ) -> Literal["attempting", "delivered", "failed"]:
-        return STATUSES[row["status"]]
+    def get_status(self, row: Delivery) -> Literal["attempting", "delivered", "failed"]:
+        return STATUSES[row.status]
 
 
 class DeliveryDetailsSerializer(DetailsShape):
-    delivery = DeliverySerializer(source="row", help_text="As in the list.")
+    delivery = DeliverySerializer(help_text="As in the list.")
 
 
 class QueuedSerializer(serializers.Serializer[Any]):

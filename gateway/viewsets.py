@@ -77,7 +77,6 @@ class SubscriptionViewSet(GatewayView, views.SubscriptionViewSet):
     operation_prefix = "gateway_subscriptions"
     lookup_url_kwarg = "subscription_id"
     serializer_class = SubscriptionSerializer
-    list_columns = SubscriptionSerializer.columns
     delivery_shape = DeliverySerializer
     details_shape = DeliveryDetailsSerializer
     states = STATES

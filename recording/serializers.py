@@ -125,12 +125,14 @@ STATES = {
 
 class DeliverySerializer(serializers.Serializer[Any]):
     id = serializers.CharField(source="public_id", help_text="The same in retries.")
-    endpoint_id = serializers.CharField(help_text="The subscription it is for.")
+    endpoint_id = serializers.CharField(
+        source="endpoint.public_id", help_text="The subscription it is for."
+    )
     event_id = serializers.CharField(
-        source="event__public_id", help_text="The `id` in the body."
+        source="event.public_id", help_text="The `id` in the body."
     )
     event_type = serializers.CharField(
-        source="event__type", help_text="The `type` in the body."
+        source="event.type", help_text="The `type` in the body."
     )
     status = serializers.ChoiceField(
         Delivery.Status.choices, help_text="0 is pending, 1 delivered, 2 failed."
@@ -140,12 +142,12 @@ class DeliverySerializer(serializers.Serializer[Any]):
     delivered_at = serializers.SerializerMethodField(help_text="Empty until delivered.")
     created_at = TimeField(help_text="UTC: when the event was published.")
 
-    def get_delivered_at(self, row: dict[str, Any]) -> str:
-        return iso(row["delivered_at"]) if row["delivered_at"] else ""
+    def get_delivered_at(self, row: Delivery) -> str:
+        return iso(row.delivered_at) if row.delivered_at else ""
 
 
 class DeliveryDetailsSerializer(DetailsShape):
-    delivery = DeliverySerializer(source="row", help_text="As in the list.")
+    delivery = DeliverySerializer(help_text="As in the list.")
 
 
 class DeletedSerializer(serializers.Serializer[Any]):

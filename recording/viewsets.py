@@ -64,7 +64,6 @@ class SubscriptionViewSet(RecordingViewSet, views.SubscriptionViewSet):
 
     lookup_url_kwarg = "endpoint_id"
     serializer_class = SubscriptionSerializer
-    list_columns = SubscriptionSerializer.columns
     delivery_shape = DeliverySerializer
     details_shape = DeliveryDetailsSerializer
     states = STATES

@@ -18,7 +18,7 @@ from django.urls import URLPattern, path
 
 from webhooks_core import changes
 from webhooks_core.changes import Actor
-from webhooks_core.owners.repairs import RefusedError
+from webhooks_core.web.errors import ApiError
 
 # The maximum of rows that a list counts and shows.
 LISTED_AT_MOST = 10_000
@@ -50,7 +50,7 @@ Act = Callable[[Any, Any, Actor], str]
 def row_action(text: str) -> Callable[[Act], Any]:
     """Return a decorator that makes an action of a list of a method that acts on one row.
 
-    The method returns what it has done, or raises RefusedError. The action needs the permission
+    The method returns what it has done, or raises an error of the API. The action needs the permission
     to change the model, shows what was done and refused, and returns to the page of a row whose
     button it was.
     """
@@ -72,7 +72,7 @@ def row_action(text: str) -> Callable[[Act], Any]:
                 try:
                     text = act(self, row, by)
                 except (
-                    RefusedError,
+                    ApiError,
                     ObjectDoesNotExist,
                 ) as error:  # or deleted meanwhile
                     self.message_user(request, f"{error} ({row})", "WARNING")

@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from webhooks_core.models import Event
 from webhooks_core.network.errors import Outcome
 from webhooks_core.owners.deliveries import DeliveryFilter, State
 from webhooks_core.owners.resending import AT_ONCE, Selection
@@ -204,23 +205,33 @@ class AttemptShape(serializers.Serializer[Any]):
 
 
 class SentEventShape(serializers.Serializer[Any]):
-    id = serializers.CharField(help_text="Its id.")
+    id = serializers.CharField(source="public_id", help_text="Its id.")
     type = serializers.CharField(help_text="Its type.")
     created_at = TimeField(help_text="When it was published.")
-    payload = serializers.CharField(help_text="The exact body, as it is signed.")
+    payload = serializers.SerializerMethodField(
+        help_text="The exact body, as it is signed."
+    )
+
+    def get_payload(self, event: Event) -> str:
+        return bytes(event.body).decode(errors="replace")
 
 
 class DetailsShape(serializers.Serializer[Any]):
     """A delivery in full (owners/details.py). A product adds `delivery`, the record of its list."""
 
     trigger = serializers.CharField(
-        help_text="`event`, `test`, or `manual`: it was resent."
+        source="delivery.trigger",
+        help_text="`event`, `test`, or `manual`: it was resent.",
     )
-    next_attempt_at = TimeField(allow_null=True, help_text="Null: there is none.")
+    next_attempt_at = TimeField(
+        source="delivery.next_attempt_at",
+        allow_null=True,
+        help_text="Null: there is none.",
+    )
     waits = serializers.CharField(
         help_text="Why it is not sent yet; empty if it ended."
     )
-    event = SentEventShape(help_text="What is sent.")
+    event = SentEventShape(source="delivery.event", help_text="What is sent.")
     attempts = AttemptShape(many=True, help_text="Oldest first.")
     sensitive = serializers.ListField(
         child=serializers.CharField(), help_text="Headers whose values are masked."

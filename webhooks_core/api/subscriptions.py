@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import orjson
@@ -22,8 +20,6 @@ from webhooks_core.network.custom_headers import HeaderError
 from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.owners import deliveries, repairs, resending
 from webhooks_core.owners.deliveries import DeliveryFilter
-from webhooks_core.owners.repairs import OverlapError, RefusedError, Rotated
-from webhooks_core.owners.resending import RemovedError, Selection
 from webhooks_core.profiles import PingEvent
 from webhooks_core.secrets import HIDDEN, SecretUnreadableError
 from webhooks_core.web.errors import (
@@ -33,39 +29,6 @@ from webhooks_core.web.errors import (
     NotFoundError,
     TooManyRequestsError,
 )
-
-DELIVERY_COLUMNS = (
-    "public_id",
-    "event__public_id",
-    "event__type",
-    "status",
-    "attempts",
-    "last_error",
-    "next_attempt_at",
-    "delivered_at",
-    "created_at",
-)
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Raise the error of an API, with the same message, for what a use case refuses."""
-    try:
-        yield
-    except OverlapError as error:
-        raise BadRequestError(str(error)) from error
-    except RemovedError as error:
-        raise GoneError(str(error)) from error
-    except RefusedError as error:
-        raise ConflictError(str(error)) from error
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a subscription sends beside the contract's headers; values are masked."""
-
-    custom_headers: Mapping[str, str]
-    standard_headers: bool
 
 
 class SubscriptionService(ABC):
@@ -184,12 +147,11 @@ class SubscriptionService(ABC):
         wanted: DeliveryFilter = DeliveryFilter(),  # noqa: B008 - frozen
         page: int,
         page_size: int,
-    ) -> list[dict[str, Any]]:
-        """Return one page of a subscription's deliveries as rows, newest first."""
+    ) -> QuerySet[Delivery]:
+        """Return one page of a subscription's deliveries, newest first."""
         own = wanted.of(Delivery.objects.filter(endpoint=subscription))
         rows = own.page(subscription, number=page, size=page_size)
-        endpoint_id = {"endpoint_id": subscription.public_id}
-        return [row | endpoint_id for row in rows.values(*DELIVERY_COLUMNS)]
+        return rows.select_related("event", "endpoint").defer("event__body")
 
     def delivery(self, subscription: Endpoint, public_id: str) -> Delivery:
         """Return a delivery with its event. Raises 404, or 410 for one of before retention."""
@@ -205,36 +167,10 @@ class SubscriptionService(ABC):
 
     def resend(self, subscription: Endpoint, public_id: str) -> Delivery:
         """Resend a delivery; return the one that is sent. Raises 404, 409, 410."""
-        delivery = self.delivery(subscription, public_id)
-        with refusals():
-            return resending.resend(delivery, by=self.by)
+        return resending.resend(self.delivery(subscription, public_id), by=self.by)
 
-    def resend_since(
-        self,
-        subscription: Endpoint,
-        selection: Selection,
-        *,
-        since: datetime,
-        until: datetime | None = None,
-    ) -> int:
-        """As resending.resend_since(). Raises 409."""
-        with refusals():
-            return resending.resend_since(
-                subscription, selection, since=since, until=until, by=self.by
-            )
-
-    def count(
-        self, subscription: Endpoint, selection: Selection, **period: datetime
-    ) -> int:
-        return resending.count(subscription, selection, **period)
-
-    def rotate(self, subscription: Endpoint, overlap: timedelta | None) -> Rotated:
-        """Rotate the secret; without an overlap, by the product's default. Raises 400, 409."""
-        with refusals():
-            return repairs.rotate(subscription, overlap=overlap, by=self.by)
-
-    def settings(self, subscription: Endpoint) -> Settings:
-        """Return the settings as they are now. Raises 409 if the headers cannot be read."""
+    def settings(self, subscription: Endpoint) -> dict[str, Any]:
+        """Return what is sent beside the contract's headers, masked. Raises 409 if the headers cannot be read."""
         current = Endpoint.objects.get(pk=subscription.pk)
         try:
             text = current.custom_headers and current.custom_headers.decrypt()
@@ -243,7 +179,10 @@ class SubscriptionService(ABC):
                 "The custom headers cannot be read: set them again."
             ) from error
         names = orjson.loads(text) if text else {}
-        return Settings(dict.fromkeys(names, HIDDEN), current.standard_headers)
+        return {
+            "custom_headers": dict.fromkeys(names, HIDDEN),
+            "standard_headers": current.standard_headers,
+        }
 
     def set_headers(
         self,
@@ -251,10 +190,9 @@ class SubscriptionService(ABC):
         *,
         custom_headers: Mapping[str, str] | None = None,
         standard_headers: bool | None = None,
-    ) -> Settings:
+    ) -> dict[str, Any]:
         """Change what is given; custom headers replace those before. Raises 400, 409."""
-        with refusals():
-            repairs.check_not_declared(subscription)
+        repairs.check_not_declared(subscription)
         try:
             with transaction.atomic():
                 if custom_headers is not None:

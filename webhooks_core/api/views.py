@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from webhooks_core.api import shapes
 from webhooks_core.api.subscriptions import SubscriptionService
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
+from webhooks_core.owners import repairs, resending
 from webhooks_core.owners.deliveries import State
 from webhooks_core.owners.details import details_of
 from webhooks_core.owners.resending import Selection
@@ -26,10 +27,12 @@ ONE_DELIVERY = "deliveries/<str:delivery_id>"
 
 
 class SubscriptionViewSet(ProductViewSet):
-    """The subscriptions of a caller. A product says who that is, and the routes of its contract."""
+    """The subscriptions of a caller. A product says who that is, and the routes of its contract.
+
+    Its serializer has the `columns` that its fields read.
+    """
 
     lookup_field = "public_id"
-    list_columns: Sequence[str]  # what the serializer of a list reads
     delivery_shape: ClassVar[type[BaseSerializer[Any]]]
     details_shape: ClassVar[type[BaseSerializer[Any]]]
     states: ClassVar[Mapping[str, State]]  # by the names of the product's statuses
@@ -55,18 +58,16 @@ class SubscriptionViewSet(ProductViewSet):
 
     @classmethod
     @cache
-    def list_shape(cls) -> BaseSerializer[Any]:
+    def list_shape(cls) -> Any:
         """Return one serializer for all lists: a new one copies its fields first."""
         shape: Any = cls.serializer_class
-        kept: BaseSerializer[Any] = shape()
-        return kept
+        return shape()
 
     @extend_schema(summary="List the subscriptions, newest first")
     def list(self, request: Request, **_: str) -> Response:
-        listed = self.subscriptions.listed(self.list_columns)
-        rows: Any = self.paginate_queryset(listed)
-        represent = self.list_shape().to_representation
-        return self.get_paginated_response([represent(row) for row in rows])
+        shape = self.list_shape()
+        rows = self.subscriptions.listed(shape.columns)
+        return self.get_paginated_response(list(map(shape.to_representation, rows)))
 
     def create(self, request: Request, **_: str) -> Response:
         return self.respond(self.perform_create(self.read_body()))
@@ -141,11 +142,12 @@ class SubscriptionViewSet(ProductViewSet):
         subscription = self.found()
         asked = self.read_body().validated_data
         is_dry_run, status = asked.pop("dry_run"), Selection(asked.pop("status"))
-        act = (
-            self.subscriptions.count if is_dry_run else self.subscriptions.resend_since
-        )
-        counted = {"count": act(subscription, status, **asked)}
-        return Response(counted, 200 if is_dry_run else 202)
+        if is_dry_run:
+            count = resending.count(subscription, status, **asked)
+        else:
+            by = self.subscriptions.by
+            count = resending.resend_since(subscription, status, **asked, by=by)
+        return Response({"count": count}, 200 if is_dry_run else 202)
 
     @route(
         summary="Make a new signing secret; it is returned only here",
@@ -156,9 +158,9 @@ class SubscriptionViewSet(ProductViewSet):
     )
     @action(detail=True, methods=["post"], url_path="secret/rotate")
     def rotate(self, request: Request, **_: str) -> Response:
-        subscription = self.found()
-        overlap = self.read_body().overlap
-        return self.respond(self.subscriptions.rotate(subscription, overlap))
+        subscription, overlap = self.found(), self.read_body().overlap
+        by = self.subscriptions.by
+        return self.respond(repairs.rotate(subscription, overlap=overlap, by=by))
 
     @route(
         summary="Show the additional headers of deliveries",

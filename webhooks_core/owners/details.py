@@ -110,29 +110,9 @@ def details_of(delivery: Delivery) -> dict[str, Any]:
     delivery, attempts = snapshot(delivery)
     shown = seen(delivery, attempts)
     pairs = [pair for attempt in shown for pair in attempt.request_headers]
-    event = delivery.event
     return {
-        "row": row_of(delivery),
-        "trigger": delivery.trigger,
-        "next_attempt_at": delivery.next_attempt_at,
+        "delivery": delivery,
         "waits": wording.waits(delivery, timezone.now()),
-        "event": {
-            "id": event.public_id,
-            "type": event.type,
-            "created_at": event.created_at,
-            "payload": bytes(event.body).decode(errors="replace"),
-        },
         "attempts": shown,
         "sensitive": list(dict.fromkeys(n for n, value in pairs if value == HIDDEN)),
-    }
-
-
-def row_of(delivery: Delivery) -> dict[str, Any]:
-    """Return a delivery as the row from which a product's record is made."""
-    columns = ("public_id", "status", "attempts", "last_error")
-    times = ("next_attempt_at", "delivered_at", "created_at")
-    return {name: getattr(delivery, name) for name in (*columns, *times)} | {
-        "endpoint_id": delivery.endpoint.public_id,
-        "event__public_id": delivery.event.public_id,
-        "event__type": delivery.event.type,
     }

@@ -13,38 +13,29 @@ from django.utils import timezone
 from webhooks_core import changes, endpoints
 from webhooks_core.changes import Actor
 from webhooks_core.models import Endpoint
+from webhooks_core.web.errors import BadRequestError, ConflictError
 
 LONGEST_OVERLAP = timedelta(days=7)
 DEFAULT_OVERLAP = timedelta(days=1)
 
 
-class RefusedError(Exception):
-    """Nothing was changed.
-
-    Without a text, the first line of a subclass's docstring is its message.
-    """
-
-    def __str__(self) -> str:
-        return super().__str__() or (self.__doc__ or "").partition("\n")[0]
-
-
-class DeclaredError(RefusedError):
+class DeclaredError(ConflictError):
     """Nothing was changed: the operator's configuration declares this endpoint."""
 
 
-class NotDisabledError(RefusedError):
+class NotDisabledError(ConflictError):
     """Nothing was changed: the endpoint is not disabled."""
 
 
-class DisabledError(RefusedError):
+class DisabledError(ConflictError):
     """Nothing was changed: the endpoint is disabled already."""
 
 
-class NotReceivingError(RefusedError):
+class NotReceivingError(ConflictError):
     """Nothing is sent: the endpoint is disabled, paused or deleted."""
 
 
-class OverlapError(RefusedError):
+class OverlapError(BadRequestError):
     """overlap_s must be 0: a delivery has one signature, by the newest secret."""
 
 

@@ -23,7 +23,8 @@ from webhooks_core.dispatch import notify
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.models.lookups import among
-from webhooks_core.owners.repairs import NotReceivingError, RefusedError
+from webhooks_core.owners.repairs import NotReceivingError
+from webhooks_core.web.errors import GoneError
 
 # One call queues at most so many; another call goes on. Their due times lie so far apart that
 # live events go between.
@@ -38,7 +39,7 @@ class Selection(StrEnum):
     MISSED = "missed"
 
 
-class RemovedError(RefusedError):
+class RemovedError(GoneError):
     """The event was removed for its age."""
 
 

@@ -15,9 +15,8 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from webhooks_core.models import Endpoint
-from webhooks_core.owners.repairs import RefusedError
 from webhooks_core.pages.owners import Capability, Door, Owner
-from webhooks_core.web.errors import ApiError, NotFoundError
+from webhooks_core.web.errors import ApiError, ConflictError, NotFoundError
 
 
 @method_decorator(never_cache, name="dispatch")
@@ -49,16 +48,16 @@ class OwnerView(View):
             return super().dispatch(request, *args, **kwargs)
         except (NotFoundError, Endpoint.DoesNotExist) as error:  # deleted meanwhile
             raise Http404 from error
-        except (RefusedError, ApiError) as error:
+        except ApiError as error:
             messages.error(request, str(error))
             page, *names = self.refused_to
             return redirect(self.address(page, *(kwargs[name] for name in names)))
 
     def check_word(self, word: str) -> None:
-        """Raise RefusedError unless the word was typed, where the door asks for words."""
+        """Raise ConflictError unless the word was typed, where the door asks for words."""
         typed = self.request.POST.get("word", "").strip().lower()
         if self.door.asks_for_words and typed != word:
-            raise RefusedError(f"Nothing was changed: type {word} to confirm.")
+            raise ConflictError(f"Nothing was changed: type {word} to confirm.")
 
     def address(self, name: str, *args: str) -> str:
         """Return the address of a page of the same owner."""

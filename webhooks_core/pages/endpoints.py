@@ -14,12 +14,11 @@ from django.views.decorators.http import require_POST
 
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners import repairs, resending, state, wording
-from webhooks_core.owners.repairs import RefusedError
 from webhooks_core.owners.resending import Selection
 from webhooks_core.pages.base import OwnerView
 from webhooks_core.pages.forms import EndpointForm
 from webhooks_core.pages.owners import Capability
-from webhooks_core.web.errors import ApiError
+from webhooks_core.web.errors import ApiError, ConflictError
 
 RECENT = 10
 FAILED_WITHIN = timedelta(days=7)
@@ -73,7 +72,7 @@ class Add(OwnerView):
         try:
             self.door.check_rate(self.request, "test")
             return sent_test(self, endpoint)
-        except (ApiError, RefusedError):
+        except ApiError:
             return None  # the page says so: the secret must be shown
 
     def _page(self, form: EndpointForm, *, status: int = 200) -> HttpResponse:
@@ -154,7 +153,7 @@ class EndpointAction(OwnerView):
         return self.act(self.owner.endpoint(endpoint_id))
 
     def act(self, endpoint: Endpoint) -> HttpResponse:
-        """Return the page that shows the result. Raises RefusedError or ApiError."""
+        """Return the page that shows the result. Raises ApiError."""
         raise NotImplementedError
 
 
@@ -192,7 +191,7 @@ class ResendMany(EndpointAction):
     def _wanted(self, endpoint: Endpoint) -> dict[str, Any]:
         if self.request.POST.get("status") == Selection.MISSED:
             if endpoint.disabled_at is None:
-                raise RefusedError("Nothing was sent: nothing is missed any more.")
+                raise ConflictError("Nothing was sent: nothing is missed any more.")
             return {
                 "selection": Selection.MISSED,
                 "since": endpoint.disabled_at,

@@ -12,10 +12,10 @@ from django.utils import timezone
 from webhooks_core import endpoints
 from webhooks_core.models import Endpoint
 from webhooks_core.owners import repairs
-from webhooks_core.owners.repairs import RefusedError
 from webhooks_core.pages.base import OwnerView
 from webhooks_core.pages.owners import Capability
 from webhooks_core.secrets import SecretUnreadableError
+from webhooks_core.web.errors import ConflictError
 
 LONGEST_H = repairs.LONGEST_OVERLAP // timedelta(hours=1)
 DEFAULT_H = repairs.DEFAULT_OVERLAP // timedelta(hours=1)
@@ -50,7 +50,7 @@ class Secret(OwnerView):
         try:
             secret = repairs.show_secret(endpoint, by=self.owner.by)
         except SecretUnreadableError as error:
-            raise RefusedError(
+            raise ConflictError(
                 "The secret cannot be read here. Rotate it, or ask the operator."
             ) from error
         return self._page(endpoint, secret=secret)
@@ -58,7 +58,7 @@ class Secret(OwnerView):
     def _rotate(self, endpoint: Endpoint) -> HttpResponse:
         repairs.check_not_declared(endpoint)
         if not self.owner.may(Capability.MANAGE):
-            raise RefusedError("Nothing was changed: you may only look.")
+            raise ConflictError("Nothing was changed: you may only look.")
         self.check_word("rotate")
         form = RotationForm(self.request.POST)
         hours = 0

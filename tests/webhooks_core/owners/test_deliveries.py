@@ -70,7 +70,7 @@ def test_a_delivery_is_read_with_its_attempts_as_of_one_moment(target):
     AttemptFactory.create(delivery=before, number=1)
     Delivery.objects.filter(pk=before.pk).update(**DELIVERED, attempts=1)
     shown = details.details_of(before)
-    assert (shown["row"]["status"], len(shown["attempts"])) == (1, 1)
+    assert (shown["delivery"].status, len(shown["attempts"])) == (1, 1)
     # Without an attempt, what was read first stands.
     other = read.get(pk=DeliveryFactory.create(endpoint=target).pk)
     Delivery.objects.filter(pk=other.pk).update(attempts=1)

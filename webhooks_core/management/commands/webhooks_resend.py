@@ -13,8 +13,8 @@ from django.utils.dateparse import parse_datetime, parse_duration
 from webhooks_core.changes import COMMAND
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners import resending
-from webhooks_core.owners.repairs import RefusedError
 from webhooks_core.owners.resending import Selection
+from webhooks_core.web.errors import ApiError
 
 
 def since(text: str) -> datetime:
@@ -58,7 +58,7 @@ class Command(BaseCommand):
                 text = f"queued as {resending.resend(delivery, by=COMMAND).public_id}"
             else:
                 raise CommandError(f"there is no delivery or endpoint {public_id}")
-        except RefusedError as error:
+        except ApiError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(text)
 

@@ -12,6 +12,7 @@ from webhooks_core.changes import COMMAND
 from webhooks_core.management.argument_types import integer_between
 from webhooks_core.models import Endpoint
 from webhooks_core.owners import repairs
+from webhooks_core.web.errors import ApiError
 
 LONGEST_H = repairs.LONGEST_OVERLAP // timedelta(hours=1)
 
@@ -40,6 +41,6 @@ class Command(BaseCommand):
             rotated = repairs.rotate(
                 endpoint, overlap=timedelta(hours=overlap), by=COMMAND
             )
-        except repairs.RefusedError as error:
+        except ApiError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(rotated.secret)
