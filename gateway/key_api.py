@@ -25,11 +25,7 @@ from gateway.models import GatewayKey
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import BadRequestError, NotFoundError
-from webhooks_core.web.fields import (
-    StrictCharField,
-    StrictChoiceField,
-    TimeParameter,
-)
+from webhooks_core.web.fields import StrictCharField, TimeParameter
 from webhooks_core.web.pages import CursorQuery, newest, page_of, page_shape
 from webhooks_core.web.views import ProductViewSet, route
 
@@ -51,13 +47,9 @@ class NewKeySerializer(serializers.Serializer[Any]):
     )
     scopes = NamesField(
         required=False,
-        child=StrictChoiceField(
-            choices=SCOPES,
-            error_messages={
-                "invalid_choice": f"scopes must be at least one of {', '.join(SCOPES)}."
-            },
-        ),
-        help_text="Those of your key, but `keys`, if it is missing. Operators alone give `keys`.",
+        child=StrictCharField(),
+        help_text=f"Of {', '.join(SCOPES)}. Those of your key, but `keys`, if it is missing. "
+        "Operators alone give `keys`.",
     )
     models = NamesField(
         required=False,

@@ -61,21 +61,18 @@ def create(
 
     `fields` are those of check(). `created_by` is the principal whose key creates this one.
     """
-    fields = {"name": "", "scopes": None, "models": None} | fields
     check(days=days, expires_at=expires_at, **fields)
     text, now = bearer.make(PREFIX), timezone.now()
+    scopes, models = fields.pop("scopes", None), fields.pop("models", None)
     key = GatewayKey.objects.create(
-        tenant=fields["tenant"],
-        principal=fields["principal"],
-        name=fields["name"],
+        **fields,
         display_prefix=text[:SHOWN_LENGTH],
         digest=bearer.digest(text),
         created_at=now,
         expires_at=expires_at if days is None else now + timedelta(days=days),
-        scopes=_as_list(fields["scopes"]),
-        allowed_models=_as_list(fields["models"]),
+        scopes=_as_list(scopes),
+        allowed_models=_as_list(models),
         created_by=created_by,
-        budget=fields.get("budget"),
     )
     return Created(key, text)
 
@@ -84,7 +81,7 @@ def check(
     *,
     tenant: str,
     principal: str,
-    name: str,
+    name: str = "",
     days: int | None = None,
     expires_at: datetime | None = None,
     scopes: Sequence[str] | None = None,
@@ -103,7 +100,10 @@ def check(
         raise KeyInputError("the name must be at most 100 printable characters")
     _check_rights(scopes, models)
     if budget is not None:
-        check_budget(budget)
+        try:
+            configuration.checked_budget({"name": "budget", **budget})
+        except EntryError as error:
+            raise KeyInputError(f"budget: {error}") from error
 
 
 def _check_rights(scopes: Sequence[str] | None, models: Sequence[str] | None) -> None:
@@ -116,14 +116,6 @@ def _check_rights(scopes: Sequence[str] | None, models: Sequence[str] | None) ->
         if not (0 < len(name) <= MAX_MODEL and name.isprintable()):
             text = f"a model must have 1 to {MAX_MODEL} printable characters"
             raise KeyInputError(text)
-
-
-def check_budget(budget: Mapping[str, Any]) -> None:
-    """Check `counts`, `window` and `limit` as those of the configuration. Raises KeyInputError."""
-    try:
-        configuration.checked_budget({"name": "budget", **budget})
-    except EntryError as error:
-        raise KeyInputError(f"budget: {error}") from error
 
 
 def parse_budget(words: Sequence[str]) -> dict[str, Any]:

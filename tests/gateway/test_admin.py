@@ -4,7 +4,6 @@ import re
 from datetime import timedelta
 from html import unescape
 
-import orjson
 import pytest
 from django.contrib.admin.models import LogEntry
 
@@ -13,7 +12,7 @@ from gateway.models import GatewayKey
 from tests.gateway.client import PATH, Api
 from tests.gateway.factories import configured, declared
 from tests.webhooks_core.admin.looking import looker, page
-from webhooks_core.models import Delivery, Endpoint, bearer
+from webhooks_core.models import Endpoint, bearer
 
 pytestmark = pytest.mark.django_db
 
@@ -180,15 +179,3 @@ def test_staff_allow_an_endpoint_the_internal_networks_of_the_settings(
     acme.patch(subscription, 400, url="http://192.168.0.1/")
     assert "not allowed" in operate(admin_client, target, "toggle_trusted")
     assert Endpoint.objects.get().trusted is False
-
-
-def test_an_operator_sends_the_test_event_with_all_of_its_fields(acme, admin_client):
-    subscription = acme.create()
-    endpoint = Endpoint.objects.get()
-    operate(admin_client, endpoint, "send_test")
-    delivery = Delivery.objects.select_related("event").get()
-    body = orjson.loads(bytes(delivery.event.body))
-    assert body["type"] == "webhook.test"
-    assert body["data"] == {"subscription_id": subscription["id"]}
-    assert (body["tenant_id"], body["principal_id"]) == ("acme", "system")
-    assert len(body["request_id"]) == len(body["trace_id"]) == 32
