@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from webhooks_core.web.errors import TooManyRequestsError
+from webhooks_core.web.errors import ApiError, TooManyRequestsError
 
 PACIFIC = ZoneInfo("America/Los_Angeles")
 INTERNAL = "Internal error occurred. Our team has been notified."
@@ -73,6 +73,7 @@ class OverBudgetError(TooManyRequestsError):
     """A budget does not allow the request: clients need not try again at once."""
 
 
+Failure = tuple[int, Any, dict[str, str]]  # status, body and headers
 # The rows of a table: classes, status, and the detail; None stands for the arguments.
 Table = tuple[tuple[type[BaseException] | UnionType, int, str | None], ...]
 
@@ -90,6 +91,8 @@ BEFORE_FIRST_CHUNK: Table = (
     (InvalidValueError, 400, "{error}"),
     (BaseException, 500, INTERNAL),
 )
+# The same for clients that show a text alone: it says what is at fault.
+BEFORE_FIRST_CHUNK_NAMED: Table = (*SYNCHRONOUS[3:5], *BEFORE_FIRST_CHUNK)
 AFTER_FIRST_CHUNK: Table = (
     (InvalidRequestError, 400, "{error}"),
     (UpstreamServiceError, 500, UPSTREAM),
@@ -97,17 +100,13 @@ AFTER_FIRST_CHUNK: Table = (
 )
 
 
-# Failures whose text names what is at fault only in the first table.
-NAMING = (UnsupportedRequestError, UnsupportedInferenceTypeError, EndpointNotFoundError)
-
-
-def naming(table: Table, error: BaseException) -> Table:
-    """Return the table whose text of a failure says what it is about, as clients show it alone."""
-    return SYNCHRONOUS if isinstance(error, NAMING) else table
-
-
 def look_up(table: Table, error: BaseException, request_id: str) -> tuple[int, Any]:
-    """Return the status and the detail that a table gives to a failure."""
+    """Return the status and the detail that a table gives to a failure.
+
+    A request that is refused before a call has the same everywhere in the gateway.
+    """
+    if isinstance(error, ApiError):
+        return error.status_code, error.detail
     status, detail = next(row[1:] for row in table if isinstance(error, row[0]))
     if detail is None:
         return status, arguments(error)

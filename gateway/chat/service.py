@@ -24,7 +24,6 @@ from gateway.chat.capabilities import require
 from gateway.chat.context import ABSENT, CLIENT_GONE, SUCCESS, ChatContext
 from gateway.chat.errors import (
     AFTER_FIRST_CHUNK,
-    BEFORE_FIRST_CHUNK,
     INTERNAL,
     SYNCHRONOUS,
     ChatError,
@@ -204,7 +203,7 @@ class Service:
                 self.recorder.deny(context, error.reason)
             elif not isinstance(error, ChatError):
                 log.exception("chat failed", request_id=context.request_id)
-            table = BEFORE_FIRST_CHUNK if is_stream else SYNCHRONOUS
+            table = context.api_format.before_first_chunk if is_stream else SYNCHRONOUS
             status, body, headers = operation.failure(context, table, error)
             context.failure = str(look_up(table, error, context.request_id)[1])
             self._end(context, status)
@@ -267,14 +266,9 @@ def failure_response(
     error: Exception, request_id: str, api_format: ErrorFormat
 ) -> ChatResponse:
     """Return the response to a request that failed before a call of its endpoint."""
-    headers = api_format.headers(request_id)
-    if isinstance(error, ChatError):
-        status, detail = look_up(SYNCHRONOUS, error, request_id)
-        return ChatResponse.json(status, api_format.error(status, detail), headers)
-    failure = _as_gateway_error(error, request_id)
-    body, more = api_format.refusal(failure)
-    headers.update(more)
-    return ChatResponse.json(failure.status_code, body, headers)
+    if not isinstance(error, ChatError):
+        error = _as_gateway_error(error, request_id)
+    return ChatResponse.json(*api_format.failure(SYNCHRONOUS, error, request_id))
 
 
 def _as_gateway_error(error: Exception, request_id: str) -> ApiError:

@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import structlog
 
 from gateway import json
-from gateway.chat import errors
 from gateway.chat.apis import carried
 from gateway.chat.apis.openai import chunks
 from gateway.chat.capabilities import CAPABILITIES, Need
-from gateway.chat.errors import ChatError, InvalidValueError, UpstreamError
-from gateway.chat.sse import COMMENT
-from webhooks_core.web.errors import ApiError
+from gateway.chat.errors import (
+    AFTER_FIRST_CHUNK,
+    BEFORE_FIRST_CHUNK,
+    ChatError,
+    Failure,
+    InvalidValueError,
+    Table,
+    UpstreamError,
+    look_up,
+)
+from gateway.chat.sse import COMMENT, frame
 
 if TYPE_CHECKING:
     from gateway.chat.apis.deltas import Reader, Writer
@@ -58,29 +65,29 @@ class ErrorFormat:
     """How an API writes failures."""
 
     keep_alive: ClassVar[bytes] = COMMENT  # what a silent stream sends
+    before_first_chunk: ClassVar[Table] = BEFORE_FIRST_CHUNK
+    passes_pauses: ClassVar[bool] = True  # those that an upstream asks for
+    event_name: ClassVar[bytes] = b""  # of the last event of a stream
 
-    def error(self, status: int, detail: Any) -> dict[str, Any]:
-        """Return the body of an error."""
+    def error(
+        self, status: int, detail: Any, upstream: UpstreamError = ChatError.upstream
+    ) -> dict[str, Any]:
+        """Return the body of an error, with what an upstream said about it."""
         raise NotImplementedError
 
-    def refusal(self, error: ApiError) -> tuple[Any, Mapping[str, str]]:
-        """Return body and headers for a request that is refused before a call."""
-        return self.error(error.status_code, error.detail), error.headers
-
-    def headers(self, request_id: str) -> dict[str, str]:
-        """Return what the headers of a failure have beside the usual ones."""
-        return {}
-
-    def failure(
-        self, table: errors.Table, error: BaseException, request_id: str
-    ) -> tuple[int, Any, dict[str, str]]:
-        """Return status, body and headers for a failed call, by one of the tables."""
-        status, detail = errors.look_up(table, error, request_id)
-        return status, self.error(status, detail), {}
+    def failure(self, table: Table, error: BaseException, request_id: str) -> Failure:
+        """Return status, body and headers of a request that failed, by one of the tables."""
+        status, detail = look_up(table, error, request_id)
+        upstream, headers = upstream_error(error), {**getattr(error, "headers", {})}
+        if self.passes_pauses and upstream.status == TOO_MANY_REQUESTS:
+            status, headers = TOO_MANY_REQUESTS, pause_header(upstream.retry_after)
+        return status, self.error(status, detail, upstream), headers
 
     def error_event(self, error: BaseException, request_id: str) -> bytes:
         """Return the last event of a stream that fails after it began."""
-        raise NotImplementedError
+        _, body, _ = self.failure(AFTER_FIRST_CHUNK, error, request_id)
+        data = body if isinstance(body, bytes) else json.dumps(body)
+        return frame(data, self.event_name)
 
 
 class Operation:
@@ -133,8 +140,8 @@ class Operation:
         return {**body, self.turns: [*carried.without(given)]}
 
     def failure(
-        self, context: ChatContext, table: errors.Table, error: BaseException
-    ) -> tuple[int, Any, dict[str, str]]:
+        self, context: ChatContext, table: Table, error: BaseException
+    ) -> Failure:
         """Return status, body and headers for a call that failed before its first chunk."""
         return context.api_format.failure(table, error, context.request_id)
 

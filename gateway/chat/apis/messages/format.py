@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from gateway import json
-from gateway.chat import errors
-from gateway.chat.apis.base import (
-    TOO_MANY_REQUESTS,
-    ErrorFormat,
-    pause_header,
-    upstream_error,
+from gateway.chat.apis.base import ErrorFormat, upstream_error
+from gateway.chat.errors import (
+    BEFORE_FIRST_CHUNK_NAMED,
+    ChatError,
+    Failure,
+    OverBudgetError,
+    Table,
+    UpstreamError,
 )
 from gateway.chat.failures import NO_CREDIT, is_too_long
 from gateway.chat.sse import frame
-from webhooks_core.web.errors import ApiError
 
 BILLING = "billing_error"
 ERROR_TYPES = {
@@ -40,7 +39,7 @@ STATUSES = {
 }
 # Statuses of an upstream that last until the operator does something.
 NO_CREDIT_STATUS = 402
-LASTING = frozenset({401, NO_CREDIT_STATUS, 403, 404})
+LASTING = frozenset({401, 403, 404})
 # Clients shorten a conversation that is too long for the model when they read this.
 TOO_LONG = "prompt is too long"
 
@@ -52,52 +51,34 @@ class MessagesFormat(ErrorFormat):
     """
 
     keep_alive = frame(b'{"type": "ping"}', b"ping")
+    before_first_chunk = BEFORE_FIRST_CHUNK_NAMED
+    event_name = b"error"
 
-    def error(self, status: int, detail: Any) -> dict[str, Any]:
+    def error(
+        self, status: int, detail: Any, upstream: UpstreamError = ChatError.upstream
+    ) -> dict[str, Any]:
         other = ERROR_TYPES[400 if status < 500 else 500]
         message = detail if isinstance(detail, str) else " ".join(map(str, detail))
-        return _error(ERROR_TYPES.get(status, other), message)
+        kind = ERROR_TYPES.get(status, other)
+        return {"type": "error", "error": {"type": kind, "message": message}}
 
-    def refusal(self, error: ApiError) -> tuple[Any, Mapping[str, str]]:
-        if isinstance(error, errors.OverBudgetError):
-            headers = {**error.headers, "x-should-retry": "false"}
-            return _error(BILLING, str(error.detail)), headers
-        return super().refusal(error)
-
-    def headers(self, request_id: str) -> dict[str, str]:
-        return {"request-id": request_id}
-
-    def failure(
-        self, table: errors.Table, error: BaseException, request_id: str
-    ) -> tuple[int, Any, dict[str, str]]:
-        table = errors.naming(table, error)
-        status, detail = errors.look_up(table, error, request_id)
-        upstream, headers = upstream_error(error), self.headers(request_id)
+    def failure(self, table: Table, error: BaseException, request_id: str) -> Failure:
+        upstream = upstream_error(error)
         if upstream.response is not None:
             return upstream.response
-        if upstream.status == TOO_MANY_REQUESTS:
-            status = TOO_MANY_REQUESTS
-            headers |= pause_header(upstream.retry_after)
-        has_no_credit = upstream.status == NO_CREDIT_STATUS or bool(
-            NO_CREDIT & {upstream.fields.get("code"), upstream.fields.get("type")}
-        )
-        if upstream.status in LASTING or has_no_credit:
+        status, body, headers = super().failure(table, error, request_id)
+        headers["request-id"], told = request_id, body["error"]
+        names = {upstream.fields.get("code"), upstream.fields.get("type")}
+        has_no_credit = upstream.status == NO_CREDIT_STATUS or bool(NO_CREDIT & names)
+        if has_no_credit or isinstance(error, OverBudgetError):
+            message = upstream.reason or told["message"]
+            body["error"] = {"type": BILLING, "message": message}
             headers["x-should-retry"] = "false"
-        if has_no_credit:
-            return status, _error(BILLING, upstream.reason or str(detail)), headers
-        if is_too_long(error):
-            detail = f"{TOO_LONG}: {detail}" if TOO_LONG not in str(detail) else detail
-        return status, self.error(status, detail), headers
-
-    def error_event(self, error: BaseException, request_id: str) -> bytes:
-        status, text = errors.look_up(errors.AFTER_FIRST_CHUNK, error, request_id)
-        response = upstream_error(error).response
-        body = json.dumps(self.error(status, text)) if response is None else response[1]
-        return frame(body, b"error")
-
-
-def _error(kind: str, message: str) -> dict[str, Any]:
-    return {"type": "error", "error": {"type": kind, "message": message}}
+        elif upstream.status in LASTING:
+            headers["x-should-retry"] = "false"
+        elif is_too_long(error) and TOO_LONG not in told["message"]:
+            told["message"] = f"{TOO_LONG}: {told['message']}"
+        return status, body, headers
 
 
 MESSAGES = MessagesFormat()

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.chat import errors
 from gateway.chat.apis.base import TOO_MANY_REQUESTS, upstream_error
 from gateway.chat.apis.openai.format import OpenAIFormat
+from gateway.chat.errors import (
+    AFTER_FIRST_CHUNK,
+    BEFORE_FIRST_CHUNK_NAMED,
+    Failure,
+    Table,
+    look_up,
+)
 from gateway.chat.failures import is_too_long
 
 TOO_LONG = "context_length_exceeded"
@@ -16,12 +22,10 @@ OVERLOADED = frozenset({503, 529})
 class ResponsesFormat(OpenAIFormat):
     """OpenAI's errors. A stream that has begun ends with an event of its own."""
 
-    def failure(
-        self, table: errors.Table, error: BaseException, request_id: str
-    ) -> tuple[int, Any, dict[str, str]]:
-        status, body, headers = super().failure(
-            errors.naming(table, error), error, request_id
-        )
+    before_first_chunk = BEFORE_FIRST_CHUNK_NAMED
+
+    def failure(self, table: Table, error: BaseException, request_id: str) -> Failure:
+        status, body, headers = super().failure(table, error, request_id)
         if is_too_long(error):
             body["error"]["code"] = TOO_LONG
         return status, body, headers
@@ -32,7 +36,7 @@ RESPONSES = ResponsesFormat()
 
 def error_of(error: BaseException, request_id: str) -> dict[str, Any]:
     """Return the `error` of a response that failed in its stream, with a code that clients know."""
-    status, message = errors.look_up(errors.AFTER_FIRST_CHUNK, error, request_id)
+    status, message = look_up(AFTER_FIRST_CHUNK, error, request_id)
     if is_too_long(error):
         return {"code": TOO_LONG, "message": str(error)}
     upstream = upstream_error(error)

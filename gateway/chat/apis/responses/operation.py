@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway import json
-from gateway.chat import errors
 from gateway.chat.apis.base import Operation
 from gateway.chat.apis.deltas import Writer
 from gateway.chat.apis.passing import PassedEvents
@@ -17,7 +16,7 @@ from gateway.chat.apis.responses.tools import Tools
 from gateway.chat.apis.responses.writer import ResponsesWriter
 from gateway.chat.capabilities import CAPABILITIES
 from gateway.chat.context import ChatContext
-from gateway.chat.errors import UnsupportedRequestError
+from gateway.chat.errors import Failure, Table, UnsupportedRequestError
 from gateway.chat.failures import is_too_long
 from gateway.chat.http_messages import EVENT_STREAM
 from gateway.chat.sse import frame
@@ -58,8 +57,8 @@ class Responses(Operation):
         return PassedResponses(context, ResponsesReader(), "response")
 
     def failure(
-        self, context: ChatContext, table: errors.Table, error: BaseException
-    ) -> tuple[int, Any, dict[str, str]]:
+        self, context: ChatContext, table: Table, error: BaseException
+    ) -> Failure:
         """Let a request that is too long fail inside its stream, as at OpenAI.
 
         Codex then shortens the conversation, but ends at a status.

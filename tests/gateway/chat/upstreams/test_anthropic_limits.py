@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.errors import UnsupportedRequestError
-from gateway.chat.request import InvalidValueError
+from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.upstreams.anthropic.request import translate
 from gateway.configuration.shapes import ADAPTIVE, BUDGET, UNASKED
 
