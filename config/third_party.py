@@ -149,7 +149,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "webhooks_core.api.webhooks.add_webhooks",
+        "webhooks_core.web.openapi.add_webhooks",
         "gateway.chat.openapi.add_chat",
     ],
 }

@@ -16,7 +16,7 @@ from gateway.models import (
     PortalLink,
 )
 from gateway.webhooks import PROFILE
-from webhooks_core.upkeep.erasure import OwnerErasure
+from webhooks_core.upkeep.removal import OwnerErasure
 
 
 def tenant_erasure(tenant: str) -> OwnerErasure:

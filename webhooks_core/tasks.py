@@ -6,12 +6,12 @@ from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import notify
 from webhooks_core.upkeep import removal
 from webhooks_core.upkeep import sweep as sweeper
-from webhooks_core.worker import shutdown
+from webhooks_core.worker import processes
 
 
 def dispatch() -> int:
     """Run a dispatcher until the cluster is to stop; return the number of attempts."""
-    return engine.dispatch(stop=shutdown.is_set, resident=True)
+    return engine.dispatch(stop=processes.is_stopping, resident=True)
 
 
 def remove_ended_owners() -> int:

@@ -20,7 +20,7 @@ from benchmarks.deliveries.neighbours import neighbours
 from benchmarks.deliveries.speed import other_queues, speed
 from benchmarks.machine import BenchError
 from benchmarks.results import about, titled
-from webhooks_core.management.argument_types import integer_between
+from webhooks_core.management.command_line import integer_between
 
 PARTS = {
     "speed": speed,

@@ -17,8 +17,7 @@ from django.core.management.base import CommandError
 from config.operations import own_requests
 from recording.library import importing
 from recording.webhooks import SUMMARY_COMPLETED, SUMMARY_COMPLETED_SAMPLE
-from webhooks_core.management.receiver import Receiver
-from webhooks_core.management.verification import Received, verify
+from webhooks_core.management.receiver import Received, Receiver, verify
 
 AUTHOR = {"firstName": "Ada", "lastName": "Lovelace"}
 BOOK = {"name": "Notes on the Analytical Engine", "pageCount": 66}

@@ -14,7 +14,7 @@ import structlog
 from django.http import HttpRequest, HttpResponse
 from structlog.contextvars import bound_contextvars
 
-from webhooks_core.management.printable import printable
+from webhooks_core.management.command_line import printable
 
 # Addresses that are secrets, whoever logs them: a redirect to https comes before any view.
 PORTAL_TOKEN = re.compile(r"(/portal/open/)[^/?#\s]+")

@@ -13,7 +13,7 @@ from oauth2_provider.models import get_access_token_model, get_refresh_token_mod
 from recording.accounts.owners import owner_id
 from recording.models import EventSubscription, PersonalToken, Recording
 from recording.webhooks import EVENTS_PROFILE, PROFILE
-from webhooks_core.upkeep.erasure import OwnerErasure
+from webhooks_core.upkeep.removal import OwnerErasure
 
 
 def account_erasure(account: AbstractUser) -> OwnerErasure:

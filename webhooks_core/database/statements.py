@@ -1,17 +1,20 @@
-"""Frequent statements as SQL: to compose one with the ORM takes several times its execution.
+"""SQL beside the ORM: frequent statements, and lookups that the ORM lacks.
 
-Times are adapted to the database; `as_time()` reads one.
+To compose one with the ORM takes several times its execution. Times are adapted to the database;
+`as_time()` reads one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 import orjson
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import F, IntegerField, Lookup, QuerySet, Subquery
+from django.db.models.sql.compiler import SQLCompiler
 
 # A condition on `ids()`: one parameter, however many there are.
 AMONG = {
@@ -101,3 +104,30 @@ def as_time(value: Any) -> Any:
     if value is None or value.tzinfo:
         return value
     return value.replace(tzinfo=connection.timezone)
+
+
+def among(pks: Collection[int], *, of: str = "pk") -> Among:
+    """Return the condition `pk IN pks` with one parameter, however many they are.
+
+    With `pk__in`, composing SQL and preparing a parameter for each is a fifth of the work of the
+    dispatcher's thread.
+    """
+    return Among(F(of), list(pks))
+
+
+class Among(Lookup[Any]):
+    lookup_name = "among"
+    prepare_rhs = False
+
+    def as_sql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
+    ) -> tuple[str, tuple[Any, ...]]:
+        column, params = self.process_lhs(compiler, connection)
+        return f"{column} {AMONG[connection.vendor]}", (*params, ids(self.rhs))
+
+
+class CountOf(Subquery):
+    """The number of rows of a subquery, which may be limited."""
+
+    output_field = IntegerField()
+    template = "(SELECT count(*) FROM (%(subquery)s) counted)"

@@ -14,10 +14,9 @@ import orjson
 from django.db.models import F
 
 from webhooks_core import profiles
-from webhooks_core.database.statements import fetch_binary
+from webhooks_core.database.statements import among, fetch_binary
 from webhooks_core.dispatch.sql import DueDelivery
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Event
-from webhooks_core.models.lookups import among
 from webhooks_core.profiles import Prepared, Sending, SigningContext, WebhookProfile
 from webhooks_core.secrets import EncryptedText
 from webhooks_core.signing.schemes import standard_key

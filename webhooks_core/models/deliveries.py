@@ -11,8 +11,8 @@ from django.db.models import Exists, F, Min, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from webhooks_core.database.clock import clock
+from webhooks_core.database.statements import among
 from webhooks_core.models.endpoints import Endpoint, EndpointQueue
-from webhooks_core.models.lookups import among
 from webhooks_core.network.errors import Outcome
 
 # In one transaction, so that others wait for milliseconds alone.

@@ -11,7 +11,7 @@ from django.db import connection, models
 from django.db.models import Q
 from django.utils import timezone
 
-from webhooks_core.models.lookups import among
+from webhooks_core.database.statements import among
 from webhooks_core.network.errors import Outcome
 from webhooks_core.secrets import EncryptedTextField
 

@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from webhooks_core import ids
 from webhooks_core.conf import webhook_settings
+from webhooks_core.database.statements import among
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.deliveries import DeliveryQuerySet, superseded
-from webhooks_core.models.lookups import among
 
 
 class State(StrEnum):

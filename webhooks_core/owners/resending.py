@@ -19,10 +19,10 @@ from django.db.models.functions import Least
 from webhooks_core import changes, filters, profiles
 from webhooks_core.changes import Actor
 from webhooks_core.database.clock import clock
+from webhooks_core.database.statements import among
 from webhooks_core.dispatch import notify
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.models.lookups import among
 from webhooks_core.owners.repairs import NotReceivingError
 from webhooks_core.web.errors import GoneError
 

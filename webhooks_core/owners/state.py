@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.utils.translation import ngettext
 
 from webhooks_core import profiles
+from webhooks_core.database.statements import CountOf
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.models.lookups import CountOf
 from webhooks_core.owners import resending
 from webhooks_core.owners.remedies import remedy
 from webhooks_core.owners.resending import Selection

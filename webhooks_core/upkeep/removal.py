@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from webhooks_core.dispatch import notify
@@ -122,3 +124,51 @@ def _ended(profile: str, owner: str) -> Any:
 
 def _events(profile: str, owner: str) -> Any:
     return Event.objects.filter(profile=profile, owner=owner)
+
+
+BATCH = 200
+
+
+class StaticEndpointError(Exception):
+    """A configuration declares an endpoint of this owner, and would create it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerErasure:
+    """What one product has of an owner: webhooks of a profile, and rows of its own by name."""
+
+    profile: str
+    owner: str
+    rows: Mapping[str, QuerySet[Any]]
+
+    def count(self) -> dict[str, int]:
+        """Return how many rows of each kind there are."""
+        mine = {"profile": self.profile, "owner": self.owner}
+        webhooks: dict[str, QuerySet[Any]] = {
+            "endpoints": Endpoint.objects.filter(**mine),
+            "events": Event.objects.filter(**mine),
+            "deliveries": Delivery.objects.filter(
+                event__in=Event.objects.filter(**mine)
+            ),
+        }
+        return {name: rows.count() for name, rows in {**webhooks, **self.rows}.items()}
+
+    def check(self) -> None:
+        """Raise StaticEndpointError if a configuration declares an endpoint of the owner."""
+        static = Endpoint.objects.static(self.profile).filter(owner=self.owner)
+        if names := ", ".join(str(endpoint.static_key) for endpoint in static):
+            raise StaticEndpointError(names)
+
+    def erase(self) -> None:
+        """Remove everything. Safe to repeat after an interruption. Raises StaticEndpointError."""
+        self.check()
+        end_owner(profile=self.profile, owner=self.owner)
+        for rows in self.rows.values():
+            _delete_in_batches(rows)
+        remove_owner(profile=self.profile, owner=self.owner)
+
+
+def _delete_in_batches(rows: QuerySet[Any]) -> None:
+    ids = rows.order_by("pk").values_list("pk", flat=True)
+    while pks := list(ids[:BATCH]):
+        rows.filter(pk__in=pks).delete()

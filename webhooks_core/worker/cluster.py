@@ -20,7 +20,7 @@ from django_q.cluster import Cluster
 from webhooks_core.database.outages import is_outage
 from webhooks_core.dispatch import notify
 from webhooks_core.models import DispatcherLease
-from webhooks_core.worker import shutdown
+from webhooks_core.worker import processes
 
 LOOK_EVERY_S, ASK_EVERY_S, RESTART_AFTER_S = 0.1, 5.0, 2.0
 # A dispatcher runs until it is stopped. Without any for so long, no task gets through.
@@ -42,7 +42,7 @@ class ClusterFailedError(Exception):
 class Parent:
     """Forks the main process of a cluster, and kills its group if no dispatcher is live.
 
-    On SIGTERM or SIGINT `shutdown.is_set()` turns true for the running tasks, and the cluster
+    On SIGTERM or SIGINT `processes.is_stopping()` turns true for the running tasks, and the cluster
     finishes the tasks that it has taken. What is not done after GRACE_S, or at a second signal,
     is killed. The cluster holds the read end of a pipe, and dies with the only write end.
     """
@@ -57,7 +57,7 @@ class Parent:
         """Work until a stop is requested. Raises ClusterFailedError."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
-        while not shutdown.is_set():
+        while not processes.is_stopping():
             self._start()
             try:
                 if not (fault := self._watch()):
@@ -74,12 +74,12 @@ class Parent:
         if not self._has_worked and time.monotonic() - self._began_at > PATIENCE_S:
             raise ClusterFailedError(f"gave up after {PATIENCE_S:.0f} s: {fault}")
         end = time.monotonic() + RESTART_AFTER_S
-        while time.monotonic() < end and not shutdown.is_set():
+        while time.monotonic() < end and not processes.is_stopping():
             time.sleep(LOOK_EVERY_S)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self._must_hurry = shutdown.is_set()
-        shutdown.request()
+        self._must_hurry = processes.is_stopping()
+        processes.request_stop()
 
     def _start(self) -> None:
         connections.close_all()
@@ -89,7 +89,7 @@ class Parent:
 
     def _watch(self) -> str:
         """Return why the processes must be restarted; "" if a stop is requested."""
-        while not shutdown.is_set():
+        while not processes.is_stopping():
             if not self._cluster.is_alive():
                 return f"the cluster ended with {self._cluster.exitcode}"
             if time.monotonic() - self._asked_at > ASK_EVERY_S:
@@ -138,7 +138,7 @@ def run_cluster(reader: int, writer: int) -> None:
     The group is killed as soon as no process has the write end of the pipe any more.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the cluster has its own
-    if shutdown.is_set():  # the signal has come before
+    if processes.is_stopping():  # the signal has come before
         return
     os.setsid()
     os.close(writer)

@@ -1,7 +1,8 @@
-"""Processes that exit with their parent."""
+"""Processes that exit with their parent, and a request to stop that all of them share."""
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import threading
@@ -35,3 +36,18 @@ def exit_with_parent(parent: int | None) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=poll, daemon=True).start()
+
+
+# Shared by every process that is forked after this module was imported. Without a lock: a process
+# that is killed while it reads blocks no other.
+_flag = mmap.mmap(-1, 1)
+
+
+def request_stop() -> None:
+    """Request a stop of this process, the one that forked it, and its other children."""
+    _flag[0] = 1
+
+
+def is_stopping() -> bool:
+    """Return True if work should end soon; cheap enough for every round of a loop."""
+    return _flag[0] != 0

@@ -17,8 +17,8 @@ from gateway.erasure import tenant_erasure
 from gateway.identity import NAME_RULE, is_name
 from recording.accounts import erasure as recording
 from recording.accounts.owners import user_named
-from webhooks_core.management.output import add_json_argument, format_output
-from webhooks_core.upkeep.erasure import StaticEndpointError
+from webhooks_core.management.command_line import add_json_argument, format_output
+from webhooks_core.upkeep.removal import StaticEndpointError
 
 log = structlog.stdlib.get_logger(__name__)
 

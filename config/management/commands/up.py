@@ -19,7 +19,7 @@ from config.demo import data
 from config.operations import own_requests
 from config.serving import server
 from config.serving.supervisor import Supervisor
-from webhooks_core.management.argument_types import integer_between
+from webhooks_core.management.command_line import integer_between
 
 
 class Command(BaseCommand):

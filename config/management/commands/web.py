@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand
 
 from config.serving import server
 from gateway import static_subscriptions
-from webhooks_core.management.argument_types import integer_between
+from webhooks_core.management.command_line import integer_between
 from webhooks_core.worker import processes
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from gateway import keys
 from gateway.identity import KEYS, SCOPES
-from webhooks_core.management.output import add_json_argument, format_output
+from webhooks_core.management.command_line import add_json_argument, format_output
 from webhooks_core.times import iso
 
 ALL = "all"

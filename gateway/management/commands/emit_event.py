@@ -17,7 +17,7 @@ from gateway.events import MAX_DATA_DEPTH, Origin, is_deeper
 from gateway.identity import NAME_RULE, is_name
 from gateway.webhooks import PROFILE, subscribable
 from webhooks_core import profiles
-from webhooks_core.management.output import add_json_argument, format_output
+from webhooks_core.management.command_line import add_json_argument, format_output
 
 
 class Command(BaseCommand):

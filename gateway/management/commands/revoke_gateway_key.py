@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
 from gateway.models import GatewayKey
-from webhooks_core.management.output import add_json_argument, format_output
+from webhooks_core.management.command_line import add_json_argument, format_output
 
 
 class Command(BaseCommand):

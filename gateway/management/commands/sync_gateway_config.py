@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway import configuration, static_subscriptions
-from webhooks_core.management.output import JSONCommand, format_output
+from webhooks_core.management.command_line import JSONCommand, format_output
 
 
 class Command(JSONCommand):

@@ -10,9 +10,9 @@ from django.urls import URLResolver, get_resolver
 
 from tests.documented import DOCUMENT, assert_valid
 from webhooks_core import profiles
-from webhooks_core.api import webhooks
-from webhooks_core.management.verification import Received, verify
+from webhooks_core.management.receiver import Received, verify
 from webhooks_core.profiles import SigningContext
+from webhooks_core.web import openapi
 
 # Pages for people, GraphQL, MCP and OAuth, which describe themselves, and operators' addresses.
 NOT_DESCRIBED = (
@@ -81,10 +81,10 @@ def test_an_example_of_an_outgoing_request_verifies():
             parameter["name"].lower(): parameter["example"]
             for parameter in webhook["parameters"]
         }
-        at = int(webhooks.SAMPLE_TIMESTAMP)
+        at = int(openapi.SAMPLE_TIMESTAMP)
         body = orjson.dumps(example)
         request = Received(given, body, at)
-        secrets = [webhooks.SAMPLE_SECRET]
+        secrets = [openapi.SAMPLE_SECRET]
         assert verify(request, secrets=secrets, tolerance_s=300).is_verified
 
 
@@ -92,7 +92,7 @@ def test_a_product_of_another_project_is_described_too(plain):
     twin = replace(plain, name="twin", header_prefix="")
     profiles.register(twin)
     try:
-        described_now = webhooks.add_webhooks({})["webhooks"]
+        described_now = openapi.add_webhooks({})["webhooks"]
     finally:
         profiles.PROFILES.pop("twin")
     assert described_now["thing.made"]["post"]["tags"] == ["Plain webhooks"]

@@ -5,7 +5,7 @@ from argparse import ArgumentTypeError
 import pytest
 from django.core.management import CommandError, call_command
 
-from webhooks_core.management.argument_types import integer_between
+from webhooks_core.management.command_line import integer_between
 
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1), ("10", 10), ("007", 7)])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.signatures import sha256_signature, timestamped_signature
-from webhooks_core.management.verification import Received, verify
+from webhooks_core.management.receiver import Received, verify
 
 SECRET = "whsec_c2VjcmV0"
 BODY = b'{"id":"evt_1","type":"summary.completed","data":{"title":"\xc3\x84rger"}}'

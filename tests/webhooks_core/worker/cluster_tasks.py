@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from webhooks_core.worker import shutdown
+from webhooks_core.worker import processes
 
 
 def sign(path: str) -> None:
@@ -15,7 +15,7 @@ def sign(path: str) -> None:
 def work_until_stopped(path: str) -> None:
     """Sign, then work until the cluster is asked to stop; sign that too."""
     sign(path)
-    while not shutdown.is_set():
+    while not processes.is_stopping():
         time.sleep(0.01)
     Path(path).with_suffix(".stopped").touch()
 

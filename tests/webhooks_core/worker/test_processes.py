@@ -30,13 +30,13 @@ def test_a_process_whose_parent_is_dead_already_dies_at_once():
 
 CROSSING = """
 import os
-from webhooks_core.worker import shutdown
-seen = [shutdown.is_set()]
+from webhooks_core.worker import processes
+seen = [processes.is_stopping()]
 if not (child := os.fork()):
-    shutdown.request()
+    processes.request_stop()
     os._exit(0)
 os.waitpid(child, 0)
-seen.append(shutdown.is_set())
+seen.append(processes.is_stopping())
 print(*seen)
 """
 

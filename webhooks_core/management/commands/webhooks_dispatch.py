@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from webhooks_core.dispatch.dispatcher import dispatch
-from webhooks_core.management.argument_types import integer_between
+from webhooks_core.management.command_line import integer_between
 from webhooks_core.upkeep.sweep import sweep
 
 

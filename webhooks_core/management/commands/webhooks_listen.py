@@ -13,10 +13,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from webhooks_core import endpoints, profiles
-from webhooks_core.management.argument_types import integer_between
-from webhooks_core.management.printable import printable
-from webhooks_core.management.receiver import Receiver
-from webhooks_core.management.verification import Received, verify
+from webhooks_core.management.command_line import integer_between, printable
+from webhooks_core.management.receiver import Received, Receiver, verify
 from webhooks_core.network.url_policy import UrlRefusedError
 
 MARKS = {True: "✔", False: "✘", None: "·"}

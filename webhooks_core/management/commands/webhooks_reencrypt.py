@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from webhooks_core.management.output import (
+from webhooks_core.management.command_line import (
     JSONCommand,
     counted,
     format_output,
