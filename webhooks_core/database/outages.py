@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from django.db import Error, InterfaceError, InternalError, OperationalError
 
 # PostgreSQL's class of errors "invalid transaction state": a server that is read-only after a
@@ -17,12 +15,6 @@ def is_outage(error: BaseException | None) -> bool:
         sqlstate = getattr(error.__cause__, "sqlstate", None) or ""
         return sqlstate.startswith(_TRANSACTION_STATE)
     return isinstance(error, (OperationalError, InterfaceError))
-
-
-def is_redis_error(error: BaseException | None) -> bool:
-    """Return True for an error of Redis, whose package is loaded only where it is used."""
-    redis = sys.modules.get("redis.exceptions")
-    return redis is not None and isinstance(error, redis.RedisError)
 
 
 def reason(error: BaseException) -> str:

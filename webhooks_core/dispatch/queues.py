@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from webhooks_core import profiles
-from webhooks_core.dispatch import leases, sql
+from webhooks_core.dispatch import sql
 from webhooks_core.dispatch.shares import Owner
 from webhooks_core.models import (
     Delivery,
@@ -103,9 +103,6 @@ class LeasedQueues:
             return 0
         room = min(max(MAX_QUEUES - len(self), 1), LEASE_BATCH)
         rows = sql.lease_due(self._lease, now, room)
-        if not rows:  # another dispatcher was first, or this lease has expired
-            with transaction.atomic():
-                leases.lock(self._lease)
         for pk, profile, owner in rows:
             queue = self._queues.setdefault(pk, QueueState(pk, (profile, owner)))
             queue.next_check_at = now

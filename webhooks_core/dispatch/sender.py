@@ -96,7 +96,6 @@ class Sender:
 
     def stop(self) -> None:
         """Start no more requests: those that have not been started are given back."""
-        self._idle.clear()
         self._loop.call_soon_threadsafe(self._give_back_all)
 
     def probe(self, url: str, networks: AllowedNetworks) -> None:
@@ -205,8 +204,6 @@ class Sender:
             self._give_back_waiting(queue)
             if not queue.running:
                 del self._queues[pk]
-        if not self._queues:
-            self._idle.set()
 
     def _client(self, networks: AllowedNetworks) -> Client:
         if networks not in self._clients:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
-from django.core.management.base import BaseCommand
 
 
 def integer_between(least: int, most: int = 10**9) -> Callable[[str], int]:
@@ -56,20 +55,8 @@ def add_json_argument(parser: ArgumentParser) -> None:
     )
 
 
-class JSONCommand(BaseCommand):
-    """A command whose only option is --json."""
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        add_json_argument(parser)
-
-
 def format_output(data: Mapping[str, Any], text: str, *, as_json: bool) -> str:
     """Return what is to be printed: the data as JSON on one line, or the text; no control character."""
     if as_json:
         return printable_json(orjson.dumps(data).decode())
     return printable(text, keep="\n\t")
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun: `1 model`, `1,200 models`."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -17,7 +17,6 @@ from webhooks_core.network.errors import NotHttpError
 from webhooks_core.network.heads import Origin, Target, head_of, target_of
 from webhooks_core.network.pool import Connections, Progress, Route
 
-NOBODY = ("", "")  # all callers share the connections
 STEP_BYTES = 64 * 1024
 GZIP = 0x1F
 ANY_ZLIB = 32 + zlib.MAX_WBITS  # of gzip or zlib, as the data says
@@ -131,7 +130,8 @@ class HttpClient:
         head = head_of(target, headers, self._defaults, len(body))
         if through not in self._connections:
             self._connections[through] = ProxyConnections(self._loop, through)
-        connections, route = self._connections[through], (target.origin, NOBODY)
+        connections = self._connections[through]
+        route = target.origin, ("", "")  # all callers share the connections
         connection = await connections.post(
             route, head, body, Progress(), connect_s=connect_s
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from django.http.request import UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from webhooks_core.database.outages import is_outage, is_redis_error
+from webhooks_core.database.outages import is_outage
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -139,8 +140,14 @@ def failure_of(error: BaseException | None) -> Failure | None:
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
             return Failure(status)
-    is_away = is_outage(error) or is_redis_error(error)
+    is_away = is_outage(error) or _is_redis_error(error)
     return Failure(503, headers=RETRY_AFTER) if is_away else None
+
+
+def _is_redis_error(error: BaseException | None) -> bool:
+    """Return True for an error of Redis, whose package is loaded only where it is used."""
+    redis = sys.modules.get("redis.exceptions")
+    return redis is not None and isinstance(error, redis.RedisError)
 
 
 def _seconds(throttled: Any) -> str:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.management.base import BaseCommand
+
 from gateway import configuration, static_subscriptions
-from webhooks_core.management.command_line import JSONCommand, format_output
 
 
-class Command(JSONCommand):
+class Command(BaseCommand):
     help = __doc__
 
-    def handle(self, *args: Any, json: bool, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         changed = static_subscriptions.sync(configuration.current())
         if options["verbosity"]:
-            text = f"static subscriptions: {changed} changed"
-            values = {"changed": changed}
-            self.stdout.write(format_output(values, text, as_json=json))
+            self.stdout.write(f"static subscriptions: {changed} changed")

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import BaseCommand, CommandError
 
-from webhooks_core.management.command_line import (
-    JSONCommand,
-    counted,
-    format_output,
-)
 from webhooks_core.models import reencryption
 
 
-class Command(JSONCommand):
+class Command(BaseCommand):
     help = __doc__
 
-    def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        counts = reencryption.reencrypt()
-        are = "is" if counts.reencrypted == 1 else "are"
-        secrets = counted(counts.reencrypted, "secret")
-        text = f"{secrets} {are} encrypted with the first key"
-        self.stdout.write(format_output(counts._asdict(), text, as_json=json))
-        if counts.unreadable:
+    def handle(self, *args: Any, **options: Any) -> None:
+        reencrypted, unreadable = reencryption.reencrypt()
+        self.stdout.write(f"encrypted with the first key: {reencrypted}")
+        if unreadable:
             raise CommandError(
-                f"{counted(counts.unreadable, 'secret')} cannot be decrypted: add the missing "
-                "key to WEBHOOK_SECRET_KEYS"
+                f"not decrypted: {unreadable}; add the missing key to WEBHOOK_SECRET_KEYS"
             )
