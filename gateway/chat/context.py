@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gateway.chat.apis.base import ErrorFormat, Operation
@@ -51,7 +52,9 @@ class ChatContext:
     prompt_characters: int = 0
     completion_characters: int = 0
     first_chunk_s: float | None = None
+    is_estimated: bool = False  # in part, its usage or its cost
     duration_s: float = 0.0
+    ended_at: datetime = field(init=False)
     # What an upstream gets of the client's headers and query, and what the client gets of its
     # headers.
     passed_headers: Mapping[str, str] = field(default_factory=dict)
@@ -131,17 +134,25 @@ class ChatContext:
             return usage
         return usage.with_completion(estimate(self.completion_characters))
 
-    def counted(self) -> tuple[Usage | None, bool]:
-        """Return the tokens that the request used, and whether they are in part an estimate.
+    def end(self, status: int) -> None:
+        """Note how the request ended. Its record needs no body.
 
-        They are estimated once the upstream answered, and for requests whose client left: both
-        used tokens.
+        Tokens are estimated once the upstream answered, and for requests whose client left: both
+        used some.
         """
-        has_answered = self.status in (SUCCESS, CLIENT_GONE)
-        has_begun = has_answered or self.first_chunk_s is not None
+        self.status, self.duration_s = status, self.elapsed()
+        self.ended_at = datetime.now(UTC)
+        has_begun = status in (SUCCESS, CLIENT_GONE) or self.first_chunk_s is not None
         is_called = self.target is not NO_TARGET and self.operation.is_budgeted
-        usage = self.reported() if is_called and has_begun else self.usage
-        return usage, usage != self.usage
+        if is_called and has_begun:
+            reported, self.usage = self.usage, self.reported()
+            self.is_estimated = self.usage != reported
+        self.request = self.request.without_body()
+
+    @property
+    def outcome(self) -> int:
+        """The status that counts: the error's if a stream failed after it began."""
+        return self.error_status or self.status
 
     def elapsed(self) -> float:
         return time.perf_counter() - self.started

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 from gateway import json
@@ -50,7 +50,7 @@ class ModelRequest:
         return number if isinstance(number, int) and number > 1 else 1
 
     def without_body(self) -> Self:
-        return replace(self, body={}, raw=b"")
+        return type(self)(self.model, self.stream, {})
 
 
 def dump(body: Mapping[str, Any]) -> bytes:

@@ -177,7 +177,7 @@ class Service:
                 self.recorder.deny(context)
             if is_absent or isinstance(error, TooManyRequestsError):
                 context.endpoint, context.failure = ABSENT, str(error)
-                context.status = 404 if is_absent else 429
+                context.end(404 if is_absent else 429)
                 self.recorder.record(context)
             raise
 
@@ -256,7 +256,7 @@ class Service:
         """Record how a request ended; only the first end counts."""
         if context.status:
             return
-        context.status, context.duration_s = status, context.elapsed()
+        context.end(status)
         self.limits.leave(context)
         self.budgets.settle(context)
         self.recorder.record(context)

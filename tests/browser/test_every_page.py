@@ -80,7 +80,7 @@ def fill() -> None:
     Budget.objects.create(name="b" * 64, definition=limit)
     start = int(start_of("month", datetime.now(UTC)).timestamp())
     add_to_rows({CounterKey("b" * 64, SCRIPT + "x" * 300, start, "acme"): 10**8})
-    usage.write([ended(at=datetime.now(UTC), model="m" * 128)])
+    usage.write([ended(ended_at=datetime.now(UTC), model="m" * 128)])
     RequestRecordFactory.create(model="m" * 128, excerpt=SCRIPT, error="x" * 900)
     Api(tenant="acme", principal="ada").ingest("x" * 9000 + SCRIPT, title="x" * 255)
     tasks.sweep()

@@ -15,7 +15,6 @@ from django.db import transaction
 
 from gateway.chat.context import ChatContext
 from gateway.chat.metering import usage
-from gateway.chat.metering.usage import CompletedRequest
 from gateway.policy import record_denial
 from gateway.trace_ids import trace_id
 from webhooks_core.database.outages import is_outage, reason
@@ -39,13 +38,13 @@ log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(slots=True)
 class UsageWriter:
-    """Keeps completed requests until a task of the loop writes them through `in_thread`."""
+    """Keeps requests that have ended until a task of the loop writes them through `in_thread`."""
 
     in_thread: InThread
-    write: Callable[[Sequence[CompletedRequest]], None] = usage.write
+    write: Callable[[Sequence[ChatContext]], None] = usage.write
     write_denial: Callable[..., Any] = record_denial
     lost: int = 0
-    _completed: deque[CompletedRequest] = field(default_factory=deque)
+    _ended: deque[ChatContext] = field(default_factory=deque)
     _denials: deque[dict[str, Any]] = field(default_factory=deque)
     _has_work: asyncio.Event = field(default_factory=asyncio.Event)
     _is_urgent: asyncio.Event = field(default_factory=asyncio.Event)
@@ -57,11 +56,10 @@ class UsageWriter:
 
     def record(self, context: ChatContext) -> None:
         """Keep what a request has used."""
-        completed = CompletedRequest.of(context)
-        if completed.texts and len(self._completed) >= TEXTS_KEPT:
+        if context.log and len(self._ended) >= TEXTS_KEPT:
             log.warning("texts of a request dropped", request_id=context.request_id)
-            completed = completed._replace(texts=None)
-        self._keep(self._completed, completed)
+            context.log = None
+        self._keep(self._ended, context)
 
     def deny(self, context: ChatContext, reason: str = REASON) -> None:
         """Keep a denial for the policy writer."""
@@ -102,10 +100,10 @@ class UsageWriter:
 
     async def flush(self) -> bool:
         """Write all that is kept; return False if the database is unavailable."""
-        while self._denials or self._completed:
+        while self._denials or self._ended:
             if not (
                 await self._write_batch(self._denials, self._write_denials)
-                and await self._write_batch(self._completed, self.write)
+                and await self._write_batch(self._ended, self.write)
             ):
                 return False
         return True
@@ -158,4 +156,4 @@ class UsageWriter:
                     await self._task
                 await self.flush()
         except TimeoutError:
-            log.warning("usage lost", count=len(self._denials) + len(self._completed))
+            log.warning("usage lost", count=len(self._denials) + len(self._ended))

@@ -177,15 +177,15 @@ class Budgets:
         if reservation is None:
             return
         reservation.change(-1)
-        usage, _ = context.counted()
+        usage = context.usage
         if usage is None:
             return
         model = context.endpoint.name
         tokens = usage.prompt_tokens + (usage.completion_tokens or 0)
         used = Amounts(1, tokens, self._cost(model, usage))
         counts_cost = any(c.budget.counts == COST for c in reservation.counters)
-        if counts_cost and model not in self.prices:
-            context.assumed_cost = used.cost or None
+        if counts_cost and model not in self.prices and used.cost:
+            context.assumed_cost, context.is_estimated = used.cost, True
         for counter in self._counters_of(context, reservation.at).values():
             counter.own += used.of(counter.budget)
 

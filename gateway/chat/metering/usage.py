@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from operator import add, attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -20,8 +20,6 @@ from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.context import ChatContext
 from gateway.chat.metering.prices import listed
 from gateway.chat.models import ModelPrice, RequestRecord
-from gateway.chat.request_log.entry import LogEntry
-from gateway.chat.tokens import Usage
 from gateway.policy import storable
 
 # Upper bounds in seconds; one more bucket counts what is above the last.
@@ -50,141 +48,88 @@ MAX_ERROR = 2000
 Key = tuple[Any, ...]
 
 
-class CompletedRequest(NamedTuple):
-    """A request that has ended; unlike its context, without the body.
-
-    `model` is the one that answered, empty if the request was refused before a call. `texts` are
-    the prompt and the answer if the log keeps them.
-    """
-
-    at: datetime
-    # As the columns of a record.
-    tenant: str
-    principal: str
-    key_id: int | None
-    operation: str
-    requested: str
-    request_id: str
-    status: int
-    streamed: bool
-    model: str = ""
-    upstream_model: str = ""
-    base_url: str = ""
-    session: str = ""
-    error_status: int = 0
-    error: str = ""
-    ending: str = ""
-    estimated: bool = False
-    # What columns are computed from.
-    usage: Usage | None = None
-    first_chunk_s: float | None = None
-    duration_s: float = 0.0
-    # In billionths: what a budget has counted for a model without a price.
-    assumed_cost: int | None = None
-    texts: LogEntry | None = None
-
-    @classmethod
-    def of(cls, context: ChatContext) -> CompletedRequest:
-        usage, is_estimated = context.counted()
-        caller, target, assumed = context.caller, context.target, context.assumed_cost
-        return cls(
-            at=datetime.now(UTC),
-            tenant=caller.tenant,
-            principal=caller.principal,
-            key_id=caller.key_id,
-            operation=context.operation.action,
-            requested=storable(context.request.model)[:128],
-            request_id=context.request_id,
-            status=context.status,
-            streamed=context.request.stream,
-            model=context.endpoint.name,
-            upstream_model=target.model[:255],
-            base_url=target.base_url,
-            session=context.session,
-            error_status=context.error_status,
-            error=storable(context.failure[:MAX_ERROR]) if context.failure else "",
-            ending=context.ending,
-            usage=usage,
-            estimated=is_estimated or assumed is not None,
-            first_chunk_s=context.first_chunk_s,
-            duration_s=context.duration_s,
-            assumed_cost=assumed,
-            texts=context.log,
-        )
-
-    @property
-    def outcome(self) -> int:
-        """The status that counts: the error's if a stream failed after it began."""
-        return self.error_status or self.status
-
-    @property
-    def day_key(self) -> Key:
-        return self.tenant, self.at.date(), self.principal, self.model
-
-    def cost_nano(self, prices: Mapping[str, ModelPrice]) -> int | None:
-        """Return the cost in billionths, or None when it or the tokens are unknown."""
-        if self.usage is None:
-            return None
-        price = prices.get(self.model) or listed(self.base_url, self.upstream_model)
-        if price is None:
-            return self.assumed_cost
-        return min(round(price.cost(self.usage) * NANO_PER_TOKEN), MAX_COST)
-
-    def record(self, cost: int | None) -> tuple[Any, ...]:
-        """Return the values of COLUMNS, but for the time."""
-        first_chunk_s = self.first_chunk_s
-        return (
-            *self[1:COPIED],
-            *(tokens_of(self.usage) if self.usage else UNKNOWN),
-            None if first_chunk_s is None else round(first_chunk_s * 1000),
-            round(self.duration_s * 1000),
-            cost,
-            *(self.texts.columns() if self.texts else NO_TEXTS),
-        )
-
-    def sums(self, cost: int | None) -> tuple[int, ...]:
-        """Return the values of SUMS."""
-        usage = self.usage
-        return (
-            1,
-            int(self.outcome >= 400),
-            usage.prompt_tokens if usage else 0,
-            (usage.completion_tokens or 0) if usage else 0,
-            cost or 0,
-            int(self.estimated),
-        )
-
-    def durations(self) -> Iterable[tuple[str, float]]:
-        """Yield the histograms that count the request, and its seconds."""
-        if self.first_chunk_s is not None:
-            yield FIRST_CHUNK, self.first_chunk_s
-        yield DURATION, self.duration_s
-
-
-COPIED = CompletedRequest._fields.index("usage")
-COLUMNS = (
-    "created_at",
-    *CompletedRequest._fields[1:COPIED],
-    *TOKENS,
-    *("first_chunk_ms", "duration_ms", "cost_nano"),
-    *TEXTS,
-)
-
-
-def write(requests: Sequence[CompletedRequest]) -> None:
-    """Write completed requests, all or none. Raises DatabaseError."""
+def write(requests: Sequence[ChatContext]) -> None:
+    """Write requests that have ended, all or none. Raises DatabaseError."""
     with transaction.atomic():
         prices = {price.model: price for price in ModelPrice.objects.all()}
-        priced = [(request, request.cost_nano(prices)) for request in requests]
-        _insert(priced)
-        called = [(it, it.sums(cost)) for it, cost in priced if it.model]
-        DAYS.add((request.day_key, sums) for request, sums in called)
-        TOTALS.add(((request.model, request.outcome), sums) for request, sums in called)
+        priced = [(request, cost_nano(request, prices)) for request in requests]
+        _insert([_record(request, cost) for request, cost in priced])
+        called = [(it, _sums(it, cost)) for it, cost in priced if it.endpoint.name]
+        DAYS.add((_day_key(it), sums) for it, sums in called)
+        TOTALS.add(((it.endpoint.name, it.outcome), sums) for it, sums in called)
         HISTOGRAMS.add(
-            ((metric, request.model, bisect_left(BUCKETS, seconds)), (1, seconds))
-            for request, _ in called
-            for metric, seconds in request.durations()
+            ((metric, it.endpoint.name, bisect_left(BUCKETS, seconds)), (1, seconds))
+            for it, _ in called
+            for metric, seconds in _durations(it)
         )
+
+
+def cost_nano(it: ChatContext, prices: Mapping[str, ModelPrice]) -> int | None:
+    """Return the cost of a request in billionths, or None when it or the tokens are unknown."""
+    if it.usage is None:
+        return None
+    target = it.target
+    price = prices.get(it.endpoint.name) or listed(target.base_url, target.model[:255])
+    if price is None:
+        return it.assumed_cost
+    return min(round(price.cost(it.usage) * NANO_PER_TOKEN), MAX_COST)
+
+
+def _record(it: ChatContext, cost: int | None) -> dict[str, Any]:
+    """Return the columns of a request's record."""
+    caller, target, first_chunk_s = it.caller, it.target, it.first_chunk_s
+    tokens = tokens_of(it.usage) if it.usage else UNKNOWN
+    texts = it.log.columns() if it.log else NO_TEXTS
+    return {
+        "created_at": connection.ops.adapt_datetimefield_value(it.ended_at),
+        "tenant": caller.tenant,
+        "principal": caller.principal,
+        "key_id": caller.key_id,
+        "operation": it.operation.action,
+        "requested": storable(it.request.model)[:128],
+        "model": it.endpoint.name,
+        "upstream_model": target.model[:255],
+        "base_url": target.base_url,
+        "request_id": it.request_id,
+        "session": it.session,
+        "status": it.status,
+        "error_status": it.error_status,
+        "error": storable(it.failure[:MAX_ERROR]),
+        "ending": it.ending,
+        "streamed": it.request.stream,
+        **dict(zip(TOKENS, tokens, strict=True)),
+        "estimated": it.is_estimated,
+        "cost_nano": cost,
+        "first_chunk_ms": None
+        if first_chunk_s is None
+        else round(first_chunk_s * 1000),
+        "duration_ms": round(it.duration_s * 1000),
+        **dict(zip(TEXTS, texts, strict=True)),
+    }
+
+
+def _day_key(it: ChatContext) -> Key:
+    return it.caller.tenant, it.ended_at.date(), it.caller.principal, it.endpoint.name
+
+
+def _sums(it: ChatContext, cost: int | None) -> tuple[int, ...]:
+    """Return the values of SUMS."""
+    usage = it.usage
+    return (
+        1,
+        int(it.outcome >= 400),
+        usage.prompt_tokens if usage else 0,
+        (usage.completion_tokens or 0) if usage else 0,
+        cost or 0,
+        int(it.is_estimated),
+    )
+
+
+def _durations(it: ChatContext) -> Iterator[tuple[str, float]]:
+    """Yield the histograms that count a request, and its seconds."""
+    if it.first_chunk_s is not None:
+        yield FIRST_CHUNK, it.first_chunk_s
+    yield DURATION, it.duration_s
 
 
 def prune() -> int:
@@ -218,14 +163,12 @@ def _batches(rows: QuerySet[RequestRecord]) -> Iterator[list[int]]:
         yield pks
 
 
-def _insert(priced: Iterable[tuple[CompletedRequest, int | None]]) -> None:
+def _insert(records: Sequence[Mapping[str, Any]]) -> None:
     """Add records. bulk_create() took a tenth of the whole gateway's time."""
-    columns, marks = ", ".join(COLUMNS), ", ".join(["%s"] * len(COLUMNS))
+    columns, marks = ", ".join(records[0]), ", ".join(["%s"] * len(records[0]))
     statement = f"INSERT INTO gateway_chat_requestrecord ({columns}) VALUES ({marks})"  # noqa: S608 - names of ours
-    as_time = connection.ops.adapt_datetimefield_value
-    rows = [(as_time(it.at), *it.record(cost)) for it, cost in priced]
     with connection.cursor() as cursor:
-        cursor.executemany(statement, rows)
+        cursor.executemany(statement, [[*record.values()] for record in records])
 
 
 @dataclass(frozen=True, slots=True)

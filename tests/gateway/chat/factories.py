@@ -7,14 +7,18 @@ from django.utils import timezone
 from factory.declarations import LazyFunction, Sequence
 from factory.django import DjangoModelFactory
 
-from gateway.chat.metering.usage import CompletedRequest
+from gateway.chat.apis.openai.chat import CHAT
+from gateway.chat.context import ABSENT, ChatContext
 from gateway.chat.models import (
     ModelEndpoint,
     ModelPrice,
     RequestRecord,
     UsageDay,
 )
+from gateway.chat.request import ModelRequest
 from gateway.chat.tokens import Usage
+from gateway.configuration.shapes import ModelEntry, Target
+from gateway.identity import Caller
 
 
 class ModelEndpointFactory(DjangoModelFactory[ModelEndpoint]):
@@ -72,23 +76,19 @@ class RequestRecordFactory(DjangoModelFactory[RequestRecord]):
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
-WHO = {"tenant": "acme", "principal": "ada", "key_id": None}
-
-
-def ended(**fields: Any) -> CompletedRequest:
-    default: dict[str, Any] = {
-        **WHO,
-        "at": NOON,
-        "operation": "chat.completions",
-        "requested": "small",
-        "model": "small",
-        "upstream_model": "there",
-        "request_id": "req-7",
-        "status": 200,
-        "error_status": 0,
-        "streamed": True,
-        "usage": Usage(9, 2),
-        "first_chunk_s": 0.02,
-        "duration_s": 1.5,
-    }
-    return CompletedRequest(**default | fields)
+def ended(
+    model: str = "small",
+    tenant: str = "acme",
+    principal: str = "ada",
+    ended_at: datetime = NOON,
+    **facts: Any,
+) -> ChatContext:
+    """Return the context of a request for the model `small` that has ended; `model` answered."""
+    caller, wanted = Caller(tenant, principal), ModelRequest("small", True, {})
+    target = facts.setdefault("target", Target("", "there"))
+    entry = ModelEntry(model, "openai", (target,)) if model else ABSENT
+    facts = {"usage": Usage(9, 2), "first_chunk_s": 0.02, "duration_s": 1.5, **facts}
+    facts.setdefault("status", 200)
+    context = ChatContext(caller, entry, wanted, "req-7", CHAT, **facts)
+    context.ended_at = ended_at
+    return context

@@ -25,7 +25,6 @@ from gateway.chat.metering.budget_rows import CounterKey, Stored
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.definitions import Loaded
 from gateway.chat.metering.limits import Limits
-from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.request import ModelRequest
 from gateway.chat.service import Service
 from gateway.chat.targets import Router, Targets
@@ -55,17 +54,19 @@ UPSTREAM = "Upstream service error for request_id req-7"
 
 @dataclass
 class Kept:
-    """A recorder that keeps what it is told, as it was then: the writer does so too."""
+    """A recorder that keeps what it is told."""
 
-    ended: list[ChatContext] = field(default_factory=list)
     denied: list[tuple[str, str]] = field(default_factory=list)
     refused: list[tuple[str, str, str]] = field(default_factory=list)
-    completed: list[CompletedRequest] = field(default_factory=list)
+    completed: list[ChatContext] = field(default_factory=list)
+
+    @property
+    def ended(self) -> list[ChatContext]:
+        """The requests that were not refused before a call."""
+        return [each for each in self.completed if each.endpoint is not ABSENT]
 
     def record(self, context: ChatContext) -> None:
-        if context.endpoint is not ABSENT:
-            self.ended.append(replace(context))
-        self.completed.append(CompletedRequest.of(context))
+        self.completed.append(context)
 
     def deny(self, context: ChatContext, reason: str = "") -> None:
         action, model = context.operation.action, context.request.model

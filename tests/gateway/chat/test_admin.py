@@ -29,10 +29,17 @@ def test_a_request_tells_its_outcome_tokens_cost_and_times(admin_client):
     ModelPriceFactory.create(model="small")
     usage.write(
         [
-            ended(at=NOON, usage=Usage(9473, 2), duration_s=4.2, first_chunk_s=0.35),
-            ended(at=NOON, error_status=500, usage=None, first_chunk_s=None),
-            ended(at=NOON, ending="no finish reason", estimated=True, model="other"),
-            ended(at=NOON, model="", status=429, usage=None, first_chunk_s=None),
+            ended(
+                ended_at=NOON, usage=Usage(9473, 2), duration_s=4.2, first_chunk_s=0.35
+            ),
+            ended(ended_at=NOON, error_status=500, usage=None, first_chunk_s=None),
+            ended(
+                ended_at=NOON,
+                ending="no finish reason",
+                is_estimated=True,
+                model="other",
+            ),
+            ended(ended_at=NOON, model="", status=429, usage=None, first_chunk_s=None),
         ]
     )
     page = admin_client.get(REQUESTS)
@@ -59,7 +66,7 @@ def test_a_request_shows_its_prompt_and_answer_as_text(admin_client):
 
 
 def test_requests_are_neither_added_nor_changed_nor_deleted(admin_client):
-    usage.write([ended(at=NOON)])
+    usage.write([ended()])
     record = RequestRecord.objects.get()
     assert admin_client.get(f"{REQUESTS}add/").status_code == 403
     for page in ("change", "delete"):

@@ -113,8 +113,8 @@ def test_the_endpoints_outlive_a_short_outage_of_the_database(monkeypatch, failu
 @pytest.mark.django_db
 def test_metrics_tell_requests_tokens_costs_and_times(django_assert_num_queries):
     ModelPriceFactory.create(model="small", completion_price=1)
-    broken = {"status": 500, "first_chunk_s": None, "duration_s": 200.0}
-    write([ended(), ended(**broken, estimated=True)])
+    broken: dict[str, Any] = {"status": 500, "first_chunk_s": None, "duration_s": 200.0}
+    write([ended(), ended(**broken, is_estimated=True)])
 
     with django_assert_num_queries(2):
         families = list(ChatCollector().collect())

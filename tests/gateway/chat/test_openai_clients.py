@@ -36,7 +36,8 @@ def test_the_client_reads_embeddings(gateway, client, upstream):
     assert response.data[0].embedding == [0.5, 1.0]
     assert response.model == "vectors"
     assert upstream.requests[0].path == "/v1/embeddings"
-    assert gateway.recorded().counted() == (Usage(4, 0), False)
+    context = gateway.recorded()
+    assert (context.usage, context.is_estimated) == (Usage(4, 0), False)
 
 
 # ── /v1 as it is on the wire ────────────────────────────────────────────────────────

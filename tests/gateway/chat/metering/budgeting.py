@@ -94,7 +94,8 @@ def request(caller=ADA, model="small", **body) -> ChatContext:
 
 
 def end(budgets: Budgets, context: ChatContext, *, status=200, usage=None) -> None:
-    context.status, context.usage = status, usage
+    context.usage = usage
+    context.end(status)
     budgets.settle(context)
 
 

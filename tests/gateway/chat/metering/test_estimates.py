@@ -49,8 +49,8 @@ def counted(gateway: Any, *, status: int = 200) -> tuple[Usage | None, bool]:
     """Return the tokens of the only request, and whether they are estimated."""
     context: ChatContext = gateway.recorded()
     assert context.status == status
-    gateway.kept.ended.clear()
-    return context.counted()
+    gateway.kept.completed.clear()
+    return context.usage, context.is_estimated
 
 
 # ── Streams that were left or that broke ────────────────────────────────────────────

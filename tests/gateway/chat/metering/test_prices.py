@@ -2,6 +2,7 @@ import pytest
 
 from gateway.chat.metering import definitions
 from gateway.chat.metering.prices import listed
+from gateway.chat.metering.usage import cost_nano
 from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import ModelEntry, Target
 from tests.gateway.chat.factories import ModelPriceFactory, ended
@@ -51,9 +52,8 @@ def test_an_own_price_wins():
     prices = definitions.prices(endpoints)
     assert prices["own"] == own
     assert prices["listed"] == listed(OPENAI, "gpt-4o-mini")
-    request = ended(
-        base_url=OPENAI, upstream_model="gpt-4o-mini", usage=Usage(1_000_000, 0)
-    )
-    public = request.cost_nano({})
+    target = Target(OPENAI, "gpt-4o-mini")
+    request = ended(target=target, usage=Usage(1_000_000, 0))
+    public = cost_nano(request, {})
     assert public == round(prices["listed"].prompt_price * 10**9)
-    assert request.cost_nano({"small": own}) != public
+    assert cost_nano(request, {"small": own}) != public

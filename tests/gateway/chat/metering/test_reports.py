@@ -80,7 +80,7 @@ def test_a_bad_question_is_a_bad_request(acme: Api, query):
 
 def test_an_answer_of_too_many_rows_is_a_bad_request(acme: Api, monkeypatch):
     monkeypatch.setattr(reports, "MAX_ROWS", 2)
-    usage.write([ended(at=NOON + timedelta(days=day)) for day in range(3)])
+    usage.write([ended(ended_at=NOON + timedelta(days=day)) for day in range(3)])
     span = "from=2026-11-01&to=2026-11-30"
     assert acme.call("GET", f"/v1/usage?{span}").status_code == 400
     shown = acme.call("GET", f"/v1/usage?{span}&group_by=model").json()

@@ -13,7 +13,6 @@ from django_q.models import Schedule
 from gateway.chat.apis.messages.operation import MESSAGES
 from gateway.chat.context import ABSENT, ChatContext
 from gateway.chat.metering import usage
-from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.models import (
     RequestRecord,
     UsageBucket,
@@ -49,7 +48,7 @@ def test_what_ended_is_a_record_with_all_that_is_known():
 
 def test_days_grow_by_what_is_added():
     usage.write([ended(), ended(principal="bob"), ended(status=500)])
-    usage.write([ended(), ended(at=NOON + timedelta(days=1))])
+    usage.write([ended(), ended(ended_at=NOON + timedelta(days=1))])
 
     rows = UsageDay.objects.order_by("day", "principal").values_list(
         "day", "principal", "requests", "failures", "prompt_tokens", "completion_tokens"
@@ -116,8 +115,10 @@ def test_details_of_tokens_have_prices_of_their_own(_case, prices, used, nano):
 
 
 def test_estimates_are_marked_and_counted():
-    usage.write([ended(), ended(estimated=True), ended(estimated=True, status=499)])
-    usage.write([ended(estimated=True)])
+    usage.write(
+        [ended(), ended(is_estimated=True), ended(is_estimated=True, status=499)]
+    )
+    usage.write([ended(is_estimated=True)])
     marks = RequestRecord.objects.order_by("pk").values_list("estimated", flat=True)
     assert list(marks) == [False, True, True, True]
     assert UsageDay.objects.get().estimated_requests == 3
@@ -144,14 +145,12 @@ def test_the_number_of_statements_does_not_grow_with_the_batch(
 def test_a_request_that_was_refused_is_recorded_and_counts_in_no_sum():
     caller = Caller("acme", "ada", 7)
     wanted, error = ModelRequest("absent\0", False, {}), "There is no such model."
-    context = ChatContext(
-        caller, ABSENT, wanted, "req-7", MESSAGES, status=404, failure=error
-    )
-    refused = CompletedRequest.of(context)
+    refused = ChatContext(caller, ABSENT, wanted, "req-7", MESSAGES, failure=error)
+    refused.end(404)
     usage.write([refused])
     record = RequestRecord.objects.get()
     assert (record.requested, record.model, record.status) == ("absent\ufffd", "", 404)
-    assert (record.key_id, record.error) == (7, refused.error)
+    assert (record.key_id, record.error) == (7, error)
     assert not UsageDay.objects.exists()
     assert not UsageTotal.objects.exists()
 
@@ -173,7 +172,7 @@ def test_prompts_and_answers_go_before_their_requests(settings):
 def test_old_records_are_deleted_every_hour_and_sums_stay(monkeypatch, settings):
     settings.CHAT_USAGE_RETENTION_DAYS = 30
     monkeypatch.setattr(usage, "PRUNED", 2)
-    write = [ended(at=NOON - timedelta(days=age)) for age in (1, 29, 31, 32, 33)]
+    write = [ended(ended_at=NOON - timedelta(days=age)) for age in (1, 29, 31, 32, 33)]
     usage.write(write)
     with travel(NOON, tick=False):
         row = Schedule.objects.get(func="gateway.chat.metering.usage.prune")

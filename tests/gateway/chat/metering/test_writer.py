@@ -12,7 +12,6 @@ from gateway.chat.apis.openai.chat import CHAT
 from gateway.chat.context import ChatContext
 from gateway.chat.metering import background_writer as module
 from gateway.chat.metering.background_writer import UsageWriter
-from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.request import ModelRequest
 from gateway.configuration.shapes import ModelEntry
 from gateway.identity import Caller
@@ -33,7 +32,7 @@ class Sink:
         self.failures, self.bad = list(failures), bad
         self.batches: list[list[str]] = []
 
-    def write(self, batch: Iterable[CompletedRequest]) -> None:
+    def write(self, batch: Iterable[ChatContext]) -> None:
         if self.failures:
             raise self.failures.pop(0)
         ids = [request.request_id for request in batch]
@@ -122,7 +121,7 @@ def test_a_value_that_the_database_refuses_costs_no_other_record():
 
 def test_what_is_left_of_a_batch_keeps_its_order_while_the_database_is_away():
     class AwayInTheMiddle(Sink):
-        def write(self, batch: Iterable[CompletedRequest]) -> None:
+        def write(self, batch: Iterable[ChatContext]) -> None:
             super().write(batch)
             if len(self.batches) == 1:
                 self.failures = [OperationalError("away")]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.metering.usage import CompletedRequest
+from gateway.chat.context import ABSENT, ChatContext
 from gateway.chat.request_log.cut import Room
 from gateway.chat.request_log.entry import LogEntry, last_text, tool_names
 from gateway.chat.tokens import Usage
@@ -48,11 +48,11 @@ def gateway(gateway: Gateway) -> Gateway:
     return gateway
 
 
-def logged(gateway: Gateway) -> tuple[CompletedRequest, LogEntry]:
+def logged(gateway: Gateway) -> tuple[ChatContext, LogEntry]:
     assert gateway.settled(lambda: gateway.kept.completed)
-    completed = gateway.kept.completed[-1]
-    assert completed.texts
-    return completed, completed.texts
+    context = gateway.kept.completed[-1]
+    assert isinstance(context.log, LogEntry)
+    return context, context.log
 
 
 def text(texts: LogEntry) -> str:
@@ -69,25 +69,25 @@ def test_the_prompt_and_the_answer_of_every_shape_are_kept(
     body = {"model": "small", "stream": stream, **PROMPTS[path]}
     response = gateway.post(json.dumps(body), path=path)
     assert response.status_code == 200
-    completed, texts = logged(gateway)
-    assert (completed.requested, completed.error, texts.is_cut) == ("small", "", False)
+    context, texts = logged(gateway)
+    assert (context.failure, texts.is_cut) == ("", False)
     assert texts.prompt == body
     assert last_text(texts.prompt) == "Say hello to the harbour"
     assert text(texts) == "Hello"
     assert texts.answer.value()[0]["finish_reason"]
-    who = completed.status, completed.tenant, completed.principal
-    assert who == (200, "acme", "ada")
-    assert completed.upstream_model == "upstream-model"
-    assert (completed.first_chunk_s is not None) == stream
-    assert completed.usage == Usage(9, 2)
+    who = context.caller.tenant, context.caller.principal
+    assert (context.status, *who) == (200, "acme", "ada")
+    assert context.target.model == "upstream-model"
+    assert (context.first_chunk_s is not None) == stream
+    assert context.usage == Usage(9, 2)
 
 
 @STREAM_OR_NOT
 def test_messages_that_pass_as_they_are_are_kept_too(gateway, claude, upstream, stream):
     upstream.script = sends_events(*TEXT_STREAM) if stream else answers(MESSAGE)
     claude(path="/v1/messages", max_tokens=5, stream=stream)
-    completed, texts = logged(gateway)
-    assert completed.operation == "messages"
+    context, texts = logged(gateway)
+    assert context.operation.action == "messages"
     assert text(texts)
 
 
@@ -97,26 +97,26 @@ def test_a_stream_that_its_client_leaves_is_kept_up_to_there(gateway, upstream):
     with gateway.events() as events:
         assert next(events)["choices"]
         assert next(events)["choices"]
-    completed, texts = logged(gateway)
-    assert (text(texts), completed.status) == ("Hello", 499)
+    context, texts = logged(gateway)
+    assert (text(texts), context.status) == ("Hello", 499)
 
 
 @STREAM_OR_NOT
 def test_a_failed_request_is_kept_with_what_its_client_got(gateway, upstream, stream):
     upstream.script = answers({"error": {"message": "secret detail"}}, 500)
     detail = gateway.post(stream=stream).json()["detail"]
-    completed, texts = logged(gateway)
-    assert (completed.error, texts.answer.value()) == (detail, [])
-    assert completed.status == 500
+    context, texts = logged(gateway)
+    assert (context.failure, texts.answer.value()) == (detail, [])
+    assert context.status == 500
 
 
 def test_a_stream_that_breaks_is_kept_with_its_error(gateway, upstream):
     upstream.script = sends(*STREAM[:2], None)
     gateway.post(stream=True)
-    completed, texts = logged(gateway)
+    context, texts = logged(gateway)
     assert text(texts) == "Hello"
-    assert completed.error_status == 500
-    assert completed.error.startswith("Upstream service error")
+    assert context.error_status == 500
+    assert context.failure.startswith("Upstream service error")
 
 
 def test_nothing_is_kept_of_other_models_and_of_what_has_no_text(gateway, upstream):
@@ -127,7 +127,7 @@ def test_nothing_is_kept_of_other_models_and_of_what_has_no_text(gateway, upstre
     gateway.post(path="/v1/embeddings", model="vectors", input="x")
     gateway.post(path="/v1/messages/count_tokens", max_tokens=5)
     assert gateway.settled(lambda: len(gateway.kept.ended) == 3)
-    assert all(each.texts is None for each in gateway.kept.completed)
+    assert all(each.log is None for each in gateway.kept.completed)
 
 
 def test_a_tenant_is_logged_for_every_model(gateway, upstream):
@@ -140,7 +140,7 @@ def test_a_tenant_is_logged_for_every_model(gateway, upstream):
         {"role": "user", "content": "new"},
     ]
     gateway.post(model="other", messages=content)
-    _completed, texts = logged(gateway)
+    _, texts = logged(gateway)
     assert texts.is_cut
     assert texts.prompt["messages"][1] == content[1]
     assert texts.prompt["messages"][0]["content"].endswith("…")
@@ -153,10 +153,10 @@ def test_a_request_that_is_refused_before_a_call_is_recorded_too(gateway, upstre
     gateway.limits._running.clear()
     assert gateway.post(model="absent").status_code == 404
     many, absent = gateway.kept.completed
-    assert (many.requested, many.model, many.status) == ("small", "", 429)
-    assert (many.streamed, many.error) == (True, "At most 1 requests at once.")
-    assert (absent.requested, absent.model, absent.status) == ("absent", "", 404)
-    assert absent.operation == "chat.completions"
+    assert many.endpoint is absent.endpoint is ABSENT
+    assert (many.request.model, many.status) == ("small", 429)
+    assert (many.request.stream, many.failure) == (True, "At most 1 requests at once.")
+    assert (absent.request.model, absent.status) == ("absent", 404)
 
 
 def test_instructions_are_kept_with_the_last_messages(gateway, upstream):
@@ -183,7 +183,7 @@ def test_tools_are_kept_by_their_names_alone(gateway, upstream):
     upstream.script = answers(COMPLETION)
     gateway.post(tools=[TOOL], headers={"Authorization": "Bearer "})
     gateway.post(tools=[TOOL])
-    _completed, texts = logged(gateway)
+    _, texts = logged(gateway)
     assert texts.tools == ["tide"]
     assert "tools" not in texts.prompt
 

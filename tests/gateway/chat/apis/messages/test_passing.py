@@ -154,7 +154,7 @@ def test_tokens_are_counted_by_the_upstream(claude, upstream, gateway):
     assert upstream.requests[0].path == "/v1/messages/count_tokens?beta=true"
     assert upstream.requests[0].json["model"] == "claude-there"
     context = gateway.recorded()
-    assert context.counted() == (None, False)
+    assert (context.usage, context.is_estimated) == (None, False)
 
 
 def test_text_with_escapes_is_counted_and_passes(claude, upstream, gateway):

@@ -79,7 +79,7 @@ def test_a_stream_that_is_cut_off_ends_with_an_error(
     assert json.loads(data.removeprefix(b"data: "))["error"]["type"] == "api_error"
     context = gateway.recorded()
     assert context.error_status == 500
-    usage, is_estimated = context.counted()
+    usage, is_estimated = context.usage, context.is_estimated
     assert usage.prompt_tokens == 25
     assert is_estimated
 
