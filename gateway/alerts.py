@@ -25,7 +25,7 @@ def tell(kind: str, endpoint_id: str) -> None:
     endpoint = Endpoint.objects.filter(public_id=endpoint_id, deleted_at=None).first()
     if endpoint is None:
         return
-    told = state.describe(endpoint, with_response=not endpoint.trusted)
+    told = state.describe(endpoint, for_owner=True)
     events.publish(
         origin=Origin.system(endpoint.owner),
         event_type=f"endpoint.{kind}",

@@ -39,7 +39,7 @@ def send_email(kind: str, endpoint_id: str) -> None:
     context = {
         "endpoint": endpoint,
         "account": account,
-        "state": state.describe(endpoint, with_response=not endpoint.trusted),
+        "state": state.describe(endpoint, for_owner=True),
         "page": settings.BASE_URL + page,
     }
     text = render_to_string("accounts/webhook_email.txt", context)

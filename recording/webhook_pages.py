@@ -14,7 +14,7 @@ from django.urls import reverse
 from recording.accounts.adapters import is_recent_login
 from recording.subscriptions import Subscriptions
 from recording.throttles import DESCRIPTIONS, AccountThrottle
-from webhooks_core.pages.owners import Door, Owner
+from webhooks_core.pages.base import Door, Owner
 
 
 class AccountDoor(Door):

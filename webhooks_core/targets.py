@@ -25,14 +25,6 @@ def allowed_networks(endpoint: Endpoint) -> AllowedNetworks:
     return policy.allowed_networks(endpoint.url, networks=_networks(endpoint.trusted))
 
 
-def may_be_internal(endpoint: Endpoint) -> bool:
-    """Return True if WEBHOOK_ALLOWED_TARGETS lets an endpoint into internal networks.
-
-    Then what it answers is for operators alone.
-    """
-    return bool(_networks(endpoint.trusted))
-
-
 def _networks(trusted: bool) -> tuple[IPNetwork, ...]:
     return _parse(tuple(webhook_settings.ALLOWED_TARGETS)) if trusted else ()
 

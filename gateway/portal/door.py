@@ -34,7 +34,7 @@ from gateway.portal import cookies, links, pages
 from gateway.subscriptions import Subscriptions
 from gateway.throttles import CallerThrottle
 from webhooks_core import changes
-from webhooks_core.pages.owners import Capability, Door, Owner, PageView
+from webhooks_core.pages.base import Capability, Door, Owner, PageView
 from webhooks_core.web.errors import TooManyRequestsError
 
 SAFE = ("GET", "HEAD")

@@ -13,7 +13,7 @@ from django.utils import timezone
 from gateway.models import PortalLink
 from webhooks_core.ids import is_id, public_id
 from webhooks_core.models import bearer
-from webhooks_core.pages.owners import Capability
+from webhooks_core.pages.base import Capability
 
 ID_PREFIX = "prt_"
 LINK_PREFIX, SESSION_PREFIX = "gw_portal_", "gw_session_"

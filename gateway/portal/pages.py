@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.clickjacking import xframe_options_exempt
 
 from gateway.models import PortalLink
-from webhooks_core.pages.owners import PageView
+from webhooks_core.pages.base import PageView
 
 State = PortalLink.State
 

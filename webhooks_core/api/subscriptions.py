@@ -153,12 +153,19 @@ class SubscriptionService(ABC):
         rows = own.page(subscription, number=page, size=page_size)
         return rows.select_related("event", "endpoint").defer("event__body")
 
-    def delivery(self, subscription: Endpoint, public_id: str) -> Delivery:
-        """Return a delivery with its event. Raises 404, or 410 for one of before retention."""
+    def delivery(
+        self, public_id: str, subscription: Endpoint | None = None
+    ) -> Delivery:
+        """Return a delivery, of one subscription or of any, with its event and endpoint.
+
+        Raises 404, or 410 for one of before retention.
+        """
         prefix = profiles.get(self.profile).delivery_prefix
         if is_id(public_id, prefix):
+            owned = self.all().order_by()
+            endpoints = owned.filter(pk=subscription.pk) if subscription else owned
             rows = Delivery.objects.select_related("event", "endpoint")
-            own = rows.filter(endpoint=subscription, public_id=public_id)
+            own = rows.filter(endpoint__in=endpoints, public_id=public_id)
             if (delivery := own.first()) is not None:
                 return delivery
         if deliveries.is_past_retention(public_id, prefix):
@@ -167,7 +174,7 @@ class SubscriptionService(ABC):
 
     def resend(self, subscription: Endpoint, public_id: str) -> Delivery:
         """Resend a delivery; return the one that is sent. Raises 404, 409, 410."""
-        return resending.resend(self.delivery(subscription, public_id), by=self.by)
+        return resending.resend(self.delivery(public_id, subscription), by=self.by)
 
     def settings(self, subscription: Endpoint) -> dict[str, Any]:
         """Return what is sent beside the contract's headers, masked. Raises 409 if the headers cannot be read."""

@@ -114,7 +114,7 @@ class SubscriptionViewSet(ProductViewSet):
     )
     @action(detail=True, url_path=ONE_DELIVERY)
     def delivery(self, request: Request, delivery_id: str, **_: str) -> Response:
-        delivery = self.subscriptions.delivery(self.found(), delivery_id)
+        delivery = self.subscriptions.delivery(delivery_id, self.found())
         return self.respond(details_of(delivery))
 
     @route(

@@ -281,5 +281,9 @@ class Attempt(models.Model):
             )
         ]
 
+    @property
+    def ended_at(self) -> datetime:
+        return self.started_at + timedelta(milliseconds=self.duration_ms)
+
     def __str__(self) -> str:
         return f"attempt {self.number}: {self.outcome}"

@@ -14,7 +14,6 @@ from webhooks_core.network.transport import RESPONSE_BODY_BYTES
 from webhooks_core.owners import wording
 from webhooks_core.owners.state import in_words
 from webhooks_core.secrets import HIDDEN
-from webhooks_core.targets import may_be_internal
 
 Headers = list[tuple[str, str]]
 
@@ -98,7 +97,7 @@ def snapshot(delivery: Delivery) -> tuple[Delivery, list[Attempt]]:
 
 def seen(delivery: Delivery, attempts: Sequence[Attempt]) -> list[SeenAttempt]:
     """Return the attempts of a delivery as its owner may see them."""
-    is_hidden = may_be_internal(delivery.endpoint)
+    is_hidden = delivery.endpoint.trusted
     return [SeenAttempt.of(attempt, is_hidden=is_hidden) for attempt in attempts]
 
 

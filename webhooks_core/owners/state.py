@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -109,18 +109,17 @@ class EndpointState:
         return f"{self.state.value}{lasting}: {self.reason}{answer}"
 
 
-def describe(endpoint: Endpoint, *, with_response: bool = True) -> EndpointState:
-    """Return the state of an endpoint, by one query. `with_response` as in `describe_all`."""
-    hidden = () if with_response else (endpoint.pk,)
-    return describe_all([endpoint], hidden=hidden)[endpoint.pk]
+def describe(endpoint: Endpoint, *, for_owner: bool = False) -> EndpointState:
+    """Return the state of an endpoint, by one query; as `describe_all`."""
+    return describe_all([endpoint], for_owner=for_owner)[endpoint.pk]
 
 
 def describe_all(
-    endpoints: Sequence[Endpoint], *, hidden: Collection[int] = ()
+    endpoints: Sequence[Endpoint], *, for_owner: bool = False
 ) -> dict[int, EndpointState]:
     """Return the states of endpoints by their keys, by one query for all of them.
 
-    Of the `hidden` ones, what the receiver answered is left out.
+    Owners do not see what the receiver of a trusted endpoint answered: it may be internal.
     """
     now = timezone.now()
     waiting = Delivery.objects.pending().filter(endpoint=OuterRef("pk")).order_by()
@@ -129,14 +128,17 @@ def describe_all(
     counts = dict(counted.values_list("pk", "count"))
     return {
         endpoint.pk: _describe(
-            endpoint, counts.get(endpoint.pk, 0), now, endpoint.pk in hidden
+            endpoint,
+            counts.get(endpoint.pk, 0),
+            now,
+            is_hidden=for_owner and endpoint.trusted,
         )
         for endpoint in endpoints
     }
 
 
 def _describe(
-    endpoint: Endpoint, waiting: int, now: datetime, is_hidden: bool
+    endpoint: Endpoint, waiting: int, now: datetime, *, is_hidden: bool
 ) -> EndpointState:
     state = Health.of(endpoint)
     since = {

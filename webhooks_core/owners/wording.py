@@ -87,8 +87,7 @@ def _failures(attempts: Sequence[Attempt], timeout_s: float) -> str:
     clauses = [sentence(attempt, timeout_s=timeout_s) for attempt in attempts]
     if len(clauses) == 1:
         return clauses[0]
-    end = attempts[-1].started_at + timedelta(milliseconds=attempts[-1].duration_ms)
-    span = in_words(end - attempts[0].started_at)
+    span = in_words(attempts[-1].ended_at - attempts[0].started_at)
     if len(set(clauses)) == 1:
         return f"{clauses[0]}, {times(len(clauses))} in {span}"
     return f"{len(clauses)} attempts in {span} failed, and the last time {clauses[-1]}"

@@ -1,7 +1,11 @@
-"""What all pages share: who may see and do what, refusals, and the way back."""
+"""What all pages share: who looks at them and may do what, refusals, and the way back."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, ClassVar
 
 from django.contrib import messages
@@ -14,9 +18,69 @@ from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.cache import never_cache
 
+from webhooks_core import profiles
+from webhooks_core.api.subscriptions import SubscriptionService
+from webhooks_core.changes import Actor
 from webhooks_core.models import Endpoint
-from webhooks_core.pages.owners import Capability, Door, Owner
-from webhooks_core.web.errors import ApiError, ConflictError, NotFoundError
+from webhooks_core.profiles import WebhookProfile
+from webhooks_core.web.errors import ApiError, ConflictError, GoneError, NotFoundError
+
+
+class Capability(StrEnum):
+    VIEW = "view"
+    VIEW_SECRET = "view_secret"  # noqa: S105 - a name
+    MANAGE = "manage"  # and send: tests, resends
+
+
+EVERYTHING = frozenset(Capability)
+PageView = Callable[..., HttpResponseBase]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The owner of webhooks, and the person who acts for it."""
+
+    subscriptions: SubscriptionService
+    capabilities: frozenset[Capability] = EVERYTHING
+
+    @property
+    def profile(self) -> WebhookProfile:
+        return profiles.get(self.subscriptions.profile)
+
+    @property
+    def by(self) -> Actor:
+        """The person, for the log."""
+        return self.subscriptions.by
+
+
+class Door(ABC):
+    """How a product admits people. `base_template` frames each page, whose block is `page`."""
+
+    base_template: str
+    # What an endpoint of the product has besides its URL and event types: description, active.
+    extra_settings: Sequence[str] = ()
+    # True where pages may be framed: a click that a foreign page has borrowed types no word.
+    asks_for_words: bool = False
+
+    def serve(self, view: PageView) -> PageView:
+        """Return a view as its address serves it."""
+        return view
+
+    def context(self, owner: Owner) -> Mapping[str, Any]:
+        """Return what `base_template` needs besides the user."""
+        return {}
+
+    @abstractmethod
+    def enter(self, request: HttpRequest) -> Owner | HttpResponse:
+        """Return whose pages a request may see, or what asks for a login."""
+
+    @abstractmethod
+    def confirm(self, request: HttpRequest, address: str) -> HttpResponse | None:
+        """Return what asks for the password again and then leads to `address`; None if recent."""
+
+    @abstractmethod
+    def check_rate(self, request: HttpRequest, action: str) -> None:
+        """Count an action: create, test or resend. Raises TooManyRequestsError."""
 
 
 @method_decorator(never_cache, name="dispatch")
@@ -30,7 +94,6 @@ class OwnerView(View):
     door: Door = None  # type: ignore[assignment] # set by urls()
     sees_with: ClassVar[Capability] = Capability.VIEW
     acts_with: ClassVar[Capability] = Capability.MANAGE
-    templates: ClassVar[str] = "webhooks"
     refused_to: ClassVar[tuple[str, ...]] = ("start",)
     owner: Owner
 
@@ -46,7 +109,7 @@ class OwnerView(View):
             raise PermissionDenied
         try:
             return super().dispatch(request, *args, **kwargs)
-        except (NotFoundError, Endpoint.DoesNotExist) as error:  # deleted meanwhile
+        except (NotFoundError, GoneError, Endpoint.DoesNotExist) as error:
             raise Http404 from error
         except ApiError as error:
             messages.error(request, str(error))
@@ -71,11 +134,11 @@ class OwnerView(View):
         shared = {
             "base_template": self.door.base_template,
             "owner": self.owner,
-            "may": {each.value: self.owner.may(each) for each in Capability},
+            "may": {each.value: each in self.owner.capabilities for each in Capability},
             "asks_for_words": self.door.asks_for_words,
             **self.door.context(self.owner),
         }
-        path = f"{self.templates}/{template}.html"
+        path = f"webhooks/{template}.html"
         return render(self.request, path, shared | context, status=status)
 
     def done(self, message: str, address: str) -> HttpResponse:

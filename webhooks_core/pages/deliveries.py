@@ -1,22 +1,25 @@
-"""The list of an owner's deliveries, the page of one, and its Resend button."""
+"""The list of an owner's deliveries, and the page of one, with its attempts drawn to scale."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
 from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.network.errors import Outcome
 from webhooks_core.owners import deliveries, details, payloads, resending, wording
 from webhooks_core.owners.deliveries import DeliveryFilter, State
 from webhooks_core.owners.remedies import remedy
-from webhooks_core.pages import timeline
+from webhooks_core.owners.state import in_words
 from webhooks_core.pages.base import OwnerView
+from webhooks_core.web.errors import ApiError
 
 PAGE_SIZE = 25
 MOST_OTHERS = 50
@@ -27,69 +30,58 @@ CHOICES: dict[str, tuple[State | None, str]] = {
     "delivered": (State.DELIVERED, "Delivered"),
     "all": (None, "All"),
 }
+# Of the drawing; an attempt is visible beside pauses of minutes.
+WIDTH, NARROWEST = 1000, 6
+Row = TypeVar("Row")
 
 
 class Deliveries(OwnerView):
     """The deliveries of all endpoints, or of one. An id leads to its delivery, or to its event's."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        text = request.GET.get("id", "").strip()[:64]
-        if text.startswith(self.owner.profile.delivery_prefix):
-            delivery = self._find(text)
-            if delivery is not None:
-                return redirect(self.address("delivery", delivery.public_id))
+        subscriptions, text = self.owner.subscriptions, self._parameter("id")
+        if delivery := _found(subscriptions.delivery, text):
+            return redirect(self.address("delivery", delivery.public_id))
         choice = request.GET.get("show", "all" if text else "")
         choice = choice if choice in CHOICES else ""
-        endpoints = self.owner.subscriptions.all()
-        endpoint = endpoints.filter(public_id=self._printable("endpoint")).first()
-        if endpoint:
-            endpoints = endpoints.filter(pk=endpoint.pk)
-        last = self._find(request.GET.get("before", ""))
-        wanted = DeliveryFilter(
-            state=CHOICES[choice][0], event_id=self._printable("id")
-        )
+        endpoints = subscriptions.all()
+        endpoint = _found(subscriptions.find, self._parameter("endpoint"))
+        shown = endpoints.filter(pk=endpoint.pk) if endpoint else endpoints
+        last = _found(subscriptions.delivery, self._parameter("before"))
         rows = deliveries.newest(
-            endpoints, wanted, before=last.pk if last else None, size=PAGE_SIZE + 1
+            shown,
+            DeliveryFilter(state=CHOICES[choice][0], event_id=text),
+            before=last.pk if last else None,
+            size=PAGE_SIZE + 1,
         )
-        shown = rows[:PAGE_SIZE]
         context = {
-            "rows": self._rows(shown),
-            "older": shown[-1].public_id if len(rows) > PAGE_SIZE else "",
+            "rows": rows[:PAGE_SIZE],
+            "older": rows[PAGE_SIZE - 1].public_id if len(rows) > PAGE_SIZE else "",
             "choices": [(key, name) for key, (_, name) in CHOICES.items()],
             "choice": choice,
             "endpoint": endpoint,
             "text": text,
-            "has_endpoints": self.owner.subscriptions.all().exists(),
+            "has_endpoints": endpoints.exists(),
         }
         return self.render("deliveries", context)
 
-    def _printable(self, name: str) -> str:
-        """Return a parameter; what no id holds, such as NUL, is replaced: databases refuse it."""
-        text = self.request.GET.get(name, "").strip()[:64]
-        return text if text.isprintable() else "-"
+    def _parameter(self, name: str) -> str:
+        """Return a parameter without NUL, which databases refuse."""
+        return self.request.GET.get(name, "").strip()[:64].replace("\0", "-")
 
-    def _find(self, public_id: str) -> Delivery | None:
-        try:
-            return self.owner.delivery(public_id)
-        except Http404:
-            return None
 
-    def _rows(self, shown: Sequence[Delivery]) -> list[dict[str, Any]]:
-        return [
-            {
-                "delivery": row,
-                "badge": wording.state(row),
-                "result": wording.summary(row),
-            }
-            for row in shown
-        ]
+def _found(find: Callable[[str], Row], public_id: str) -> Row | None:
+    try:
+        return find(public_id)
+    except ApiError:
+        return None
 
 
 class DeliveryView(OwnerView):
     """What happened to one delivery, why, and what to do."""
 
     def get(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
-        found = self.owner.delivery(delivery_id)
+        found = self.owner.subscriptions.delivery(delivery_id)
         delivery, attempts = details.snapshot(found)
         endpoints = self.owner.subscriptions.all().order_by()
         others = deliveries.others(delivery, endpoints, most=MOST_OTHERS)
@@ -123,32 +115,26 @@ class DeliveryView(OwnerView):
             if each.endpoint_id == delivery.endpoint_id
             and each.replay_number > delivery.replay_number
         ]
-        timeout_s, now = self.owner.profile.timeout_s, timezone.now()
-        verdict = wording.verdict(
-            delivery,
-            attempts,
-            later=later,
-            timeout_s=timeout_s,
-            waiting=wording.waits(delivery, now),
-        )
-        last = attempts[-1] if attempts else None
+        profile, last = self.owner.profile, attempts[-1] if attempts else None
+        timeout_s, waiting = profile.timeout_s, wording.waits(delivery, timezone.now())
         has_arrived = any(
             each.status == Delivery.Status.DELIVERED for each in [delivery, *later]
         )
         return {
             "delivery": delivery,
-            "badge": wording.state(delivery),
-            "verdict": verdict,
+            "verdict": wording.verdict(
+                delivery, attempts, later=later, timeout_s=timeout_s, waiting=waiting
+            ),
             "is_pending": delivery.status == Delivery.Status.PENDING,
             "has_arrived": has_arrived,
-            "timeline": timeline.timeline(delivery, attempts),
+            "timeline": timeline(delivery, attempts) if attempts else None,
             "steps": details.seen(delivery, attempts),
-            "hidden": self.owner.hidden_response(delivery.endpoint),
-            "most_attempts": self.owner.profile.retry.max_attempts,
-            "remedy": ""
-            if has_arrived or not last
-            else remedy(last.outcome, last.status_code, timeout_s=timeout_s),
-            "others": [(each, *wording.state(each)) for each in others],
+            "is_hidden": delivery.endpoint.trusted,
+            "most_attempts": profile.retry.max_attempts,
+            "remedy": remedy(last.outcome, last.status_code, timeout_s=timeout_s)
+            if last and not has_arrived
+            else "",
+            "others": others,
         }
 
     def _payload(self, request: HttpRequest, delivery: Delivery) -> dict[str, Any]:
@@ -167,7 +153,7 @@ class DeliveryView(OwnerView):
 
 class BodyView(OwnerView):
     def get(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
-        return payloads.download(self.owner.delivery(delivery_id).event)
+        return payloads.download(self.owner.subscriptions.delivery(delivery_id).event)
 
 
 @method_decorator(require_POST, name="dispatch")
@@ -177,13 +163,47 @@ class Resend(OwnerView):
     refused_to = ("delivery", "delivery_id")
 
     def post(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
-        delivery = self.owner.delivery(delivery_id)
+        delivery = self.owner.subscriptions.delivery(delivery_id)
         self.door.check_rate(request, "resend")
         sent = resending.resend(delivery, by=self.owner.by)
-        is_same = sent.pk == delivery.pk
         message = (
             "Its next attempt is due now."
-            if is_same
+            if sent.pk == delivery.pk
             else "The event is sent again: this is its new delivery."
         )
         return self.done(message, self.address("delivery", sent.public_id))
+
+
+def timeline(delivery: Delivery, attempts: Sequence[Attempt]) -> dict[str, Any]:
+    """Return the attempts to scale, from the creation to the last or the next one.
+
+    `next_x` is where the next attempt is due, None if there is none.
+    """
+    start, next_at = delivery.created_at, delivery.next_attempt_at
+    end = max(filter(None, [next_at, *(attempt.ended_at for attempt in attempts)]))
+    # At least a moment, so that one quick attempt does not fill the drawing.
+    whole = max(end - start, timedelta(milliseconds=100))
+
+    def place(at: datetime) -> int:
+        return max(0, min(WIDTH, round(WIDTH * ((at - start) / whole))))
+
+    def bar(attempt: Attempt) -> dict[str, Any]:
+        x, took = place(attempt.started_at), f"{attempt.duration_ms} ms"
+        width = max(place(attempt.ended_at) - x, NARROWEST)
+        return {
+            "x": min(x, WIDTH - width),
+            "width": width,
+            "tone": "success" if attempt.outcome == Outcome.OK else "error",
+            "title": f"Attempt {attempt.number}: {wording.result(attempt)}, {took}",
+        }
+
+    words = ", ".join(
+        f"{wording.result(attempt)} after {in_words(attempt.started_at - start)}"
+        for attempt in attempts
+    )
+    return {
+        "bars": list(map(bar, attempts)),
+        "next_x": place(next_at) if next_at else None,
+        "marks": [f"+{in_words(whole * part / 4)}" for part in range(5)],
+        "description": f"Attempts since the creation: {words}",
+    }

@@ -1,10 +1,11 @@
-"""The list of an owner's endpoints, the form that adds one, and the page of each."""
+"""The list of an owner's endpoints, the form that adds one, the page of each, and of its secret."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -12,34 +13,39 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
+from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.owners import repairs, resending, state, wording
+from webhooks_core.owners import repairs, resending, state
 from webhooks_core.owners.resending import Selection
-from webhooks_core.pages.base import OwnerView
+from webhooks_core.pages.base import Capability, OwnerView
 from webhooks_core.pages.forms import EndpointForm
-from webhooks_core.pages.owners import Capability
+from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.web.errors import ApiError, ConflictError
 
 RECENT = 10
 FAILED_WITHIN = timedelta(days=7)
 CONFIRM_FIRST = "Nothing was saved yet: confirm that it is you, then save again."
+LONGEST_H = repairs.LONGEST_OVERLAP // timedelta(hours=1)
+DEFAULT_H = repairs.DEFAULT_OVERLAP // timedelta(hours=1)
 
 
 class Start(OwnerView):
     """All endpoints of the owner."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        rows = list(self.owner.subscriptions.all())
-        states = self.owner.states(rows)
-        profile = self.owner.profile
-        context = {
-            "rows": [
-                (row, states[row.pk], profile.receives_all(row.event_types))
-                for row in rows
-            ],
-            "quota": profile.quota,
-        }
-        return self.render("start", context)
+        rows, profile = list(self.owner.subscriptions.all()), self.owner.profile
+        states = state.describe_all(rows, for_owner=True)
+        shown = [
+            (row, states[row.pk], profile.receives_all(row.event_types)) for row in rows
+        ]
+        return self.render("start", {"rows": shown, "quota": profile.quota})
+
+
+def form_of(
+    view: OwnerView, data: Any = None, endpoint: Endpoint | None = None
+) -> EndpointForm:
+    extra = view.door.extra_settings
+    return EndpointForm(view.owner.profile, extra=extra, data=data, endpoint=endpoint)
 
 
 class Add(OwnerView):
@@ -48,10 +54,10 @@ class Add(OwnerView):
     sees_with = Capability.MANAGE
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return self._page(self._form())
+        return self._page(form_of(self))
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        form = self._form(request.POST)
+        form = form_of(self, request.POST)
         if not form.is_valid():
             return self._page(form, status=400)
         self.door.check_rate(request, "create")
@@ -62,10 +68,6 @@ class Add(OwnerView):
             return self._page(form, status=error.status_code)
         test = self._test(created.endpoint)
         return self.render("created", {"created": created, "test": test})
-
-    def _form(self, data: Any = None) -> EndpointForm:
-        extra = self.door.extra_settings
-        return EndpointForm(self.owner.profile, extra=extra, data=data)
 
     def _test(self, endpoint: Endpoint) -> Delivery | None:
         """Send a test to a new endpoint, where it can receive one."""
@@ -96,13 +98,13 @@ class EndpointView(OwnerView):
     refused_to = ("endpoint", "endpoint_id")
 
     def get(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
-        endpoint = self.owner.endpoint(endpoint_id)
-        return self._page(endpoint, self._form(endpoint))
+        endpoint = self.owner.subscriptions.find(endpoint_id)
+        return self._page(endpoint, form_of(self, endpoint=endpoint))
 
     def post(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
-        endpoint = self.owner.endpoint(endpoint_id)
+        endpoint = self.owner.subscriptions.find(endpoint_id)
         repairs.check_not_declared(endpoint)
-        form = self._form(endpoint, request.POST)
+        form = form_of(self, request.POST, endpoint)
         if not form.is_valid():
             return self._page(endpoint, form, status=400)
         if form.cleaned_data["url"] != endpoint.url and (
@@ -117,27 +119,18 @@ class EndpointView(OwnerView):
             return self._page(endpoint, form, status=error.status_code)
         return self.done("The settings were saved.", request.path)
 
-    def _form(self, endpoint: Endpoint, data: Any = None) -> EndpointForm:
-        extra = self.door.extra_settings
-        profile = self.owner.profile
-        return EndpointForm(profile, extra=extra, data=data, endpoint=endpoint)
-
     def _page(
         self, endpoint: Endpoint, form: EndpointForm, *, status: int = 200
     ) -> HttpResponse:
         newest = Delivery.objects.filter(endpoint=endpoint).order_by("-pk")
-        rows = newest.select_related("event").defer("event__body")[:RECENT]
+        since = timezone.now() - FAILED_WITHIN
         context = {
             "endpoint": endpoint,
-            "state": self.owner.states([endpoint])[endpoint.pk],
+            "state": state.describe(endpoint, for_owner=True),
             "outage": state.outage(endpoint),
-            "failed": resending.count(
-                endpoint, Selection.FAILED, since=timezone.now() - FAILED_WITHIN
-            ),
+            "failed": resending.count(endpoint, Selection.FAILED, since=since),
             "form": form,
-            "recent": [
-                (row, *wording.state(row), wording.summary(row)) for row in rows
-            ],
+            "recent": newest.select_related("event").defer("event__body")[:RECENT],
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),
         }
         return self.render("endpoint", context, status=status)
@@ -150,7 +143,7 @@ class EndpointAction(OwnerView):
     refused_to = ("endpoint", "endpoint_id")
 
     def post(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
-        return self.act(self.owner.endpoint(endpoint_id))
+        return self.act(self.owner.subscriptions.find(endpoint_id))
 
     def act(self, endpoint: Endpoint) -> HttpResponse:
         """Return the page that shows the result. Raises ApiError."""
@@ -177,8 +170,16 @@ class ResendMany(EndpointAction):
 
     def act(self, endpoint: Endpoint) -> HttpResponse:
         self.door.check_rate(self.request, "resend")
+        if self.request.POST.get("status") == Selection.MISSED:
+            selection, since = Selection.MISSED, endpoint.disabled_at
+            until = endpoint.enabled_at
+        else:
+            selection, since = Selection.FAILED, timezone.now() - FAILED_WITHIN
+            until = None
+        if since is None:
+            raise ConflictError("Nothing was sent: nothing is missed any more.")
         count = resending.resend_since(
-            endpoint, by=self.owner.by, **self._wanted(endpoint)
+            endpoint, selection, since=since, until=until, by=self.owner.by
         )
         text = ngettext(
             "{:,} event will be sent.",
@@ -188,18 +189,6 @@ class ResendMany(EndpointAction):
         address = self.address("endpoint", endpoint.public_id)
         return self.done(text.format(count), address)
 
-    def _wanted(self, endpoint: Endpoint) -> dict[str, Any]:
-        if self.request.POST.get("status") == Selection.MISSED:
-            if endpoint.disabled_at is None:
-                raise ConflictError("Nothing was sent: nothing is missed any more.")
-            return {
-                "selection": Selection.MISSED,
-                "since": endpoint.disabled_at,
-                "until": endpoint.enabled_at,
-            }
-        since = timezone.now() - FAILED_WITHIN
-        return {"selection": Selection.FAILED, "since": since}
-
 
 class Delete(EndpointAction):
     def act(self, endpoint: Endpoint) -> HttpResponse:
@@ -207,3 +196,63 @@ class Delete(EndpointAction):
         self.check_word("delete")
         self.owner.subscriptions.delete(endpoint)
         return self.done("The endpoint was deleted.", self.address("start"))
+
+
+class RotationForm(forms.Form):
+    overlap_h = forms.IntegerField(
+        min_value=0, max_value=LONGEST_H, initial=DEFAULT_H, label="Overlap"
+    )
+
+
+class Secret(OwnerView):
+    """The page asks what to do; POST shows the secret, or rotates it (`action`).
+
+    The password was given. The secret is in the response to a POST alone: no address shows it.
+    """
+
+    sees_with = acts_with = Capability.VIEW_SECRET
+    refused_to = ("endpoint", "endpoint_id")
+
+    def get(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
+        endpoint = self.owner.subscriptions.find(endpoint_id)
+        return self.door.confirm(request, request.path) or self._page(endpoint)
+
+    def post(self, request: HttpRequest, endpoint_id: str) -> HttpResponse:
+        endpoint = self.owner.subscriptions.find(endpoint_id)
+        if asked := self.door.confirm(request, request.path):
+            return asked
+        if request.POST.get("action") == "rotate":
+            return self._rotate(endpoint)
+        self.check_word("show")
+        try:
+            secret = repairs.show_secret(endpoint, by=self.owner.by)
+        except SecretUnreadableError as error:
+            raise ConflictError(
+                "The secret cannot be read here. Rotate it, or ask the operator."
+            ) from error
+        return self._page(endpoint, secret=secret)
+
+    def _rotate(self, endpoint: Endpoint) -> HttpResponse:
+        if Capability.MANAGE not in self.owner.capabilities:
+            raise ConflictError("Nothing was changed: you may only look.")
+        self.check_word("rotate")
+        form, hours = RotationForm(self.request.POST), 0
+        if endpoints.may_overlap(endpoint):
+            if not form.is_valid():
+                return self._page(endpoint, form=form, status=400)
+            hours = form.cleaned_data["overlap_h"]
+        overlap = timedelta(hours=hours)
+        secret = repairs.rotate(endpoint, overlap=overlap, by=self.owner.by).secret
+        return self._page(endpoint, secret=secret, is_new=True, hours=hours)
+
+    def _page(
+        self, endpoint: Endpoint, *, status: int = 200, **context: Any
+    ) -> HttpResponse:
+        context = {"form": RotationForm()} | context
+        context |= {
+            "endpoint": endpoint,
+            "secrets": endpoint.endpointsecret_set.current(timezone.now()),
+            "may_overlap": endpoints.may_overlap(endpoint),
+            "longest_overlap_h": LONGEST_H,
+        }
+        return self.render("secret", context, status=status)

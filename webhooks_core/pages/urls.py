@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from webhooks_core.pages import deliveries, endpoints, secrets
-from webhooks_core.pages.base import OwnerView
-from webhooks_core.pages.owners import Door
+from webhooks_core.pages import deliveries, endpoints
+from webhooks_core.pages.base import Door, OwnerView
 
 ENDPOINT, DELIVERY = "/endpoints/<str:endpoint_id>", "/deliveries/<str:delivery_id>"
 VIEWS: dict[str, tuple[str, type[OwnerView]]] = {
@@ -17,7 +16,7 @@ VIEWS: dict[str, tuple[str, type[OwnerView]]] = {
     "enable": (f"{ENDPOINT}/enable", endpoints.Enable),
     "resend-many": (f"{ENDPOINT}/resend", endpoints.ResendMany),
     "delete": (f"{ENDPOINT}/delete", endpoints.Delete),
-    "secret": (f"{ENDPOINT}/secret", secrets.Secret),
+    "secret": (f"{ENDPOINT}/secret", endpoints.Secret),
     "deliveries": ("/deliveries", deliveries.Deliveries),
     "delivery": (DELIVERY, deliveries.DeliveryView),
     "body": (f"{DELIVERY}/body", deliveries.BodyView),

@@ -1,8 +1,8 @@
-"""Times and addresses on pages."""
+"""Times, addresses and states on pages."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from urllib.parse import urlsplit
 
 from django import template
@@ -10,6 +10,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from webhooks_core.models import Delivery
+from webhooks_core.owners import wording
 from webhooks_core.owners.state import in_words
 
 register = template.Library()
@@ -61,7 +63,12 @@ def path(url: str) -> str:
     return parts._replace(scheme="", netloc="").geturl() or "/"
 
 
-@register.filter
-def duration(value: timedelta) -> str:
-    """Return how long something takes, as `5 min`."""
-    return in_words(value)
+@register.simple_tag
+def badge(delivery: Delivery) -> SafeString:
+    """Return the state of a delivery as a coloured word."""
+    tone, word = wording.state(delivery)
+    return format_html('<span class="badge badge-{}">{}</span>', tone, word)
+
+
+register.filter("duration", in_words)  # how long something takes, as `5 min`
+register.filter("summary", wording.summary)
