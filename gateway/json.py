@@ -14,8 +14,8 @@ from typing import Any, Never
 
 import orjson
 
-from webhooks_core.web.parsers import MAX_VALUES as MOST
-from webhooks_core.web.parsers import check_values
+from webhooks_core.web.json_values import MAX_VALUES as MOST
+from webhooks_core.web.json_values import check_values
 
 MAX_VALUES = MOST
 LONG_NUMBER = b"0" * 19  # an integer that may not fit into 64 bits

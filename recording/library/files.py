@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from recording.models.recordings import MAX_ID_LENGTH
-from webhooks_core.web.parsers import check_values
+from webhooks_core.web.json_values import check_values
 
 MAX_BYTES = 64 * 1_048_576
 ISO_8601 = re.compile(

@@ -4,7 +4,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhooks_core.web.parsers import check_values, without_texts
+from webhooks_core.web.json_values import check_values, without_texts
 
 
 @given(st.lists(st.text(alphabet='\\",[{a', max_size=10), max_size=10))
