@@ -34,13 +34,19 @@ class UpstreamError:
 
 
 class ChatError(Exception):
-    """A failure whose message, its `str()`, is for the caller."""
+    """A failure whose message, its `str()`, is for the caller.
+
+    `denial` is the reason of the policy decision that it stands for, if it stands for one.
+    """
 
     upstream = UpstreamError()
+    denial = ""
 
 
 class EndpointNotFoundError(ChatError):
     """The endpoint is absent, or hidden from the caller."""
+
+    denial = "not_found_or_forbidden"
 
     def __init__(self) -> None:
         super().__init__("The specified endpoint could not be found.")

@@ -16,6 +16,7 @@ from gateway.configuration import EntryError
 from gateway.configuration.shapes import ModelEntry
 from webhooks_core.database.outages import reason
 from webhooks_core.secrets import SecretUnreadableError
+from webhooks_core.web.errors import UnavailableError
 from webhooks_core.web.thread_pool import InThread
 
 # After FRESH_S requests use the old endpoints while new ones are loaded; after STALE_S they wait.
@@ -53,40 +54,30 @@ class ModelRegistry:
     _loaded_at: float = float("-inf")
     _loading: asyncio.Task[None] | None = None
     _began_at: float = 0.0
-    _failure: Error | None = None
 
     async def endpoints(self) -> Mapping[str, ModelEntry]:
-        """Return all endpoints by name. Raises what the database raises, TimeoutError."""
+        """Return all endpoints by name. Raises UnavailableError."""
         age = self.clock() - self._loaded_at
         if age > FRESH_S and self._loading is None:
             self._loading = asyncio.create_task(self._load())
             self._began_at = self.clock()
         if age > STALE_S and self._loading is not None:
-            try:
-                await self._wait_for(self._loading)
-            except (Error, TimeoutError):
-                if age > OUTAGE_S:
-                    raise
+            left = self._began_at + WAIT_S - self.clock()
+            # Other requests wait for it, too: no one of them ends it.
+            await asyncio.wait({self._loading}, timeout=max(0.0, left))
+            if self.clock() - self._loaded_at > OUTAGE_S:
+                raise UnavailableError
         return self._known
 
     def known(self) -> Mapping[str, ModelEntry]:
         """Return the endpoints that were loaded last."""
         return self._known
 
-    async def _wait_for(self, loading: asyncio.Task[None]) -> None:
-        """Raises what the database raises; TimeoutError after WAIT_S."""
-        left = self._began_at + WAIT_S - self.clock()
-        async with asyncio.timeout(max(0.0, left)):
-            await asyncio.shield(loading)  # other requests wait for it too
-        if self._failure is not None:
-            raise self._failure
-
     async def _load(self) -> None:
         try:
             self._known = await self.in_thread(self.load)
-            self._loaded_at, self._failure = self.clock(), None
+            self._loaded_at = self.clock()
         except Error as error:
             log.warning("model endpoints not loaded", error=reason(error))
-            self._failure = error
         finally:
             self._loading = None

@@ -26,7 +26,7 @@ class PolicyDenied(InvalidValueError, InvalidRequestError):  # noqa: N818 - a na
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.denial = reason
 
 
 def configured() -> Policy | None:

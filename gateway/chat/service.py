@@ -41,7 +41,7 @@ from gateway.chat.metering.background_writer import UsageWriter
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.limits import Limits
 from gateway.chat.model_registry import ModelRegistry
-from gateway.chat.policy_hook import Policy, PolicyDenied
+from gateway.chat.policy_hook import Policy
 from gateway.chat.request import ModelRequest
 from gateway.chat.request_log.entry import LogEntry
 from gateway.chat.routes import MODEL_PREFIX, route_of
@@ -53,7 +53,6 @@ from gateway.identity import CHAT as CHAT_SCOPE
 from gateway.identity import Caller
 from gateway.keys import MISS
 from webhooks_core.web.errors import (
-    ApiError,
     InternalError,
     TooManyRequestsError,
     UnavailableError,
@@ -99,22 +98,24 @@ class Service:
             if route.operation is None:
                 return await self._models(request, caller, api_format)
             wanted = await self._read(request)
-            operation = route.operation
-            context = ChatContext.of(request, caller, wanted, operation, api_format)
-            await self._admit(context)
-            return await self._call(context)
         except ClientGoneError:
             raise
         except Exception as error:  # every client gets a response
             return failure_response(error, request.request_id, api_format)
+        operation = route.operation
+        context = ChatContext.of(request, caller, wanted, operation, api_format)
+        return await self._serve(context)
 
     async def _authenticate(self, request: ChatRequest) -> Caller:
         caller = authenticate_cached(request.headers, request.peer)
         if caller is not MISS:
             return caller
         look_up_key = partial(authenticate, request.headers, request.peer)
-        async with asyncio.timeout(LOOK_UP_S):
-            known: Caller = await self.in_thread(look_up_key)
+        try:
+            async with asyncio.timeout(LOOK_UP_S):
+                known: Caller = await self.in_thread(look_up_key)
+        except TimeoutError as error:
+            raise UnavailableError from error
         return known
 
     async def _models(
@@ -153,43 +154,11 @@ class Service:
         wanted: ModelRequest = await self.in_thread(partial(ModelRequest.parse, raw))
         return wanted
 
-    async def _admit(self, context: ChatContext) -> None:
-        """Find the endpoint and its fallbacks, and hold what the request may use.
-
-        A refusal is recorded. Raises EndpointNotFoundError, TooManyRequestsError.
-        """
-        caller, name = context.caller, context.request.model
-        try:
-            known = await self.registry.endpoints()
-            context.endpoint = _allowed(known.get(name, ABSENT), caller)
-            context.fallbacks = tuple(
-                known[name]
-                for name in context.endpoint.fallbacks
-                if name in known and _is_allowed(known[name], caller)
-            )
-            self.limits.enter(context)
-            if context.operation.is_budgeted:
-                await self.budgets.reserve(context)
-        except BaseException as error:
-            self.limits.leave(context)
-            is_absent = isinstance(error, EndpointNotFoundError)
-            if is_absent:
-                self.recorder.deny(context)
-            if is_absent or isinstance(error, TooManyRequestsError):
-                context.endpoint, context.failure = ABSENT, str(error)
-                context.end(404 if is_absent else 429)
-                self.recorder.record(context)
-            raise
-
-    async def _call(self, context: ChatContext) -> ChatResponse:
+    async def _serve(self, context: ChatContext) -> ChatResponse:
         """Call the endpoint; a failure becomes what its table says."""
-        context.log = self._log_of(context)
-        operation = context.operation
-        is_stream = context.request.stream and operation.can_stream
+        is_stream = context.request.stream and context.operation.can_stream
         try:
-            require(context.endpoint, operation, context.request)
-            if self.policy is not None:
-                context.request = await self.policy(context.caller, context.request)
+            await self._admit(context)
             if is_stream:
                 return await self._stream(context)
             completion = await self.targets.call(context, complete)
@@ -199,15 +168,44 @@ class Service:
             self._end(context, CLIENT_GONE)
             raise
         except Exception as error:
-            if isinstance(error, PolicyDenied):
-                self.recorder.deny(context, error.reason)
-            elif not isinstance(error, ChatError):
-                log.exception("chat failed", request_id=context.request_id)
-            table = context.api_format.before_first_chunk if is_stream else SYNCHRONOUS
-            status, body, headers = operation.failure(context, table, error)
-            context.failure = str(look_up(table, error, context.request_id)[1])
-            self._end(context, status)
-            return ChatResponse.json(status, body, headers)
+            return self._fail(context, error, is_stream=is_stream)
+
+    async def _admit(self, context: ChatContext) -> None:
+        """Find the endpoint and its fallbacks, and hold what the request may use.
+
+        Raises EndpointNotFoundError, TooManyRequestsError, UnsupportedRequestError,
+        UnsupportedInferenceTypeError, PolicyDenied.
+        """
+        caller, name = context.caller, context.request.model
+        known = await self.registry.endpoints()
+        context.endpoint = _allowed(known.get(name, ABSENT), caller)
+        context.fallbacks = tuple(
+            known[name]
+            for name in context.endpoint.fallbacks
+            if name in known and _is_allowed(known[name], caller)
+        )
+        self.limits.enter(context)
+        if context.operation.is_budgeted:
+            await self.budgets.reserve(context)
+        context.log = self._log_of(context)
+        require(context.endpoint, context.operation, context.request)
+        if self.policy is not None:
+            context.request = await self.policy(caller, context.request)
+
+    def _fail(
+        self, context: ChatContext, error: Exception, *, is_stream: bool
+    ) -> ChatResponse:
+        """End a request that failed before its response began."""
+        if isinstance(error, ChatError) and error.denial:
+            self.recorder.deny(context, error.denial)
+        elif isinstance(error, TooManyRequestsError):
+            context.endpoint = ABSENT  # it was not called, so that it counts in no sum
+        told, request_id = _told(error, context.request_id), context.request_id
+        table = context.api_format.before_first_chunk if is_stream else SYNCHRONOUS
+        status, body, headers = context.operation.failure(context, table, told)
+        context.failure = str(look_up(table, told, request_id)[1])
+        self._end(context, status)
+        return ChatResponse.json(status, body, headers)
 
     def _log_of(self, context: ChatContext) -> LogEntry | None:
         """Return what keeps the prompt and the answer, if they are to be logged."""
@@ -265,17 +263,14 @@ class Service:
 def failure_response(
     error: Exception, request_id: str, api_format: ErrorFormat
 ) -> ChatResponse:
-    """Return the response to a request that failed before a call of its endpoint."""
-    if not isinstance(error, ChatError):
-        error = _as_gateway_error(error, request_id)
-    return ChatResponse.json(*api_format.failure(SYNCHRONOUS, error, request_id))
+    """Return the response to a request that failed before anything was known of it."""
+    told = _told(error, request_id)
+    return ChatResponse.json(*api_format.failure(SYNCHRONOUS, told, request_id))
 
 
-def _as_gateway_error(error: Exception, request_id: str) -> ApiError:
-    if isinstance(error, TimeoutError):
-        log.error("database unavailable", request_id=request_id)
-        return UnavailableError()
-    known = HANDLER.translate(error)
+def _told(error: Exception, request_id: str) -> Exception:
+    """Return the error that the client is told of; an unexpected one is logged."""
+    known = error if isinstance(error, ChatError) else HANDLER.translate(error)
     if known is None:
         log.error("chat failed", request_id=request_id, exc_info=error)
         return InternalError(INTERNAL)

@@ -31,8 +31,6 @@ KEPT = 100_000
 TEXTS_KEPT = 500
 CLOSING_S = 10.0
 
-REASON = "not_found_or_forbidden"
-
 log = structlog.stdlib.get_logger(__name__)
 
 
@@ -61,7 +59,7 @@ class UsageWriter:
             context.log = None
         self._keep(self._ended, context)
 
-    def deny(self, context: ChatContext, reason: str = REASON) -> None:
+    def deny(self, context: ChatContext, reason: str) -> None:
         """Keep a denial for the policy writer."""
         denial = {
             "caller": context.caller,

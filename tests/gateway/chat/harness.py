@@ -56,8 +56,7 @@ UPSTREAM = "Upstream service error for request_id req-7"
 class Kept:
     """A recorder that keeps what it is told."""
 
-    denied: list[tuple[str, str]] = field(default_factory=list)
-    refused: list[tuple[str, str, str]] = field(default_factory=list)
+    denied: list[tuple[str, str, str]] = field(default_factory=list)
     completed: list[ChatContext] = field(default_factory=list)
 
     @property
@@ -68,12 +67,9 @@ class Kept:
     def record(self, context: ChatContext) -> None:
         self.completed.append(context)
 
-    def deny(self, context: ChatContext, reason: str = "") -> None:
-        action, model = context.operation.action, context.request.model
-        if reason:
-            self.refused.append((action, model, reason))
-        else:
-            self.denied.append((action, model))
+    def deny(self, context: ChatContext, reason: str) -> None:
+        denied = context.operation.action, context.request.model, reason
+        self.denied.append(denied)
 
 
 class Known(dict[str, ModelEntry]):

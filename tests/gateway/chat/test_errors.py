@@ -195,7 +195,9 @@ def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(
         response.headers.pop("Date", None)
     assert absent.headers == forbidden.headers
     assert upstream.requests == gateway.kept.ended == []
-    assert gateway.kept.denied == [(action, "absent"), (action, "secret")]
+    reason = "not_found_or_forbidden"
+    denied = [(action, model, reason) for model in ("absent", "secret")]
+    assert gateway.kept.denied == denied
 
 
 @pytest.mark.spec("gateway", "synchronous: Invalid value or invalid request, 400")

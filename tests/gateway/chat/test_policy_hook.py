@@ -43,7 +43,7 @@ def test_a_denied_request_is_400_and_goes_to_no_upstream(
     assert (refused.status_code, text(refused.json())) == (400, REASON)
     assert upstream.requests == []
     action = path.removeprefix("/v2/").removeprefix("/v1/").replace("/", ".")
-    assert gateway.kept.refused == [(action, "small", REASON)]
+    assert gateway.kept.denied == [(action, "small", REASON)]
     assert gateway.recorded().status == 400
 
 

@@ -168,7 +168,7 @@ def test_a_denial_does_not_wait_until_a_batch_of_requests_has_grown(monkeypatch)
         record(writer, "0")
         await asyncio.sleep(0)
         assert not calls
-        writer.deny(context("1"))
+        writer.deny(context("1"), "not_found_or_forbidden")
         await until(lambda: len(calls) == 2)
         await writer.stop()
 
