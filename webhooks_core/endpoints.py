@@ -117,7 +117,7 @@ def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint
     """
     with transaction.atomic():
         locked = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
-        before = copy(locked)
+        before, changed = copy(locked), locked.differing(fields)
         is_enabled = fields.get("status") == Endpoint.Status.ACTIVE
         has_new_url = fields.get("url", locked.url) != locked.url
         if locked.is_disabled and (is_enabled or has_new_url):
@@ -130,7 +130,8 @@ def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint
         if before.is_receiving != locked.is_receiving:
             fields |= _outage(locked, now)
         locked.save(update_fields=list(fields))
-        _record_change(before, locked, fields, by)
+        if changed:
+            _record_change(locked, changed, by)
         if failure := pending_failure(locked):
             _waiting(locked).fail(error=failure)
         _notify_of_change(before, locked)
@@ -153,28 +154,13 @@ def _outage(endpoint: Endpoint, now: datetime) -> dict[str, Any]:
     return {name: getattr(endpoint, name) for name in ("disabled_at", "enabled_at")}
 
 
-# Not told as changes: what follows from others, and times.
-_IMPLIED = {
-    *("updated_at", "disabled_at", "enabled_at", "consecutive_failures"),
-    "timeouts",
-}
-
-
-def _record_change(
-    before: Endpoint, changed: Endpoint, fields: Mapping[str, Any], by: Actor
-) -> None:
+def _record_change(endpoint: Endpoint, changed: Mapping[str, Any], by: Actor) -> None:
     """Log the names of the fields that were changed, and which host gets events from now on."""
-    names = sorted(
-        name
-        for name in fields.keys() - _IMPLIED
-        if getattr(before, name) != getattr(changed, name)
-    )
-    if names:
-        details = _where(changed) if "url" in names else {}
-        action = "changed"
-        if "status" in names:
-            action = "disabled" if changed.is_disabled else "enabled"
-        changes.record(changed.public_id, action, by=by, fields=names, **details)
+    details = _where(endpoint) if "url" in changed else {}
+    action = "changed"
+    if "status" in changed:
+        action = "disabled" if endpoint.is_disabled else "enabled"
+    changes.record(endpoint.public_id, action, by=by, fields=sorted(changed), **details)
 
 
 def _where(endpoint: Endpoint) -> dict[str, str]:

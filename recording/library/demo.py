@@ -17,7 +17,7 @@ from recording.webhooks import PROFILE, SUMMARY_COMPLETED, SUMMARY_COMPLETED_SAM
 from webhooks_core import endpoints, ids, profiles, times
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event
 from webhooks_core.network.errors import Outcome
-from webhooks_core.owners import payloads
+from webhooks_core.owners import details
 
 FAULT = '{"error": "no such table: orders"}'
 FAILED = [500] * 6
@@ -97,7 +97,7 @@ def _deliver(endpoint: Endpoint, event: Event, statuses: list[int]) -> list[Atte
 
 
 def _attempt(delivery: Delivery, number: int, at: datetime, status: int) -> Attempt:
-    sent = {"Host": "127.0.0.1:9", **(payloads.headers(delivery, now=at) or {})}
+    sent = {"Host": "127.0.0.1:9", **(details.headers(delivery, now=at) or {})}
     return Attempt.objects.create(
         delivery=delivery,
         number=number,

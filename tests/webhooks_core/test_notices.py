@@ -10,7 +10,7 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
     ok,
 )
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import endpoints, notices
+from webhooks_core import changes, endpoints
 from webhooks_core.models import Endpoint
 from webhooks_core.profiles import Notice, NoticeKind
 from webhooks_core.upkeep.sweep import sweep
@@ -75,7 +75,7 @@ def test_an_incident_of_which_another_sweep_has_told_is_left_to_it(
         return real()
 
     monkeypatch.setattr(transaction, "atomic", overtaken)
-    assert notices.send_recovered() == 0
+    assert changes.send_recovered() == 0
     monkeypatch.undo()
     assert received == []
 
@@ -83,10 +83,10 @@ def test_an_incident_of_which_another_sweep_has_told_is_left_to_it(
 def test_an_error_of_the_product_is_only_logged(use_profile, caplog):
     use_profile(on_notice=lambda _: 1 / 0)
     EndpointFactory.create(alerted_at=timezone.now())
-    assert notices.send_recovered() == 1
+    assert changes.send_recovered() == 1
 
 
 def test_a_sweep_costs_one_query_when_nothing_is_due(django_assert_num_queries, plain):
     EndpointFactory.create_batch(5)
     with django_assert_num_queries(1):
-        notices.send_recovered()
+        changes.send_recovered()

@@ -18,7 +18,7 @@ from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin, row_action
 from webhooks_core.changes import Actor
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.owners import payloads, resending, wording
+from webhooks_core.owners import details, resending, wording
 
 MOST_ENDPOINTS = 1_000
 
@@ -58,7 +58,7 @@ class AttemptInline(admin.TabularInline[Attempt, Delivery]):
 
     @admin.display
     def answered(self, obj: Attempt) -> SafeString:
-        text = payloads.Text.of(bytes(obj.response_body)).text
+        text = details.Text.of(bytes(obj.response_body)).text
         head = obj.details.get("response", "")
         address = obj.details.get("address", "")
         return display.pre(f"{address}\n{head}\n\n{text}".strip() or "nothing")
@@ -148,17 +148,17 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     @admin.display(description="body, exactly as signed")
     def body(self, obj: Delivery) -> SafeString:
         page = reverse("admin:webhooks_core_delivery_body", args=(obj.pk,))
-        text = payloads.Text.of(bytes(obj.event.body)).text
+        text = details.Text.of(bytes(obj.event.body)).text
         link = format_html('<a href="{}">Download</a>', page)
         return format_html("{}{}", display.pre(text), link)
 
     @admin.display(description="the same by curl")
     def curl(self, obj: Delivery) -> str:
-        headers = payloads.headers(obj, now=timezone.now())
+        headers = details.headers(obj, now=timezone.now())
         if headers is None:
             return "None of WEBHOOK_SECRET_KEYS decrypts the secret."
-        text = payloads.Text.of(bytes(obj.event.body))
-        return display.pre(payloads.curl(obj, headers, text))
+        text = details.Text.of(bytes(obj.event.body))
+        return display.pre(details.curl(obj, headers, text))
 
     def download(self, request: HttpRequest, pk: int) -> HttpResponse:
         # Databases refuse an id of more than 64 bits.
@@ -167,7 +167,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
             raise PermissionDenied
         if obj is None:
             raise Http404
-        return payloads.download(obj.event)
+        return details.download(obj.event)
 
     # What is done with them.
 

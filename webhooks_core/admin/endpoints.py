@@ -24,7 +24,7 @@ from webhooks_core.admin.deliveries import delivery_line
 from webhooks_core.changes import Actor
 from webhooks_core.conf import webhook_settings
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
-from webhooks_core.owners import charts, payloads, repairs, resending, state
+from webhooks_core.owners import charts, details, repairs, resending, state
 from webhooks_core.owners.resending import Selection
 from webhooks_core.owners.state import Health
 from webhooks_core.secrets import SecretUnreadableError
@@ -122,7 +122,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
     @admin.display(description="custom headers")
     def sent_headers(self, obj: Endpoint) -> str:
         try:
-            return ", ".join(payloads.custom_names(obj)) or "-"
+            return ", ".join(details.custom_names(obj)) or "-"
         except SecretUnreadableError:
             return "none of WEBHOOK_SECRET_KEYS decrypts them"
 

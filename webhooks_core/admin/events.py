@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from webhooks_core.admin import display
 from webhooks_core.admin.base import ReadOnlyAdmin
 from webhooks_core.models import Event
-from webhooks_core.owners import payloads
+from webhooks_core.owners import details
 
 
 @admin.register(Event)
@@ -42,4 +42,4 @@ class EventAdmin(ReadOnlyAdmin[Event]):
 
     @admin.display(description="body")
     def text(self, obj: Event) -> SafeString:
-        return display.pre(payloads.Text.of(bytes(obj.body)).text)
+        return display.pre(details.Text.of(bytes(obj.body)).text)

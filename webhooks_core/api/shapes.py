@@ -12,7 +12,7 @@ from rest_framework.exceptions import ValidationError
 
 from webhooks_core.models import Event
 from webhooks_core.network.errors import Outcome
-from webhooks_core.owners.deliveries import DeliveryFilter, State
+from webhooks_core.owners.deliveries import State
 from webhooks_core.owners.resending import AT_ONCE, Selection
 from webhooks_core.web.fields import (
     StrictBooleanField,
@@ -53,15 +53,6 @@ def search_query(states: Mapping[str, State]) -> type[SearchQuery]:
         help_text="`failed_undelivered`: and the event has not arrived by a resend.",
     )
     return type("DeliverySearchQuery", (SearchQuery,), {"status": status})
-
-
-def wanted(query: Json, states: Mapping[str, State]) -> DeliveryFilter:
-    """Return the filter of a valid query."""
-    status = query.get("status")
-    return DeliveryFilter(
-        state=states[status] if status else None,
-        event_id=query.get("event_id", ""),
-    )
 
 
 class ResendRequest(serializers.Serializer[Any]):

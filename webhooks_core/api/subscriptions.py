@@ -5,21 +5,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
 from typing import Any, ClassVar
 
-import orjson
 from django.db import connection, transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from webhooks_core import endpoints, profiles, publishing, targets
 from webhooks_core.changes import Actor
+from webhooks_core.conf import webhook_settings
 from webhooks_core.endpoints import Created, QuotaExceededError
-from webhooks_core.ids import is_id
+from webhooks_core.ids import created_at, is_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.network.custom_headers import HeaderError
 from webhooks_core.network.url_policy import UrlRefusedError
-from webhooks_core.owners import deliveries, repairs, resending
-from webhooks_core.owners.deliveries import DeliveryFilter
+from webhooks_core.owners import deliveries, details, repairs, resending
+from webhooks_core.owners.deliveries import State
 from webhooks_core.profiles import PingEvent
 from webhooks_core.secrets import HIDDEN, SecretUnreadableError
 from webhooks_core.web.errors import (
@@ -82,12 +84,6 @@ class SubscriptionService(ABC):
     ) -> Created:
         """Create a subscription. Raises 400 for its URL, 429 for the quota."""
         self.check_url(url)
-        return self.insert(url=url, event_types=event_types, **fields)
-
-    def insert(
-        self, *, url: str, event_types: list[str] | None = None, **fields: Any
-    ) -> Created:
-        """Create a subscription whose URL was checked. Raises 429 for the quota."""
         try:
             with self.creating():
                 return endpoints.create(
@@ -144,12 +140,14 @@ class SubscriptionService(ABC):
         self,
         subscription: Endpoint,
         *,
-        wanted: DeliveryFilter = DeliveryFilter(),  # noqa: B008 - frozen
         page: int,
         page_size: int,
+        state: State | None = None,
+        event_id: str = "",
     ) -> QuerySet[Delivery]:
         """Return one page of a subscription's deliveries, newest first."""
-        own = wanted.of(Delivery.objects.filter(endpoint=subscription))
+        own = Delivery.objects.filter(endpoint=subscription)
+        own = deliveries.narrowed(own, state=state, event_id=event_id)
         rows = own.page(subscription, number=page, size=page_size)
         return rows.select_related("event", "endpoint").defer("event__body")
 
@@ -160,15 +158,16 @@ class SubscriptionService(ABC):
 
         Raises 404, or 410 for one of before retention.
         """
-        prefix = profiles.get(self.profile).delivery_prefix
-        if is_id(public_id, prefix):
-            owned = self.all().order_by()
-            endpoints = owned.filter(pk=subscription.pk) if subscription else owned
-            rows = Delivery.objects.select_related("event", "endpoint")
-            own = rows.filter(endpoint__in=endpoints, public_id=public_id)
-            if (delivery := own.first()) is not None:
-                return delivery
-        if deliveries.is_past_retention(public_id, prefix):
+        if not is_id(public_id, profiles.get(self.profile).delivery_prefix):
+            raise NotFoundError("There is no such delivery.")
+        owned = self.all().order_by()
+        endpoints = owned.filter(pk=subscription.pk) if subscription else owned
+        rows = Delivery.objects.select_related("event", "endpoint")
+        own = rows.filter(endpoint__in=endpoints, public_id=public_id)
+        if (delivery := own.first()) is not None:
+            return delivery
+        kept = timedelta(days=webhook_settings.RETENTION_DAYS)
+        if created_at(public_id) < timezone.now() - kept:
             raise GoneError("Such an old delivery was removed with its event.")
         raise NotFoundError("There is no such delivery.")
 
@@ -180,12 +179,11 @@ class SubscriptionService(ABC):
         """Return what is sent beside the contract's headers, masked. Raises 409 if the headers cannot be read."""
         current = Endpoint.objects.get(pk=subscription.pk)
         try:
-            text = current.custom_headers and current.custom_headers.decrypt()
+            names = details.custom_names(current)
         except SecretUnreadableError as error:
             raise ConflictError(
                 "The custom headers cannot be read: set them again."
             ) from error
-        names = orjson.loads(text) if text else {}
         return {
             "custom_headers": dict.fromkeys(names, HIDDEN),
             "standard_headers": current.standard_headers,

@@ -98,12 +98,9 @@ class SubscriptionViewSet(ProductViewSet):
         """List one page by its number; other filters may narrow it."""
         subscription = self.get_object()
         query = self.read_query()
-        rows = self.subscriptions.deliveries(
-            subscription,
-            wanted=shapes.wanted(query, self.states),
-            page=query["page"],
-            page_size=query["page_size"],
-        )
+        if status := query.pop("status", None):
+            query["state"] = self.states[status]
+        rows = self.subscriptions.deliveries(subscription, **query)
         return self.get_paginated_response(self.delivery_shape(rows, many=True).data)
 
     @route(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import structlog
 from django.db import transaction
 
-from webhooks_core import changes, notices
+from webhooks_core import changes
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases, sql
 from webhooks_core.dispatch.claims import Claim, OpenClaims
@@ -223,7 +223,7 @@ def _count_one_by_one(
     if disabled_after:
         error = endpoint.last_error
         changes.record(endpoint.public_id, "disabled", by=changes.ENGINE)
-        notices.disabled(endpoint, failures=disabled_after, error=error, now=now)
+        changes.send_disabled(endpoint, failures=disabled_after, error=error, now=now)
 
 
 def _count_failure(endpoint: Endpoint, entry: RecordedResult, now: datetime) -> None:

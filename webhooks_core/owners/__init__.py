@@ -3,10 +3,9 @@
 | question or act | module |
 |---|---|
 | which endpoint fails, since when, why, what now | `state`, `remedies` |
-| deliveries of an owner; one with all of its attempts | `deliveries`, `details` |
+| deliveries of an owner; one with its payload and all of its attempts | `deliveries`, `details` |
 | what happened to a delivery, in words | `wording` |
-| what was sent, as pages show it | `payloads` |
 | send again: one, or all that failed or was missed | `resending` |
-| rotate a secret, enable, send a test | `repairs` |
+| rotate or show a secret, enable, disable | `repairs` |
 | attempts of the last day | `charts` |
 """

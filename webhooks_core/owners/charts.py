@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any
 
 from webhooks_core.models import Attempt
 from webhooks_core.network.errors import Outcome
@@ -16,42 +15,14 @@ MAX_ATTEMPTS = 50_000
 BAR_WIDTH, HEIGHT = 5, 24
 
 
-class Bar(NamedTuple):
-    """One hour: failed attempts stacked on successful ones, in units of the drawing."""
+def last_day(now: datetime) -> dict[str, Any]:
+    """Return the chart of all endpoints: one query of MAX_ATTEMPTS rows at most.
 
-    x: int
-    ok_y: int
-    ok_height: int
-    failed_y: int
-    failed_height: int
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """The bars, oldest first; `is_cut` means that older attempts of the day are left out."""
-
-    bars: list[Bar]
-    ok: int
-    failed: int
-    is_cut: bool
-
-    @property
-    def width(self) -> int:
-        return BAR_WIDTH * HOURS
-
-    @property
-    def title(self) -> str:
-        return f"{self.ok:,} successful and {self.failed:,} failed attempts in 24 hours"
-
-
-def last_day(now: datetime) -> Chart:
-    """Return the chart of all endpoints: one query of MAX_ATTEMPTS rows at most."""
-    rows = list(
-        Attempt.objects.order_by("-pk").values_list("started_at", "outcome")[
-            :MAX_ATTEMPTS
-        ]
-    )
+    Each bar has the failed attempts of an hour stacked on the successful ones, the oldest first.
+    `is_cut` means that older attempts of the day are left out.
+    """
+    newest = Attempt.objects.order_by("-pk").values_list("started_at", "outcome")
+    rows = list(newest[:MAX_ATTEMPTS])
     start = now.replace(minute=0, second=0, microsecond=0)
     start -= timedelta(hours=HOURS - 1)
     counts = Counter(
@@ -61,21 +32,31 @@ def last_day(now: datetime) -> Chart:
     )
     hours = [(counts[hour, True], counts[hour, False]) for hour in range(HOURS)]
     most = max(map(sum, hours))
-    bars = [
-        _bar(hour, start + timedelta(hours=hour), *hours[hour], most)
-        for hour in range(HOURS)
-    ]
-    is_cut = len(rows) == MAX_ATTEMPTS and rows[-1][0] >= start
-    return Chart(bars, sum(ok for ok, _ in hours), sum(no for _, no in hours), is_cut)
+    ok, failed = map(sum, zip(*hours, strict=True))
+    return {
+        "bars": [
+            _bar(hour, start + timedelta(hours=hour), *hours[hour], most)
+            for hour in range(HOURS)
+        ],
+        "width": BAR_WIDTH * HOURS,
+        "ok": ok,
+        "failed": failed,
+        "title": f"{ok:,} successful and {failed:,} failed attempts in 24 hours",
+        "is_cut": len(rows) == MAX_ATTEMPTS and rows[-1][0] >= start,
+    }
 
 
-def _bar(hour: int, at: datetime, ok: int, failed: int, most: int) -> Bar:
+def _bar(hour: int, at: datetime, ok: int, failed: int, most: int) -> dict[str, Any]:
     failed_height = _height(failed, most)
     ok_height = min(_height(ok, most), HEIGHT - failed_height)
-    top = HEIGHT - ok_height
-    title = f"{at:%H:%M} UTC: {ok:,} successful, {failed:,} failed"
-    x = hour * BAR_WIDTH
-    return Bar(x, top, ok_height, top - failed_height, failed_height, title)
+    return {
+        "x": hour * BAR_WIDTH,
+        "ok_y": HEIGHT - ok_height,
+        "ok_height": ok_height,
+        "failed_y": HEIGHT - ok_height - failed_height,
+        "failed_height": failed_height,
+        "title": f"{at:%H:%M} UTC: {ok:,} successful, {failed:,} failed",
+    }
 
 
 def _height(count: int, most: int) -> int:

@@ -1,20 +1,28 @@
-"""A delivery with all of its attempts, as its owner may see it: what REST, MCP and pages show."""
+"""A delivery with its payload and all of its attempts, as its owner may see it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from django.http import HttpResponse
 from django.utils import timezone
 
-from webhooks_core.models import Attempt, Delivery
+from webhooks_core import profiles
+from webhooks_core.dispatch.signer import Body, signers
+from webhooks_core.models import Attempt, Delivery, Endpoint, Event
 from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import RESPONSE_BODY_BYTES
 from webhooks_core.owners import wording
 from webhooks_core.owners.state import in_words
-from webhooks_core.secrets import HIDDEN
+from webhooks_core.secrets import HIDDEN, SecretUnreadableError
 
+# Enough to recognise a payload; the download has all of it.
+SHOWN_CHARACTERS = 20_000
 Headers = list[tuple[str, str]]
 
 
@@ -40,16 +48,13 @@ class SeenAttempt:
         )
 
     @property
-    def is_success(self) -> bool:
-        return self.attempt.outcome == Outcome.OK
-
-    @property
     def error_class(self) -> str:
-        return "" if self.is_success else self.attempt.outcome
+        outcome = self.attempt.outcome
+        return "" if outcome == Outcome.OK else outcome
 
     @property
     def tone(self) -> str:
-        return "success" if self.is_success else "error"
+        return "error" if self.error_class else "success"
 
     @property
     def result(self) -> str:
@@ -115,3 +120,73 @@ def details_of(delivery: Delivery) -> dict[str, Any]:
         "attempts": shown,
         "sensitive": list(dict.fromkeys(n for n, value in pairs if value == HIDDEN)),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text, cut to what a page can show."""
+
+    text: str
+    is_cut: bool
+
+    @classmethod
+    def of(cls, value: bytes | str) -> Text:
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "backslashreplace")
+        return cls(value[:SHOWN_CHARACTERS], len(value) > SHOWN_CHARACTERS)
+
+
+def download(event: Event) -> HttpResponse:
+    """Return the exact bytes as a download: a browser must not display them."""
+    disposition = f'attachment; filename="{event.public_id}.json"'
+    return HttpResponse(
+        bytes(event.body),
+        content_type="application/octet-stream",
+        headers={"Content-Disposition": disposition},
+    )
+
+
+def pretty(raw: bytes) -> Text | None:
+    """Return JSON with line breaks; None if the bytes are not JSON."""
+    try:
+        return Text.of(json.dumps(json.loads(raw), indent=2, ensure_ascii=False))
+    except (ValueError, RecursionError):
+        return None
+
+
+def headers(delivery: Delivery, *, now: datetime) -> Mapping[str, str] | None:
+    """Return the headers that an attempt would carry now; None if it cannot be signed.
+
+    The owner's custom headers may hold credentials: their values are hidden.
+    """
+    event, endpoint = delivery.event, delivery.endpoint
+    if profiles.find(endpoint.profile) is None:
+        return None
+    body = Body(event.public_id, event.type, bytes(event.body))
+    try:
+        signer = signers([endpoint], now)[endpoint.pk]
+        values = signer.headers(delivery.public_id, body, int(now.timestamp()))
+        custom = custom_names(endpoint)
+        return {name: HIDDEN if name in custom else values[name] for name in values}
+    except SecretUnreadableError:
+        return None
+
+
+def custom_names(endpoint: Endpoint) -> list[str]:
+    """Return the names of an endpoint's custom headers. Raises SecretUnreadableError."""
+    encrypted = endpoint.custom_headers
+    return [] if encrypted is None else list(json.loads(encrypted.decrypt()))
+
+
+def curl(delivery: Delivery, headers: Mapping[str, str], body: Text) -> str:
+    """Return a command for a POSIX shell that sends what an attempt would send now."""
+    data = (
+        ["--data-binary", f"@{delivery.event.public_id}.json"]
+        if body.is_cut
+        else ["--data-raw", body.text]
+    )
+    url = ["--path-as-is", delivery.endpoint.url]
+    parts = [["curl", "--globoff", "--request", "POST", *url]]
+    parts += [["--header", f"{name}: {value}"] for name, value in headers.items()]
+    parts.append(data)
+    return " \\\n  ".join(shlex.join(part) for part in parts)

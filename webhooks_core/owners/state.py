@@ -90,7 +90,7 @@ class EndpointState:
 
     `since` is when the state began, None if nobody knows. `reason` says why, what waits and when it
     worked last; `answer` is the start of what the receiver answered, "" where it may not be shown.
-    `remedy` says what to do, "" if there is nothing to do. `waiting` counts up to MAX_COUNTED + 1.
+    `remedy` says what to do, "" if there is nothing to do.
     """
 
     state: Health
@@ -99,7 +99,6 @@ class EndpointState:
     reason: str
     answer: str
     remedy: str
-    waiting: int
 
     @property
     def sentence(self) -> str:
@@ -158,7 +157,6 @@ def _describe(
         reason=" ".join(filter(None, parts)),
         answer=endpoint.last_response if has_answer else "",
         remedy=_remedy(state, endpoint),
-        waiting=waiting,
     )
 
 

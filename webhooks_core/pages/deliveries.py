@@ -14,8 +14,8 @@ from django.views.decorators.http import require_POST
 
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.network.errors import Outcome
-from webhooks_core.owners import deliveries, details, payloads, resending, wording
-from webhooks_core.owners.deliveries import DeliveryFilter, State
+from webhooks_core.owners import deliveries, details, resending, wording
+from webhooks_core.owners.deliveries import State
 from webhooks_core.owners.remedies import remedy
 from webhooks_core.owners.state import in_words
 from webhooks_core.pages.base import OwnerView
@@ -50,7 +50,8 @@ class Deliveries(OwnerView):
         last = _found(subscriptions.delivery, self._parameter("before"))
         rows = deliveries.newest(
             shown,
-            DeliveryFilter(state=CHOICES[choice][0], event_id=text),
+            state=CHOICES[choice][0],
+            event_id=text,
             before=last.pk if last else None,
             size=PAGE_SIZE + 1,
         )
@@ -139,21 +140,21 @@ class DeliveryView(OwnerView):
 
     def _payload(self, request: HttpRequest, delivery: Delivery) -> dict[str, Any]:
         raw = bytes(delivery.event.body)
-        exact = payloads.Text.of(raw)
-        headers = payloads.headers(delivery, now=timezone.now())
+        exact = details.Text.of(raw)
+        headers = details.headers(delivery, now=timezone.now())
         is_exact = request.GET.get("body") == "exact"
-        pretty = None if is_exact else payloads.pretty(raw)
+        pretty = None if is_exact else details.pretty(raw)
         return {
             "body": pretty or exact,
             "is_exact": pretty is None,
-            "curl": payloads.curl(delivery, headers, exact) if headers else "",
+            "curl": details.curl(delivery, headers, exact) if headers else "",
             "is_cut": exact.is_cut,
         }
 
 
 class BodyView(OwnerView):
     def get(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
-        return payloads.download(self.owner.subscriptions.delivery(delivery_id).event)
+        return details.download(self.owner.subscriptions.delivery(delivery_id).event)
 
 
 @method_decorator(require_POST, name="dispatch")

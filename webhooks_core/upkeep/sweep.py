@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import structlog
 
-from webhooks_core import notices
+from webhooks_core import changes
 from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases, queues
@@ -50,5 +50,5 @@ def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:
             expired_leases=report.expired_leases,
             repaired_queues=report.repaired_queues,
         )
-    notices.send_recovered()
+    changes.send_recovered()
     return report
