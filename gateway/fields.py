@@ -1,4 +1,4 @@
-"""What bodies have: rows, names, filters."""
+"""What bodies have: rows, texts, event types, filters."""
 
 from __future__ import annotations
 
@@ -42,17 +42,7 @@ class StoredText(StrictCharField):
         return text
 
 
-class NamesField(StrictListField):
-    """Names, each once. Whether all are strings is checked first."""
-
-    def to_internal_value(self, data: Any) -> list[str]:
-        if not isinstance(data, list) or not all(isinstance(n, str) for n in data):
-            self.fail("invalid")
-        names: list[str] = super().to_internal_value(data)
-        return names
-
-
-class EventTypesField(NamesField):
+class EventTypesField(StrictListField):
     """Names of event types."""
 
     def __init__(self, **kwargs: Any) -> None:

@@ -19,13 +19,13 @@ from rest_framework.response import Response
 
 from gateway import keys
 from gateway.errors import ForbiddenError, UnauthorizedError
-from gateway.fields import NamesField, ShownModel
+from gateway.fields import ShownModel
 from gateway.identity import KEYS, NAME_RULE, SCOPES
 from gateway.models import GatewayKey
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import BadRequestError, NotFoundError
-from webhooks_core.web.fields import StrictCharField, TimeParameter
+from webhooks_core.web.fields import StrictCharField, StrictListField, TimeParameter
 from webhooks_core.web.pages import CursorQuery, newest, page_of, page_shape
 from webhooks_core.web.views import ProductViewSet, route
 
@@ -45,13 +45,13 @@ class NewKeySerializer(serializers.Serializer[Any]):
     principal = StrictCharField(
         required=False, help_text=f"Who uses it: {NAME_RULE}. Yours if it is missing."
     )
-    scopes = NamesField(
+    scopes = StrictListField(
         required=False,
         child=StrictCharField(),
         help_text=f"Of {', '.join(SCOPES)}. Those of your key, but `keys`, if it is missing. "
         "Operators alone give `keys`.",
     )
-    models = NamesField(
+    models = StrictListField(
         required=False,
         child=StrictCharField(),
         help_text=f"1 to {keys.MAX_MODELS} names of at most {keys.MAX_MODEL} characters: the "

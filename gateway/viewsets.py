@@ -40,7 +40,6 @@ from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
 from webhooks_core.web.errors import BadRequestError, ConflictError
 from webhooks_core.web.openapi import IDEMPOTENCY
-from webhooks_core.web.pages import NoQuery, read_query
 from webhooks_core.web.views import ProductAPIView, Route, route
 
 
@@ -170,27 +169,30 @@ class PublishView(GatewayView):
     required_scope = EVENTS
     parser_classes = (EventParser,)
 
-    @route(throttle="publish")
-    @extend_schema(
-        operation_id="gateway_publish",
+    @route(
+        name="publish",
         summary="Publish an event",
+        request=NewEventSerializer,
+        response=PublishedSerializer,
+        status=202,
+        throttle="publish",
+    )
+    @extend_schema(
         parameters=[
             OpenApiParameter(
                 IDEMPOTENCY,
                 location=OpenApiParameter.HEADER,
                 description="Kept for a day: repeated, it gets the first response.",
             )
-        ],
-        request=NewEventSerializer,
-        responses={202: PublishedSerializer},
+        ]
     )
     def post(self, request: Request) -> Response:
-        read_query(NoQuery(), request)
-        fields = self.read_body(NewEventSerializer).validated_data
+        self.read_query()
+        fields = self.read_body().validated_data
         key, publish = request.headers.get(IDEMPOTENCY), publishing.publish
         if key is not None:
             if not IDEMPOTENCY_KEY.fullmatch(key):
                 raise BadRequestError(BAD_KEY)
             publish = partial(publishing.publish_once, key, request.data)
         event = {"event_type": fields["type"], "data": fields["data"]}
-        return Response(publish(origin=self.origin, **event), 202)
+        return self.respond(publish(origin=self.origin, **event))

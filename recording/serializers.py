@@ -39,11 +39,7 @@ class EventsField(StrictListField):
     """Event types, each once, in the order given."""
 
     child = StrictChoiceField(
-        EVENT_TYPE_CHOICES,
-        error_messages={
-            "invalid": "{field} must be an array of strings.",
-            "invalid_choice": UNKNOWN_TYPE,
-        },
+        EVENT_TYPE_CHOICES, error_messages={"invalid_choice": UNKNOWN_TYPE}
     )
 
 

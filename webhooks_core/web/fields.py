@@ -87,10 +87,15 @@ class StrictBooleanField(_StrictField, serializers.BooleanField):
 
 
 class StrictListField(_StrictField, serializers.ListField):
-    """A JSON array; equal items count once, and the first invalid item decides the error."""
+    """A JSON array of strings; equal items count once, and the first unknown one is the error."""
 
     json_type = list
     default_error_messages = {"invalid": "{field} must be an array of strings."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, list) and not all(isinstance(item, str) for item in data):
+            self.fail("invalid")
+        return super().to_internal_value(data)
 
     def run_child_validation(self, data: list[Any]) -> list[Any]:
         return list(dict.fromkeys(map(self.child.run_validation, data)))
