@@ -22,7 +22,7 @@ class Category: ...
 
 @strawberry_django.type(models.Author, fields=["id", "first_name", "last_name"])
 class Author:
-    book_count: int = strawberry_django.field(annotate=Count("books"))
+    number: int = strawberry_django.field(name="bookCount", annotate=Count("books"))
     books: list[Book]
 
 
@@ -40,7 +40,10 @@ class BookInput:
 @strawberry.type
 class Query:
     get_all_books: list[Book] = strawberry_django.field()
-    get_all_authors: list[Author] = strawberry_django.field()
+
+    @strawberry_django.field
+    def get_all_authors(self) -> list[Author]:
+        return cast("list[Author]", models.Author.objects.order_by("pk"))
 
     @strawberry_django.field
     def search_books(self, title: str) -> list[Book]:
