@@ -6,8 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from gateway.chat.budget_models import BudgetCounter
-from gateway.chat.models import RequestRecord, UsageDay
+from gateway.chat.models import BudgetCounter, RequestRecord, UsageDay
 from gateway.models import (
     Document,
     GatewayKey,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gateway.chat.apis.base import ErrorFormat, Operation
+from gateway.chat.apis.base import Format, Operation
 from gateway.chat.apis.deltas import Delta, Tokens, length_of
 from gateway.chat.apis.openai.format import CONTRACT
 from gateway.chat.request import ModelRequest
@@ -41,7 +41,7 @@ class ChatContext:
     request: ModelRequest
     request_id: str
     operation: Operation
-    api_format: ErrorFormat = CONTRACT
+    api_format: Format = CONTRACT
     started: float = field(default_factory=time.perf_counter)
     target: Target = NO_TARGET
     is_running: bool = False  # it counts as one of its caller's
@@ -79,7 +79,7 @@ class ChatContext:
         caller: Caller,
         wanted: ModelRequest,
         operation: Operation,
-        api_format: ErrorFormat,
+        api_format: Format,
     ) -> ChatContext:
         """Return the context of a request whose endpoint is not known yet."""
         headers = request.headers

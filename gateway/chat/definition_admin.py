@@ -14,8 +14,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch
 
 from gateway import configuration
-from gateway.chat.budget_models import Budget
-from gateway.chat.models import ModelEndpoint
+from gateway.chat.models import Budget, ModelEndpoint
 from gateway.configuration import EntryError
 from gateway.configuration.shapes import BudgetEntry, ModelEntry
 from webhooks_core.secrets import EncryptedText, SecretUnreadableError

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
-
 from gateway import errors
 from gateway.chat.apis.messages.format import MESSAGES
 from gateway.chat.apis.openai.format import CONTRACT
 from gateway.chat.routes import MODEL_PREFIX, MODELS, ROUTES, Route
-from gateway.chat.serializers import UsageQuery
 from webhooks_core.web.json_schema import (
     AND_OTHERS,
     INTEGER,
@@ -31,13 +28,6 @@ TAGS = ["Gateway chat"]
 OPENAI = "https://platform.openai.com/docs/api-reference"
 ANTHROPIC = "https://docs.anthropic.com/en/api"
 ANY = object_of() | AND_OTHERS
-DESCRIBE_USAGE = extend_schema(
-    operation_id="gateway_usage",
-    tags=TAGS,
-    summary="What the tenant has used, summed by day, principal and model",
-    parameters=[UsageQuery],
-    responses={200: ANY},
-)
 SCHEMAS: dict[str, Any] = {
     "GatewayChatRequest": AND_OTHERS
     | object_of(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.chat.apis.base import ErrorFormat, Operation
-from gateway.chat.apis.messages.format import MESSAGES
+from gateway.chat.apis.base import Format, Operation
+from gateway.chat.apis.messages.format import MESSAGES, VERSION_HEADER
 from gateway.chat.apis.messages.operation import COUNT_TOKENS
 from gateway.chat.apis.messages.operation import MESSAGES as CREATE_MESSAGE
-from gateway.chat.apis.models import VERSION_HEADER
 from gateway.chat.apis.openai.chat import CHAT, EMBEDDINGS
 from gateway.chat.apis.openai.format import CONTRACT, OPENAI
 from gateway.chat.apis.responses.format import RESPONSES
@@ -22,10 +21,10 @@ class Route:
     """What is served at a path; without an operation, descriptions of models."""
 
     method: str
-    api_format: ErrorFormat
+    api_format: Format
     operation: Operation | None = None
 
-    def format_for(self, headers: Mapping[str, str]) -> ErrorFormat:
+    def format_for(self, headers: Mapping[str, str]) -> Format:
         """Return the format of responses; models are described in the client's own."""
         is_models = self.operation is None and VERSION_HEADER in headers
         return MESSAGES if is_models else self.api_format

@@ -11,14 +11,7 @@ from functools import partial
 import structlog
 
 from gateway.authentication import authenticate, authenticate_cached, require_scope
-from gateway.chat.apis.base import ErrorFormat
-from gateway.chat.apis.messages.format import MESSAGES
-from gateway.chat.apis.models import (
-    anthropic_list,
-    anthropic_model,
-    openai_list,
-    openai_model,
-)
+from gateway.chat.apis.base import Format
 from gateway.chat.calls import complete, open_stream
 from gateway.chat.capabilities import require
 from gateway.chat.context import ABSENT, CLIENT_GONE, SUCCESS, ChatContext
@@ -119,24 +112,19 @@ class Service:
         return known
 
     async def _models(
-        self, request: ChatRequest, caller: Caller, api_format: ErrorFormat
+        self, request: ChatRequest, caller: Caller, api_format: Format
     ) -> ChatResponse:
         """Describe the endpoints that the caller may use, or one.
 
         Raises EndpointNotFoundError.
         """
-        is_anthropic = api_format is MESSAGES
+        known = await self.registry.endpoints()
         if request.path.startswith(MODEL_PREFIX):
             name = request.path.removeprefix(MODEL_PREFIX)
-            known = await self.registry.endpoints()
             endpoint = _allowed(known.get(name, ABSENT), caller)
-            describe = anthropic_model if is_anthropic else openai_model
-            return ChatResponse.json(200, describe(endpoint))
-        known = await self.registry.endpoints()
+            return ChatResponse.json(200, api_format.model(endpoint))
         endpoints = [item for item in known.values() if _is_allowed(item, caller)]
-        if is_anthropic:
-            return ChatResponse.json(200, anthropic_list(endpoints))
-        return ChatResponse.json(200, openai_list(endpoints))
+        return ChatResponse.json(200, api_format.models(endpoints))
 
     async def _read(self, request: ChatRequest) -> ModelRequest:
         """Return the body as a request; a large one is read in a thread, beside other requests.
@@ -261,7 +249,7 @@ class Service:
 
 
 def failure_response(
-    error: Exception, request_id: str, api_format: ErrorFormat
+    error: Exception, request_id: str, api_format: Format
 ) -> ChatResponse:
     """Return the response to a request that failed before anything was known of it."""
     told = _told(error, request_id)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
+from gateway.chat.metering.api import UsageView
 from gateway.chat.request_log.api import RequestsView, RequestView
 from gateway.chat.routes import MODEL_PREFIX, MODELS, ROUTES
-from gateway.chat.views import ChatView, UsageView
+from gateway.chat.views import ChatView
 
 urlpatterns = [
     *(

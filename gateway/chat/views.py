@@ -1,4 +1,4 @@
-"""Chat under WSGI, and the usage of a tenant."""
+"""Chat under WSGI."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
-from rest_framework.response import Response
 
-from gateway.chat import openapi, runtime
+from gateway.chat import runtime
 from gateway.chat.http_messages import (
     MAX_BODY_BYTES,
     ChatRequest,
@@ -19,15 +18,12 @@ from gateway.chat.http_messages import (
     check_length,
 )
 from gateway.chat.loop_thread import LOOP_THREAD
-from gateway.chat.metering import reports
 from gateway.chat.routes import MODELS, Route, route_of
-from gateway.chat.serializers import UsageQuery
 from gateway.chat.service import failure_response
 from gateway.errors import HANDLER
-from gateway.identity import CHAT, USAGE, Caller
+from gateway.identity import CHAT, Caller
 from gateway.viewsets import GatewayView
 from webhooks_core.web.errors import PayloadTooLargeError
-from webhooks_core.web.pages import read_query
 
 
 class ChatView(GatewayView):
@@ -149,14 +145,3 @@ def response_for(
     body = api_format.error(failure.status_code, failure.detail)
     headers = failure.headers | {"Cache-Control": "no-store"}
     return JsonResponse(body, status=failure.status_code, headers=headers)
-
-
-class UsageView(GatewayView):
-    """GET /v1/usage: the usage of the caller's tenant."""
-
-    required_scope = USAGE
-
-    @openapi.DESCRIBE_USAGE
-    def get(self, request: Request) -> Response:
-        query = read_query(UsageQuery(), request)
-        return Response(reports.usage(self.caller.tenant, **query))

@@ -14,11 +14,10 @@ from django.urls import reverse
 from playwright.sync_api import Page, Request
 
 from gateway import keys, policy, static_subscriptions
-from gateway.chat.budget_models import Budget
 from gateway.chat.metering import usage
 from gateway.chat.metering.budget_rows import CounterKey, add_to_rows
 from gateway.chat.metering.windows import start_of
-from gateway.chat.models import RequestRecord
+from gateway.chat.models import Budget, RequestRecord
 from gateway.configuration.shapes import (
     Configuration,
     StaticSubscription,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gateway.chat.apis.deltas import Reader, Writer
     from gateway.chat.context import ChatContext
     from gateway.chat.streams import Stream
+    from gateway.configuration.shapes import ModelEntry
 
 TOO_MANY_REQUESTS = 429
 # So many pairs of a model and a field are remembered, each of which is logged once.
@@ -61,8 +62,8 @@ def messages_of(body: Mapping[str, Any]) -> list[Any]:
     return messages
 
 
-class ErrorFormat:
-    """How an API writes failures."""
+class Format:
+    """How an API writes failures, and describes models."""
 
     keep_alive: ClassVar[bytes] = COMMENT  # what a silent stream sends
     before_first_chunk: ClassVar[Table] = BEFORE_FIRST_CHUNK
@@ -88,6 +89,13 @@ class ErrorFormat:
         _, body, _ = self.failure(AFTER_FIRST_CHUNK, error, request_id)
         data = body if isinstance(body, bytes) else json.dumps(body)
         return frame(data, self.event_name)
+
+    def models(self, endpoints: Sequence[ModelEntry]) -> dict[str, Any]:
+        """Return the list of models; all of them are one page."""
+        raise NotImplementedError
+
+    def model(self, endpoint: ModelEntry) -> dict[str, Any]:
+        raise NotImplementedError
 
 
 class Operation:

@@ -9,10 +9,9 @@ from typing import Any
 
 from django.db.models import Sum
 
-from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.metering import definitions
 from gateway.chat.metering.windows import next_start, start_of
-from gateway.chat.models import UsageDay
+from gateway.chat.models import BudgetCounter, UsageDay
 from gateway.configuration.shapes import COST, BudgetEntry
 from gateway.models import GatewayKey
 from webhooks_core.times import iso

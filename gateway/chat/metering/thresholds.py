@@ -10,10 +10,10 @@ import structlog
 from django.db import transaction
 
 from gateway import events
-from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.metering.budget_rows import CounterKey
 from gateway.chat.metering.reports import shown
 from gateway.chat.metering.windows import end_of
+from gateway.chat.models import BudgetCounter
 from gateway.configuration.shapes import BudgetEntry
 from gateway.event_types import BUDGET_SHARES, BUDGET_THRESHOLD
 from gateway.events import Origin

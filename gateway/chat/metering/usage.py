@@ -16,10 +16,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from gateway import configuration
-from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.context import ChatContext
-from gateway.chat.metering.prices import listed
-from gateway.chat.models import ModelPrice, RequestRecord
+from gateway.chat.metering.definitions import listed
+from gateway.chat.models import BudgetCounter, ModelPrice, RequestRecord
 from gateway.policy import storable
 
 # Upper bounds in seconds; one more bucket counts what is above the last.

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from gateway import keys
-from gateway.chat.budget_models import BudgetCounter
+from gateway.chat.models import BudgetCounter
 from gateway.models import IdempotencyKey
 from gateway.portal import links
 from recording.library.importing import import_recording

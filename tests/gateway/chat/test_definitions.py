@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from gateway import configuration
-from gateway.chat.budget_models import Budget
 from gateway.chat.metering import definitions
 from gateway.chat.model_registry import load
-from gateway.chat.models import ModelEndpoint
+from gateway.chat.models import Budget, ModelEndpoint
 from gateway.configuration.shapes import BudgetEntry, Configuration, Target
 from tests.gateway.chat.factories import ModelEndpointFactory
 from webhooks_core.secrets import EncryptedText

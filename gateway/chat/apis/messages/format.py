@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from gateway.chat.apis.base import ErrorFormat, upstream_error
+from gateway.chat.apis.base import Format, upstream_error
 from gateway.chat.errors import (
     BEFORE_FIRST_CHUNK_NAMED,
     ChatError,
@@ -15,7 +16,11 @@ from gateway.chat.errors import (
 )
 from gateway.chat.failures import NO_CREDIT, is_too_long
 from gateway.chat.sse import frame
+from gateway.configuration.shapes import ModelEntry
 
+# What the header of this name says: the client speaks this API.
+VERSION_HEADER = "anthropic-version"
+EPOCH = "1970-01-01T00:00:00Z"  # the API's value for a date that is not known
 BILLING = "billing_error"
 ERROR_TYPES = {
     400: "invalid_request_error",
@@ -44,7 +49,7 @@ LASTING = frozenset({401, 403, 404})
 TOO_LONG = "prompt is too long"
 
 
-class MessagesFormat(ErrorFormat):
+class MessagesFormat(Format):
     """Errors as `{"type": "error", "error": {type, message}}`, and `ping` in silent streams.
 
     What an upstream of the same API says about an error passes with its status.
@@ -79,6 +84,20 @@ class MessagesFormat(ErrorFormat):
         elif is_too_long(error) and TOO_LONG not in told["message"]:
             told["message"] = f"{TOO_LONG}: {told['message']}"
         return status, body, headers
+
+    def models(self, endpoints: Sequence[ModelEntry]) -> dict[str, Any]:
+        models = [*map(self.model, endpoints)]
+        first, last = (models[n]["id"] if models else None for n in (0, -1))
+        return {"data": models, "has_more": False, "first_id": first, "last_id": last}
+
+    def model(self, endpoint: ModelEntry) -> dict[str, Any]:
+        return {
+            "type": "model",
+            "id": endpoint.name,
+            "display_name": endpoint.name,
+            "created_at": EPOCH,
+            "lifecycle": "active",
+        }
 
 
 MESSAGES = MessagesFormat()

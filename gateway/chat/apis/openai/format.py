@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gateway import json
-from gateway.chat.apis.base import ErrorFormat
+from gateway.chat.apis.base import Format
 from gateway.chat.errors import (
     ChatError,
     EndpointNotFoundError,
@@ -13,6 +14,7 @@ from gateway.chat.errors import (
     error_chunk,
 )
 from gateway.chat.sse import frame
+from gateway.configuration.shapes import ModelEntry
 
 ERROR_TYPES = {
     401: "authentication_error",
@@ -23,7 +25,7 @@ ERROR_TYPES = {
 ERROR_CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 
 
-class ContractFormat(ErrorFormat):
+class ContractFormat(Format):
     """`{"detail": …}`, and the contract's error chunk."""
 
     passes_pauses = False
@@ -37,7 +39,7 @@ class ContractFormat(ErrorFormat):
         return frame(json.dumps(error_chunk(error, request_id)))
 
 
-class OpenAIFormat(ErrorFormat):
+class OpenAIFormat(Format):
     """OpenAI's object. Its clients also get what the upstream said for programs to read."""
 
     def error(
@@ -55,6 +57,13 @@ class OpenAIFormat(ErrorFormat):
                 **upstream.fields,
             }
         }
+
+    def models(self, endpoints: Sequence[ModelEntry]) -> dict[str, Any]:
+        return {"object": "list", "data": [*map(self.model, endpoints)]}
+
+    def model(self, endpoint: ModelEntry) -> dict[str, Any]:
+        name, upstream = endpoint.name, endpoint.upstream
+        return {"id": name, "object": "model", "created": 0, "owned_by": upstream}
 
 
 CONTRACT, OPENAI = ContractFormat(), OpenAIFormat()

@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.chat.metering import definitions
-from gateway.chat.metering.prices import listed
+from gateway.chat.metering.definitions import listed
 from gateway.chat.metering.usage import cost_nano
 from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import ModelEntry, Target

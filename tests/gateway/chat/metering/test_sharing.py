@@ -9,10 +9,10 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.metering.budget_rows import CounterKey, Stored, add_to_rows
 from gateway.chat.metering.definitions import Loaded
 from gateway.chat.metering.usage import prune
+from gateway.chat.models import BudgetCounter
 from gateway.chat.tokens import Usage
 from gateway.configuration.shapes import BudgetEntry
 from gateway.identity import Caller, Rights

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.chat.budget_models import BudgetCounter
 from gateway.chat.metering.budget_rows import CounterKey, add_to_rows
 from gateway.chat.metering.thresholds import Reached, highest_share, report
 from gateway.chat.metering.windows import start_of
+from gateway.chat.models import BudgetCounter
 from gateway.configuration.shapes import BudgetEntry
 from gateway.event_types import BUDGET_THRESHOLD
 from gateway.webhooks import PROFILE, matches
