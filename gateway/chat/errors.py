@@ -13,6 +13,7 @@ from webhooks_core.web.errors import ApiError, TooManyRequestsError
 
 PACIFIC = ZoneInfo("America/Los_Angeles")
 INTERNAL = "Internal error occurred. Our team has been notified."
+TOO_MANY_REQUESTS = 429
 MAX_TEXT = 500  # of what a client sent and gets back
 UPSTREAM = "Upstream service error for request_id {request_id}"
 
@@ -33,14 +34,20 @@ class UpstreamError:
     response: tuple[int, bytes, dict[str, str]] | None = None
 
 
+NOTHING = UpstreamError()
+
+
 class ChatError(Exception):
     """A failure whose message, its `str()`, is for the caller.
 
     `denial` is the reason of the policy decision that it stands for, if it stands for one.
     """
 
-    upstream = UpstreamError()
     denial = ""
+
+    def __init__(self, *args: Any, upstream: UpstreamError = NOTHING) -> None:
+        super().__init__(*args)
+        self.upstream = upstream
 
 
 class EndpointNotFoundError(ChatError):
@@ -58,6 +65,10 @@ class InvalidValueError(ChatError):
 
 class InvalidRequestError(ChatError):
     """The body is not a request, or an upstream refused the request during a stream."""
+
+
+class RefusedError(InvalidValueError, InvalidRequestError):
+    """The request is refused, by an upstream or the operator's function: before and in a stream."""
 
 
 class UnsupportedRequestError(ChatError):

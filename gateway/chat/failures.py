@@ -8,18 +8,15 @@ from typing import Any
 
 from gateway import json
 from gateway.chat.errors import (
+    TOO_MANY_REQUESTS,
     ChatError,
-    InvalidRequestError,
-    InvalidValueError,
+    RefusedError,
     UpstreamError,
     UpstreamServiceError,
 )
 from gateway.json import mapping, objects
 
 REFUSAL_STATUSES = frozenset({400, 413, 422})
-REFUSAL_TYPES = frozenset(
-    {"invalid_request_error", "request_too_large", "BadRequestError"}
-)
 REFUSED = "The upstream refused the request."
 PASSED_ON = ("type", "param", "code")
 STATUSES = ("code", "status", "status_code")
@@ -35,6 +32,12 @@ CONTEXT_TEXT = re.compile(
     r"|too large for model with \d+ maximum context",
     re.IGNORECASE,
 )
+# Types and codes of failures without a status that another target would have, too.
+REFUSALS = CONTEXT_CODES | {
+    *("invalid_request_error", "request_too_large", "BadRequestError"),
+    *("invalid_prompt", "invalid_image", "cyber_policy"),
+}
+LIMIT = "rate_limit_exceeded"
 MAX_FAULTS = 10
 MAX_CHARACTERS = 1000  # of a body whose shape is not known
 
@@ -63,9 +66,7 @@ def _has_failed(choice: Mapping[str, Any]) -> bool:
     return bool(choice.get("error")) or choice.get("finish_reason") == "error"
 
 
-def failure_in(
-    value: Any, *, refusal: type[ChatError] = InvalidValueError, status: int = 0
-) -> ChatError:
+def failure_in(value: Any, *, status: int = 0) -> ChatError:
     """Return the failure that an upstream's JSON, or its text, stands for.
 
     400, 413 and 422 refuse the request, and the caller gets the upstream's reason; every
@@ -75,25 +76,25 @@ def failure_in(
         value = value[0]
     fields = _error(value)
     statuses = {status} if status else _statuses(fields) or _statuses(mapping(value))
-    kind, failure = fields.get("type"), ChatError()
     reason = (_reason(fields) or _reason(value) or _text(value)).strip()
     if isinstance(value, str):
         reason = reason[:MAX_CHARACTERS]
-    if statuses & REFUSAL_STATUSES or (not statuses and str(kind) in REFUSAL_TYPES):
-        failure = refusal(reason or REFUSED)
-        failure.upstream = UpstreamError(fields=_passed_on(fields))
-        return failure
+    passed = {name: fields[name] for name in PASSED_ON if _is_name(fields.get(name))}
+    names = [str(fields[name]) for name in ("type", "code") if fields.get(name)]
+    if not statuses and LIMIT in names:
+        statuses = {TOO_MANY_REQUESTS}
+    if statuses & REFUSAL_STATUSES or (not statuses and REFUSALS & {*names}):
+        return RefusedError(reason or REFUSED, upstream=UpstreamError(fields=passed))
     source = f"HTTP {status}" if status else "an error in the answer"
-    kind = kind or fields.get("code") or ""
-    failure = UpstreamServiceError(f"{source} {kind}".strip()[:200])
-    passed, worst = _passed_on(fields), max(statuses, default=0)
-    failure.upstream = UpstreamError(worst, passed, reason=reason[:MAX_CHARACTERS])
-    return failure
+    text = " ".join((source, *names[:1]))[:200]
+    worst, reason = max(statuses, default=0), reason[:MAX_CHARACTERS]
+    upstream = UpstreamError(worst, passed, reason=reason)
+    return UpstreamServiceError(text, upstream=upstream)
 
 
 def is_too_long(error: BaseException) -> bool:
     """Return True if an upstream refused a request because it exceeds the model's context."""
-    if not isinstance(error, InvalidValueError | InvalidRequestError):
+    if not isinstance(error, RefusedError):
         return False
     fields = error.upstream.fields
     if CONTEXT_CODES & {fields.get("code"), fields.get("type")}:
@@ -114,13 +115,10 @@ def _statuses(error: Mapping[str, Any]) -> set[int]:
     return {int(text) for text in texts if re.fullmatch("[1-9][0-9]{2}", text)}
 
 
-def _passed_on(fields: Mapping[str, Any]) -> dict[str, str]:
-    """Return the fields of an error that OpenAI's clients read."""
-    return {name: fields[name] for name in PASSED_ON if _is_name(fields.get(name))}
-
-
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable()
+    """Return True for what names a failure; `error` is the type of an event."""
+    is_short = isinstance(value, str) and 0 < len(value) <= 200 and value != "error"
+    return is_short and value.isprintable()
 
 
 def _reason(value: Any, depth: int = 3) -> str:

@@ -14,14 +14,14 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from gateway.chat.errors import InvalidRequestError, InvalidValueError
+from gateway.chat.errors import RefusedError
 from gateway.chat.request import ModelRequest, dump
 from gateway.identity import Caller
 
 Policy = Callable[[Caller, ModelRequest], Awaitable[ModelRequest]]
 
 
-class PolicyDenied(InvalidValueError, InvalidRequestError):  # noqa: N818 - a name for operators
+class PolicyDenied(RefusedError):  # noqa: N818 - a name for operators
     """The request is denied: 400 with the reason, and `audit.policy_violation`."""
 
     def __init__(self, reason: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from gateway import json
-from gateway.chat.errors import ChatError, InvalidRequestError, InvalidValueError
+from gateway.chat.errors import InvalidRequestError, InvalidValueError
 from gateway.json import member
 
 # OpenAI takes at most 300,000 tokens of a request for embeddings, each of them a value.
@@ -26,17 +26,11 @@ class ModelRequest:
 
     @classmethod
     def parse(cls, raw: bytes) -> Self:
-        """Return the request. Raises InvalidRequestError with an argument per fault.
-
-        Of a request for a stream: InvalidValueError.
-        """
+        """Return the request. Raises InvalidRequestError with an argument per fault."""
         body = _object(raw)
-        faults = list(_faults(body))
-        stream = body.get("stream") is True
-        if faults:
-            kind: type[ChatError] = InvalidValueError if stream else InvalidRequestError
-            raise kind(*faults)
-        return cls(body["model"], stream, body, raw)
+        if faults := [*_faults(body)]:
+            raise InvalidRequestError(*faults)
+        return cls(body["model"], body.get("stream") is True, body, raw)
 
     @property
     def wants_usage(self) -> bool:

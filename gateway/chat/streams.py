@@ -19,8 +19,6 @@ from gateway.chat.apis.openai.chunks import Template
 from gateway.chat.context import ChatContext
 from gateway.chat.errors import (
     ChatError,
-    InvalidRequestError,
-    InvalidValueError,
     UpstreamServiceError,
 )
 from gateway.chat.sse import DONE
@@ -56,7 +54,7 @@ class Stream:
     async def read_first_chunk(self) -> None:
         """Wait for the first chunk: until then a failure is an ordinary error.
 
-        Raises InvalidValueError: the upstream refused the request. UpstreamServiceError.
+        Raises RefusedError, UpstreamServiceError.
         """
         try:
             while not self.reader.has_begun:
@@ -69,14 +67,9 @@ class Stream:
                     raise UpstreamServiceError("the stream has no chunk")
                 self.feed(payloads)
         except ChatError as error:
-            if self.reader.has_begun:
-                self._fault = error
-            elif isinstance(error, InvalidRequestError):
-                refusal = InvalidValueError(*error.args)
-                refusal.upstream = error.upstream
-                raise refusal from error
-            else:
+            if not self.reader.has_begun:
                 raise
+            self._fault = error
 
     async def parts(self) -> AsyncGenerator[bytes]:
         """Yield what is ready, then read more, and complete it. Raises TimeoutError, ChatError."""
@@ -128,7 +121,7 @@ class Stream:
     def feed(self, payloads: list[bytes]) -> None:
         """Take events; those before a fault can still be flushed.
 
-        Raises InvalidRequestError, UpstreamServiceError.
+        Raises RefusedError, UpstreamServiceError.
         """
         for payload in payloads:
             if self.reader.is_done:

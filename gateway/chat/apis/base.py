@@ -16,7 +16,8 @@ from gateway.chat.capabilities import CAPABILITIES, Need
 from gateway.chat.errors import (
     AFTER_FIRST_CHUNK,
     BEFORE_FIRST_CHUNK,
-    ChatError,
+    NOTHING,
+    TOO_MANY_REQUESTS,
     Failure,
     InvalidValueError,
     Table,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from gateway.chat.streams import Stream
     from gateway.configuration.shapes import ModelEntry
 
-TOO_MANY_REQUESTS = 429
 # So many pairs of a model and a field are remembered, each of which is logged once.
 MAX_LOGGED = 10_000
 
@@ -71,7 +71,7 @@ class Format:
     event_name: ClassVar[bytes] = b""  # of the last event of a stream
 
     def error(
-        self, status: int, detail: Any, upstream: UpstreamError = ChatError.upstream
+        self, status: int, detail: Any, upstream: UpstreamError = NOTHING
     ) -> dict[str, Any]:
         """Return the body of an error, with what an upstream said about it."""
         raise NotImplementedError
@@ -124,14 +124,14 @@ class Operation:
     def passed(self, context: ChatContext, body: bytes) -> bytes:
         """Return a whole answer of a server that speaks this API, and note its usage.
 
-        Raises InvalidValueError, UpstreamServiceError.
+        Raises RefusedError, UpstreamServiceError.
         """
         value = chunks.parse(body, json.MAX_VALUES_READ)
         self.note(context, value)
         return chunks.renamed(body, value, context.request.model)
 
     def note(self, context: ChatContext, answer: dict[str, Any]) -> None:
-        """Note the usage of a whole answer. Raises InvalidValueError, UpstreamServiceError."""
+        """Note the usage of a whole answer. Raises RefusedError, UpstreamServiceError."""
         for delta in self.reader().whole(answer):
             context.note(delta)
 
@@ -179,4 +179,4 @@ def pause_header(seconds: float | None) -> dict[str, str]:
 
 
 def upstream_error(error: BaseException) -> UpstreamError:
-    return getattr(error, "upstream", ChatError.upstream)
+    return getattr(error, "upstream", NOTHING)

@@ -84,11 +84,11 @@ class Reader(Protocol):
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
         """Yield what an event of a stream says.
 
-        Raises InvalidRequestError or UpstreamServiceError for a failure that it reports.
+        Raises RefusedError or UpstreamServiceError for a failure that it reports.
         """
 
     def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
-        """Yield what a whole answer says. Raises InvalidValueError, UpstreamServiceError."""
+        """Yield what a whole answer says. Raises RefusedError, UpstreamServiceError."""
 
 
 class Writer:

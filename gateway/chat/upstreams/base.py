@@ -28,7 +28,7 @@ class Call:
 class Upstream(Protocol):
     """A kind of model server.
 
-    Both methods raise UpstreamServiceError if the server failed, InvalidValueError if it
+    Both methods raise UpstreamServiceError if the server failed, RefusedError if it
     refused the request, UnsupportedRequestError for what it cannot do.
     """
 

@@ -8,7 +8,7 @@ from typing import Any
 from gateway.chat.apis.base import Format, upstream_error
 from gateway.chat.errors import (
     BEFORE_FIRST_CHUNK_NAMED,
-    ChatError,
+    NOTHING,
     Failure,
     OverBudgetError,
     Table,
@@ -60,7 +60,7 @@ class MessagesFormat(Format):
     event_name = b"error"
 
     def error(
-        self, status: int, detail: Any, upstream: UpstreamError = ChatError.upstream
+        self, status: int, detail: Any, upstream: UpstreamError = NOTHING
     ) -> dict[str, Any]:
         other = ERROR_TYPES[400 if status < 500 else 500]
         message = detail if isinstance(detail, str) else " ".join(map(str, detail))

@@ -17,12 +17,7 @@ from gateway.chat.apis.deltas import (
     Tokens,
 )
 from gateway.chat.apis.messages.format import STATUSES
-from gateway.chat.errors import (
-    ChatError,
-    InvalidRequestError,
-    InvalidValueError,
-    UpstreamServiceError,
-)
+from gateway.chat.errors import ChatError, UpstreamServiceError
 from gateway.chat.failures import failure_in, is_failure
 from gateway.chat.sse import MAX_EVENT_BYTES
 from gateway.chat.tokens import Usage, count
@@ -90,7 +85,7 @@ class MessagesReader:
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
         if is_failure(event):
-            raise _failure(event, InvalidRequestError)
+            raise _failure(event)
         match event:
             case {"type": "message_start", "message": dict(message)}:
                 self.has_begun = True
@@ -161,7 +156,7 @@ class MessagesReader:
 
     def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
         if is_failure(answer):
-            raise _failure(answer, InvalidValueError)
+            raise _failure(answer)
         content = answer.get("content")
         if answer.get("type") != "message" or not isinstance(content, list):
             raise UpstreamServiceError("the response is not a message")
@@ -172,9 +167,9 @@ class MessagesReader:
         yield from _finish({"stop_reason": "end_turn", **answer})
 
 
-def _failure(event: Mapping[str, Any], refusal: type[ChatError]) -> ChatError:
+def _failure(event: Mapping[str, Any]) -> ChatError:
     """Return a failure that came with a success; clients of the API get it as it is."""
-    error = failure_in(event, refusal=refusal)
+    error = failure_in(event)
     status = STATUSES.get(str(member(event, "error", "type")), 500)
     response = status, json.dumps(event), dict[str, str]()
     error.upstream = replace(error.upstream, response=response)

@@ -8,7 +8,7 @@ from typing import Any
 from gateway import json
 from gateway.chat.apis.base import Format
 from gateway.chat.errors import (
-    ChatError,
+    NOTHING,
     EndpointNotFoundError,
     UpstreamError,
     error_chunk,
@@ -31,7 +31,7 @@ class ContractFormat(Format):
     passes_pauses = False
 
     def error(
-        self, status: int, detail: Any, upstream: UpstreamError = ChatError.upstream
+        self, status: int, detail: Any, upstream: UpstreamError = NOTHING
     ) -> dict[str, Any]:
         return {"detail": detail}
 
@@ -43,7 +43,7 @@ class OpenAIFormat(Format):
     """OpenAI's object. Its clients also get what the upstream said for programs to read."""
 
     def error(
-        self, status: int, detail: Any, upstream: UpstreamError = ChatError.upstream
+        self, status: int, detail: Any, upstream: UpstreamError = NOTHING
     ) -> dict[str, Any]:
         other_type = "invalid_request_error" if status < 500 else "server_error"
         message = detail if isinstance(detail, str) else " ".join(map(str, detail))

@@ -17,12 +17,7 @@ from gateway.chat.apis.deltas import (
     Tokens,
 )
 from gateway.chat.apis.openai.chunks import Template
-from gateway.chat.errors import (
-    ChatError,
-    InvalidRequestError,
-    InvalidValueError,
-    UpstreamServiceError,
-)
+from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.failures import failure_in, replaces_answer
 from gateway.chat.tokens import Usage
 from gateway.json import mapping, objects, text_of
@@ -51,17 +46,14 @@ class ChatReader:
         # Calls whose name has not come yet.
         self._unnamed: set[tuple[int, int]] = set()
 
-    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        return self._read(event, InvalidRequestError)
-
     def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
-        yield from self._read(answer, InvalidValueError)
+        yield from self.read(answer)
         if not isinstance(answer.get("choices"), list):
             raise UpstreamServiceError("the answer has no choices")
 
-    def _read(self, event: dict[str, Any], refusal: type[ChatError]) -> Iterator[Delta]:
+    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
         if replaces_answer(event):
-            raise failure_in(event, refusal=refusal)
+            raise failure_in(event)
         usage = usage_in(event)
         if isinstance(event.get("choices"), list) or usage is not None:
             self.has_begun = True

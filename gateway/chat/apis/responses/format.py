@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.chat.apis.base import TOO_MANY_REQUESTS, upstream_error
+from gateway.chat.apis.base import upstream_error
 from gateway.chat.apis.openai.format import OpenAIFormat
 from gateway.chat.errors import (
     AFTER_FIRST_CHUNK,
     BEFORE_FIRST_CHUNK_NAMED,
+    TOO_MANY_REQUESTS,
     Failure,
     Table,
     look_up,

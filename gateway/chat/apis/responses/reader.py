@@ -14,14 +14,8 @@ from gateway.chat.apis.deltas import (
     Thinking,
     Tokens,
 )
-from gateway.chat.errors import (
-    ChatError,
-    InvalidRequestError,
-    InvalidValueError,
-    UpstreamError,
-    UpstreamServiceError,
-)
-from gateway.chat.failures import CONTEXT_CODES, failure_in, is_failure
+from gateway.chat.errors import ChatError, UpstreamServiceError
+from gateway.chat.failures import failure_in, is_failure
 from gateway.chat.tokens import Usage
 from gateway.json import member, objects, text_of
 
@@ -29,10 +23,6 @@ from gateway.json import member, objects, text_of
 OPENING = frozenset({"response.created", "response.queued", "response.in_progress"})
 FINAL = frozenset({"response.completed", "response.incomplete"})
 FAILED = frozenset({"response.failed", "error"})
-# Codes of failures that another target would have, too; others are the upstream's.
-REFUSALS = CONTEXT_CODES | {"invalid_prompt", "invalid_image", "cyber_policy"}
-LIMIT = "rate_limit_exceeded"
-TOO_MANY_REQUESTS = 429
 
 
 class ResponsesReader:
@@ -46,7 +36,7 @@ class ResponsesReader:
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
         kind, text = text_of(event.get("type")), text_of(event.get("delta"))
         if kind in FAILED or is_failure(event):
-            raise failure_of(event, InvalidRequestError)
+            raise _failure(event)
         self.has_begun |= bool(kind) and kind not in OPENING
         place = event.get("output_index")
         number = place if isinstance(place, int) else 0
@@ -80,7 +70,7 @@ class ResponsesReader:
 
     def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:
         if is_failure(answer) or answer.get("status") == "failed":
-            raise failure_of({"response": answer}, InvalidValueError)
+            raise _failure({"response": answer})
         if not isinstance(answer.get("output"), list):
             raise UpstreamServiceError("the answer has no output")
         for number, item in enumerate(objects(answer["output"])):
@@ -101,16 +91,7 @@ def _call(number: int, item: Any) -> Iterator[Delta]:
         yield CallStart(number, key, name)
 
 
-def failure_of(event: Mapping[str, Any], refusal: type[ChatError]) -> ChatError:
+def _failure(event: Mapping[str, Any]) -> ChatError:
     """Return the failure that an event or a response reports."""
     error = member(event, "response", "error") or event.get("error") or event
-    known = failure_in({"error": error}, refusal=refusal)
-    code = known.upstream.fields.get("code")
-    if code in REFUSALS and isinstance(known, UpstreamServiceError):
-        reason = known.upstream.reason
-        known = refusal(reason or "The upstream refused the request.")
-        known.upstream = UpstreamError(fields={"code": str(code)})
-    elif code == LIMIT:
-        fields = known.upstream.fields
-        known.upstream = UpstreamError(TOO_MANY_REQUESTS, fields)
-    return known
+    return failure_in({"error": error})
