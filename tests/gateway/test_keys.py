@@ -1,11 +1,19 @@
-"""What a key can be, wherever it is made."""
+"""What a key can be, wherever it is made; keys on the command line: made and revoked."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from gateway import keys
+from gateway.identity import SCOPES
+from gateway.models import GatewayKey
+from tests.gateway.client import PATH, Api
+from webhooks_core.models import bearer
+
+pytestmark = pytest.mark.django_db
 
 WHO: Any = {"tenant": "acme", "principal": "ada", "name": ""}
 BUDGET = {"counts": "cost", "window": "month", "limit": 12.5}
@@ -42,3 +50,76 @@ def test_the_largest_values_are_accepted():
 def test_a_key_that_cannot_be_says_why(fields: dict[str, Any], text: str):
     with pytest.raises(keys.KeyInputError, match=text):
         keys.check(**WHO | fields)
+
+
+# ── On the command line ─────────────────────────────────────────────────────────────
+
+
+def run(command: str, *arguments: str) -> str:
+    out = StringIO()
+    call_command(command, *arguments, stdout=out)
+    return out.getvalue()
+
+
+def make(*arguments: str) -> str:
+    return run(
+        "create_gateway_key", "--tenant", "acme", "--principal", "ada", *arguments
+    )
+
+
+def test_the_key_alone_is_printed_and_works():
+    printed = make()
+    key = printed.removesuffix("\n")
+    assert bearer.is_well_formed(key, keys.PREFIX)
+    assert Api(key=key).call("GET", PATH).status_code == 200
+    row = GatewayKey.objects.get()
+    assert row.expires_at is None
+    assert row.digest == bearer.digest(key)
+    assert key not in str(vars(row))
+
+
+def test_a_key_may_have_a_name_an_end_scopes_models_and_a_budget():
+    make(
+        *("--days", "2", "--name", "robot", "--scopes", "chat", "keys"),
+        *("--models", "small", "large", "--budget", "cost", "month", "12.5"),
+    )
+    row = GatewayKey.objects.get()
+    assert (row.name, row.expires_at) == ("robot", row.created_at + timedelta(days=2))
+    assert row.rights.scopes == {"chat", "keys"}
+    assert row.allowed_models == ["large", "small"]
+    assert row.budget_entry is not None
+    assert row.budget_entry.allowance == "a cost of 12.5 a month"
+    make("--scopes", "all")
+    assert GatewayKey.objects.latest("pk").rights.scopes == {*SCOPES}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--budget", "cost", "month", "much"), "budget: needs"),
+        (("--scopes", "admin"), "invalid choice"),
+        (("--days", "x"), "invalid int"),
+    ],
+)
+def test_words_that_make_no_key_are_refused(arguments, words):
+    with pytest.raises(CommandError, match=words):
+        make(*arguments)
+    assert not GatewayKey.objects.exists()
+
+
+def test_revoked_keys_stop_working():
+    one, two = make().strip(), make().strip()
+    ids = [str(pk) for pk in GatewayKey.objects.values_list("pk", flat=True)]
+    Api(key=one).call("GET", PATH)
+    assert run("revoke_gateway_key", *ids) == "revoked 2\n"
+    assert run("revoke_gateway_key", *ids) == "revoked 0\n"
+    assert {Api(key=key).call("GET", PATH).status_code for key in (one, two)} == {401}
+
+
+@pytest.mark.parametrize("absent", ["0", "99999", "99999999999999999999"])
+def test_an_absent_key_is_told_and_nothing_is_revoked(absent):
+    make()
+    pk = str(GatewayKey.objects.get().pk)
+    with pytest.raises(CommandError, match=f"no key with id {absent}"):
+        run("revoke_gateway_key", pk, absent)
+    assert GatewayKey.objects.get().revoked_at is None

@@ -11,7 +11,7 @@ from webhooks_core.times import iso
 
 pytestmark = pytest.mark.django_db
 
-URL = "http://127.0.0.1:9/hook"
+URL, OWN = "http://127.0.0.1:9/hook", "http://localhost:8000/"
 
 
 @pytest.mark.spec("gateway", "POST /v1/webhooks/subscriptions: create")
@@ -85,3 +85,21 @@ def test_a_deletion_answers_204(acme):
     assert (response.status_code, response.content) == (204, b"")
     assert "Content-Type" not in response
     acme.get(f"/{subscription['id']}", 404)
+
+
+@pytest.mark.spec("gateway", "The create throttle counts successful creates")
+def test_the_create_throttle_counts_what_was_created(acme, settings):
+    settings.GATEWAY_RATES = {"create": "2/hour", "test": "", "ingest": ""}
+    acme.create()
+    for refused in ({}, {"url": ""}, {"url": OWN}, {"url": URL, "secret": ""}, b"{"):
+        assert acme.call("POST", PATH, refused).status_code == 400
+    acme.create()
+    assert acme.call("POST", PATH, {"url": URL}).status_code == 429
+    assert Endpoint.objects.count() == 2
+
+
+def test_a_longer_secret_is_asked_for_where_the_setting_says_so(acme, settings):
+    settings.GATEWAY_MIN_SECRET_LENGTH = 16
+    response = acme.call("POST", PATH, {"url": URL, "secret": "x" * 15})
+    assert "16 to 256" in response.json()["detail"]
+    acme.create(secret="x" * 16)

@@ -1,6 +1,7 @@
-"""GET /v1/models for clients of Anthropic: their shape, in one page."""
+"""GET /v1/models and /v1/models/{id}: what a caller may use, in OpenAI's and in Anthropic's shape."""
 
 from typing import Any
+from urllib.parse import quote
 
 import anthropic
 import pytest
@@ -8,6 +9,41 @@ import pytest
 from gateway.configuration.shapes import Allow
 from tests.documented import assert_response_documented
 from tests.gateway.chat.harness import NOT_FOUND, ask_models
+
+ODD_NAMES = [
+    *("small", "gpt-4.1", "meta-llama/Llama-3.1-8B", "ollama:llama3.2:8b-q4", "a/b/c"),
+    *("/leading", "trailing/", "two words", "50%25", "größe", "a?b#c", "models", ".."),
+]
+
+
+def described(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "openai"}
+
+
+def test_a_model_is_described_whatever_its_name_holds(gateway):
+    for name in ODD_NAMES:
+        gateway.declare(name=name)
+        for safe in ("", "/:"):
+            response = ask_models(gateway, "/" + quote(name, safe=safe))
+            assert (response.status_code, response.json()) == (200, described(name))
+    gateway.declare(name="theirs", allow=Allow(everyone=False))
+    assert ask_models(gateway, "").json()["data"] == list(map(described, ODD_NAMES))
+
+
+def test_absent_and_forbidden_models_are_answered_byte_for_byte_the_same(gateway):
+    gateway.declare(name="secret", allow=Allow(everyone=False))
+
+    absent, forbidden = ask_models(gateway, "/absent"), ask_models(gateway, "/secret")
+
+    assert absent.status_code == forbidden.status_code == 404
+    assert absent.content == forbidden.content
+    assert absent.headers == forbidden.headers
+    assert absent.json()["error"]["message"] == NOT_FOUND
+    # To look is not to ask for an answer: no policy denied one.
+    assert gateway.kept.denied == []
+
+
+# ── For clients of Anthropic ────────────────────────────────────────────────────────
 
 NAMES = [f"claude-{number}" for number in range(5)]
 
@@ -19,7 +55,7 @@ def ask(gateway: Any, path: str, **headers: str) -> Any:
     return response
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def models(gateway) -> None:
     gateway.known.clear()
     for name in NAMES:
@@ -27,7 +63,7 @@ def models(gateway) -> None:
     gateway.declare(name="theirs", allow=Allow(everyone=False))
 
 
-def test_models_are_described_as_anthropic_does(gateway):
+def test_models_are_described_as_anthropic_does(gateway, models):
     page = ask(gateway, "?limit=1000").json()
     assert [model["id"] for model in page["data"]] == NAMES
     assert page["data"][0] == {
@@ -42,7 +78,7 @@ def test_models_are_described_as_anthropic_does(gateway):
     assert ask(gateway, "/claude-3").json()["id"] == "claude-3"
 
 
-def test_errors_have_anthropics_shape(gateway):
+def test_errors_have_anthropics_shape(gateway, models):
     error = {"type": "not_found_error", "message": NOT_FOUND}
     for path in ("/theirs", "/absent"):
         response = ask(gateway, path)
@@ -53,7 +89,7 @@ def test_errors_have_anthropics_shape(gateway):
     assert refused.json()["error"]["type"] == "authentication_error"
 
 
-def test_anthropics_client_reads_models(gateway, key):
+def test_anthropics_client_reads_models(gateway, models, key):
     with anthropic.Anthropic(base_url=gateway.url, api_key=key) as client:
         assert [model.id for model in client.models.list(limit=2)] == NAMES
         assert client.models.retrieve("claude-2").display_name == "claude-2"
