@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from django.apps import AppConfig
 from django.contrib.admin.apps import SimpleAdminConfig
 
@@ -15,3 +17,5 @@ class ConfigConfig(AppConfig):
 
     def ready(self) -> None:
         from config import checks  # noqa: F401 - registers them
+
+        gc.freeze()  # what is loaded by now stays: not to be searched for garbage again
