@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-import logging
 import os
 import re
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import EllipsisType
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import dj_database_url
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
+from environs import EnvError, EnvValidationError, FileAwareEnv, validate
 
 # More overflows a column of a database, a date or a timer.
 MOST = 2**31 - 1
-
-T = TypeVar("T")
-
-
-class EnvError(Exception):
-    """What is wrong with a variable; never the value of a secret."""
 
 
 def is_loopback(host: str) -> bool:
@@ -78,34 +71,40 @@ def origin(value: str) -> str:
     return value
 
 
-def each(parse: Callable[[str], str], least: int = 0) -> Callable[[str], list[str]]:
-    """Return a parser of comma-separated values; the empty text is the empty list."""
-
-    def parse_each(value: str) -> list[str]:
-        found = [parse(word) for part in value.split(",") if (word := part.strip())]
-        if len(found) < least:
-            raise EnvError("Needs at least one value.")
-        return found
-
-    return parse_each
+def words(value: str) -> list[str]:
+    """Split a comma-separated list; the empty text is the empty list."""
+    return [word for word in (part.strip() for part in value.split(",")) if word]
 
 
-def fernet_key(value: str) -> str:
-    """Return a Fernet key (32 bytes, url-safe base64)."""
+def some(value: str) -> list[str]:
+    """Split a list that must not be empty."""
+    if not (found := words(value)):
+        raise EnvError("Needs at least one value.")
+    return found
+
+
+def fernet_keys(value: str) -> list[str]:
+    """Return a non-empty list of Fernet keys (32 bytes each, url-safe base64)."""
     try:
-        Fernet(value)
+        keys = some(value)
+        for key in keys:
+            Fernet(key)
+    except EnvError:
+        raise
     except ValueError as error:  # whose text may show the key
         raise EnvError("Holds a key that is not 32 url-safe base64 bytes.") from error
-    return value
+    return keys
 
 
-def network(value: str) -> str:
-    """Return a network in CIDR notation."""
+def networks(value: str) -> list[str]:
+    """Return a list of networks in CIDR notation."""
+    found = words(value)
     try:
-        ipaddress.ip_network(value)
+        for word in found:
+            ipaddress.ip_network(word)
     except ValueError as error:
         raise EnvError(f"Not in CIDR notation: {error}.") from error
-    return value
+    return found
 
 
 # Detect within 12 s that the server is unreachable: a lease lasts 15 s.
@@ -160,94 +159,64 @@ def ca_file(value: str) -> str:
     return value
 
 
-def integer(least: int = 0, most: int = MOST) -> Callable[[str], int]:
-    """Return a parser of integers within these bounds."""
-
-    def parse(value: str) -> int:
-        try:
-            number = int(value)
-        except ValueError as error:
-            raise EnvError("Not a valid integer.") from error
-        if not least <= number <= most:
-            raise EnvError(f"Must be from {least} to {most}.")
-        return number
-
-    return parse
-
-
-def choice(values: Mapping[str, T], a: str) -> Callable[[str], T]:
-    """Return a parser of these words, in upper or lower case."""
-    named = {name.lower(): value for name, value in values.items()}
-
-    def parse(value: str) -> T:
-        if value.lower() not in named:
-            raise EnvError(f"Not {a}.")
-        return named[value.lower()]
-
-    return parse
-
-
-def one_of(*names: str) -> Callable[[str], str]:
-    """Return a parser of some texts."""
-    return choice({name: name for name in names}, f"one of: {', '.join(names)}")
-
-
-BOOLEANS = {
-    "true": True,
-    "yes": True,
-    "1": True,
-    "false": False,
-    "no": False,
-    "0": False,
-}
-boolean = choice(BOOLEANS, "a valid boolean")
-log_level = choice(logging.getLevelNamesMapping(), "a valid log level")
-# `.name` has the sub-domains too, `*` is every host.
 host = matching(r"\*|\.?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", "a host name")
-origins = each(lambda word: word if word == "*" else origin(word))
-redis_url = matching(r"(rediss?://\S+)?", "a redis://… address")
-rate = matching(
-    r"([1-9][0-9]*/(second|minute|hour|day))?",
-    "a rate such as 60/hour (per second, minute, hour or day)",
-)
-metrics_token = matching(
-    r"([\x21-\x7e]{16,256})?",
-    "a token of 16 to 256 printable ASCII characters without spaces",
-)
+
+PARSERS: dict[str, Callable[[str], Any]] = {
+    "origin": origin,
+    "words": words,
+    "some": some,
+    "origins": lambda value: [w if w == "*" else origin(w) for w in words(value)],
+    # `.name` has the sub-domains too, `*` is every host.
+    "hosts": lambda value: [host(word) for word in words(value)],
+    "fernet_keys": fernet_keys,
+    "networks": networks,
+    "database": database,
+    "redis_url": matching(r"(rediss?://\S+)?", "a redis://… address"),
+    "rate": matching(
+        r"([1-9][0-9]*/(second|minute|hour|day))?",
+        "a rate such as 60/hour (per second, minute, hour or day)",
+    ),
+    "metrics_token": matching(
+        r"([\x21-\x7e]{16,256})?",
+        "a token of 16 to 256 printable ASCII characters without spaces",
+    ),
+    "ca_file": ca_file,
+}
 
 
-class Environment:
+class Environment(FileAwareEnv):
     """The environment variables; `NAME_FILE` names a file that holds NAME's value."""
 
     def __init__(self) -> None:
+        super().__init__(eager=False, strip_whitespace=True)
         self._faults: dict[str, str] = {}
+        for name, parser in PARSERS.items():
+            self.add_parser(name, parser)
 
-    def __call__(
-        self, name: str, parse: Callable[[str], T], default: T | str | EllipsisType
-    ) -> T:
-        """Return a variable's value, or the default; `...` means that it must be set.
+    def integer(
+        self, name: str, default: int, *, least: int = 0, most: int = MOST
+    ) -> int:
+        """Return an integer within these bounds."""
+        bounds = validate.Range(min=least, max=most)
+        return self.int(name, default, validate=bounds)
 
-        `complete` raises what is wrong, with all other faults.
-        """
+    def _get_value(self, env_key: str, default: Any) -> Any:
+        """Return the text of NAME or NAME_FILE; the default for a file that cannot be read."""
         try:
-            value: Any = self._text(name)
-            if value is None and (value := default) is ...:
-                raise EnvError("Environment variable not set.")
-            return parse(value.strip()) if isinstance(value, str) else value
-        except EnvError as error:
-            self._faults[name] = str(error)
-            return cast("T", default)
-
-    def _text(self, name: str) -> str | None:
-        if not (path := os.environ.get(f"{name}_FILE")):
-            return os.environ.get(name)
-        try:
-            return Path(path).read_text("utf-8")
-        except (OSError, ValueError) as error:
-            raise EnvError(f"{name}_FILE names no readable text file.") from error
+            value = super()._get_value(env_key, default)
+        except (OSError, ValueError):
+            self._faults[env_key] = f"{env_key}_FILE names no readable text file."
+            return default
+        return value.strip() if isinstance(value, str) else value
 
     def complete(self) -> None:
         """Raise ImproperlyConfigured that names every missing or malformed variable."""
+        try:
+            self.seal()
+        except EnvValidationError as error:
+            messages = cast("dict[str, list[str]]", error.error_messages)
+            faults = {name: " ".join(texts) for name, texts in messages.items()}
+            self._faults = faults | self._faults
         if self._faults:
             lines = sorted(f"{name}: {text}" for name, text in self._faults.items())
             raise ImproperlyConfigured(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tomllib
 from pathlib import Path
@@ -11,29 +12,10 @@ from urllib.parse import quote, urlsplit
 import django_stubs_ext
 from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
+from environs import validate
 
 from config import third_party
-from config.environment import (
-    Environment,
-    boolean,
-    ca_file,
-    check_local,
-    database,
-    each,
-    fernet_key,
-    host,
-    integer,
-    log_level,
-    metrics_token,
-    network,
-    one_of,
-    origin,
-    origins,
-    rate,
-    redis_url,
-    stored_key,
-    with_query,
-)
+from config.environment import Environment, check_local, stored_key, with_query
 from config.third_party import *  # noqa: F403 - settings that depend on no other
 
 django_stubs_ext.monkeypatch()
@@ -48,7 +30,7 @@ env = Environment()
 
 # ── The environment ─────────────────────────────────────────────────────────────────
 
-ENVIRONMENT = env("ENVIRONMENT", str, "local")
+ENVIRONMENT = env.str("ENVIRONMENT", "local")
 if ENVIRONMENT not in {"local", "production"}:
     raise ImproperlyConfigured(
         f"ENVIRONMENT: {ENVIRONMENT!r} is neither local nor production."
@@ -68,117 +50,117 @@ def local_secret(name: str) -> Any:
 
 # ── The environment variables ───────────────────────────────────────────────────────
 
-SECRET_KEY = env("SECRET_KEY", str, local_secret("secret-key"))
-DEBUG = env("DEBUG", boolean, False)
-ALLOWED_HOSTS = env("ALLOWED_HOSTS", each(str, 1), locally("localhost,127.0.0.1,[::1]"))
+SECRET_KEY = env.str("SECRET_KEY", local_secret("secret-key"))
+DEBUG = env.bool("DEBUG", False)
+ALLOWED_HOSTS = env.some("ALLOWED_HOSTS", locally("localhost,127.0.0.1,[::1]"))
 BASE_URL_GIVEN = not {"BASE_URL", "BASE_URL_FILE"}.isdisjoint(os.environ)
-BASE_URL = env("BASE_URL", origin, locally("http://127.0.0.1:8000"))
-DATABASE = env(
-    "DATABASE_URL",
-    database,
-    locally(f"sqlite:///{quote(str(VAR_DIR / 'signpost.sqlite3'))}"),
+BASE_URL = env.origin("BASE_URL", locally("http://127.0.0.1:8000"))
+DATABASE = env.database(
+    "DATABASE_URL", locally(f"sqlite:///{quote(str(VAR_DIR / 'signpost.sqlite3'))}")
 )
-REDIS_URL = env("REDIS_URL", redis_url, locally(""))
-SQLITE_SYNCHRONOUS = env(
+REDIS_URL = env.redis_url("REDIS_URL", locally(""))
+SQLITE_SYNCHRONOUS = env.str(
     "SQLITE_SYNCHRONOUS",
-    one_of("OFF", "NORMAL", "FULL", "EXTRA"),
     "NORMAL" if LOCAL else "FULL",
+    validate=validate.OneOf(["OFF", "NORMAL", "FULL", "EXTRA"]),
 )
-SECURE_SSL_REDIRECT = env("SECURE_SSL_REDIRECT", boolean, not LOCAL)
-TRUST_X_FORWARDED_PROTO = env("TRUST_X_FORWARDED_PROTO", boolean, False)
-LOG_LEVEL = env("LOG_LEVEL", log_level, "INFO")
-SECURE_HSTS_SECONDS = env("SECURE_HSTS_SECONDS", integer(), 0 if LOCAL else 31_536_000)
-SECURE_HSTS_INCLUDE_SUBDOMAINS = env("SECURE_HSTS_INCLUDE_SUBDOMAINS", boolean, False)
-SECURE_HSTS_PRELOAD = env("SECURE_HSTS_PRELOAD", boolean, False)
-WEB_KEEP_ALIVE_S = env("WEB_KEEP_ALIVE_S", integer(1, 3600), 75)
-WEB_THREADS = env("WEB_THREADS", integer(1, 1000), 8)
-WEB_MCP_THREADS = env("WEB_MCP_THREADS", integer(1, 1000), 2)
-WEB_STATEMENT_TIMEOUT_S = env("WEB_STATEMENT_TIMEOUT_S", integer(1, 3600), 10)
-WORKERS = env("WORKERS", integer(2, 1000), 2)
-EXTRA_CA_FILE = env("EXTRA_CA_FILE", ca_file, "")
-METRICS_TOKEN = env("METRICS_TOKEN", metrics_token, "")
+SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", not LOCAL)
+TRUST_X_FORWARDED_PROTO = env.bool("TRUST_X_FORWARDED_PROTO", False)
+LOG_LEVEL = env.log_level("LOG_LEVEL", logging.INFO)
+SECURE_HSTS_SECONDS = env.integer("SECURE_HSTS_SECONDS", 0 if LOCAL else 31_536_000)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("SECURE_HSTS_INCLUDE_SUBDOMAINS", False)
+SECURE_HSTS_PRELOAD = env.bool("SECURE_HSTS_PRELOAD", False)
+WEB_KEEP_ALIVE_S = env.integer("WEB_KEEP_ALIVE_S", 75, least=1, most=3600)
+WEB_THREADS = env.integer("WEB_THREADS", 8, least=1, most=1000)
+WEB_MCP_THREADS = env.integer("WEB_MCP_THREADS", 2, least=1, most=1000)
+WEB_STATEMENT_TIMEOUT_S = env.integer("WEB_STATEMENT_TIMEOUT_S", 10, least=1, most=3600)
+WORKERS = env.integer("WORKERS", 2, least=2, most=1000)
+EXTRA_CA_FILE = env.ca_file("EXTRA_CA_FILE", "")
+METRICS_TOKEN = env.metrics_token("METRICS_TOKEN", "")
 
-EMAIL_HOST = env("EMAIL_HOST", str, "")
-EMAIL_PORT = env("EMAIL_PORT", integer(1, 65_535), 587)
-EMAIL_HOST_USER = env("EMAIL_HOST_USER", str, "")
-EMAIL_HOST_PASSWORD = env("EMAIL_HOST_PASSWORD", str, "")
-EMAIL_USE_TLS = env("EMAIL_USE_TLS", boolean, True)
-DEFAULT_FROM_EMAIL = env("DEFAULT_FROM_EMAIL", str, "signpost@localhost")
+EMAIL_HOST = env.str("EMAIL_HOST", "")
+EMAIL_PORT = env.integer("EMAIL_PORT", 587, least=1, most=65_535)
+EMAIL_HOST_USER = env.str("EMAIL_HOST_USER", "")
+EMAIL_HOST_PASSWORD = env.str("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_TLS = env.bool("EMAIL_USE_TLS", True)
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", "signpost@localhost")
 
-WEBHOOK_SECRET_KEYS = env(
-    "WEBHOOK_SECRET_KEYS", each(fernet_key, 1), local_secret("webhook-secret-keys")
+WEBHOOK_SECRET_KEYS = env.fernet_keys(
+    "WEBHOOK_SECRET_KEYS", local_secret("webhook-secret-keys")
 )
-WEBHOOK_ALLOWED_TARGETS = env("WEBHOOK_ALLOWED_TARGETS", each(network), "")
-WEBHOOK_PROXY_URL = env("WEBHOOK_PROXY_URL", str, "")
-WEBHOOK_RETENTION_DAYS = env("WEBHOOK_RETENTION_DAYS", integer(1, 36_500), 30)
-WEBHOOK_DISPATCHERS = env("WEBHOOK_DISPATCHERS", integer(1, 1000), 4)
+WEBHOOK_ALLOWED_TARGETS = env.networks("WEBHOOK_ALLOWED_TARGETS", "")
+WEBHOOK_PROXY_URL = env.str("WEBHOOK_PROXY_URL", "")
+WEBHOOK_RETENTION_DAYS = env.integer("WEBHOOK_RETENTION_DAYS", 30, least=1, most=36_500)
+WEBHOOK_DISPATCHERS = env.integer("WEBHOOK_DISPATCHERS", 4, least=1, most=1000)
 
 # Rates: `<number>/<second, minute, hour or day>`, or empty for no limit.
 RECORDING_RATES = {
-    "create": env("RECORDING_CREATE_RATE", rate, "" if LOCAL else "60/hour"),
-    "test": env("RECORDING_TEST_RATE", rate, "" if LOCAL else "120/hour"),
-    "resend": env("RECORDING_RESEND_RATE", rate, "" if LOCAL else "600/hour"),
-    "mcp": env("RECORDING_MCP_RATE", rate, "" if LOCAL else "300/minute"),
-    "challenge": env("MCP_EVENTS_CHALLENGE_RATE", rate, "" if LOCAL else "60/hour"),
+    "create": env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour"),
+    "test": env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour"),
+    "resend": env.rate("RECORDING_RESEND_RATE", "" if LOCAL else "600/hour"),
+    "mcp": env.rate("RECORDING_MCP_RATE", "" if LOCAL else "300/minute"),
+    "challenge": env.rate("MCP_EVENTS_CHALLENGE_RATE", "" if LOCAL else "60/hour"),
 }
-MCP_EVENTS_SUBSCRIPTIONS = env("MCP_EVENTS_SUBSCRIPTIONS", integer(0, 32_767), 50)
-MCP_EVENTS_MAX_TTL_S = env("MCP_EVENTS_MAX_TTL_S", integer(300), 604_800)
-GATEWAY_CONFIG = env(
-    "GATEWAY_CONFIG", str, locally(str(BASE_DIR / "gateway" / "sample.yaml"))
+MCP_EVENTS_SUBSCRIPTIONS = env.integer("MCP_EVENTS_SUBSCRIPTIONS", 50, most=32_767)
+MCP_EVENTS_MAX_TTL_S = env.integer("MCP_EVENTS_MAX_TTL_S", 604_800, least=300)
+GATEWAY_CONFIG = env.str(
+    "GATEWAY_CONFIG", locally(str(BASE_DIR / "gateway" / "sample.yaml"))
 )
-GATEWAY_CHAT_POLICY = env("GATEWAY_CHAT_POLICY", str, "")
-GATEWAY_TRUSTED_PROXIES = env(
-    "GATEWAY_TRUSTED_PROXIES", each(network), "127.0.0.0/8,::1/128" if LOCAL else ""
+GATEWAY_CHAT_POLICY = env.str("GATEWAY_CHAT_POLICY", "")
+GATEWAY_TRUSTED_PROXIES = env.networks(
+    "GATEWAY_TRUSTED_PROXIES", "127.0.0.0/8,::1/128" if LOCAL else ""
 )
-GATEWAY_SUBSCRIPTION_QUOTA = env("GATEWAY_SUBSCRIPTION_QUOTA", integer(1, 1_000), 100)
-GATEWAY_MIN_SECRET_LENGTH = env(
-    "GATEWAY_MIN_SECRET_LENGTH", integer(1, 256), 1 if LOCAL else 16
+GATEWAY_SUBSCRIPTION_QUOTA = env.integer(
+    "GATEWAY_SUBSCRIPTION_QUOTA", 100, least=1, most=1_000
 )
-GATEWAY_INGEST_MAX_BYTES = env(
-    "GATEWAY_INGEST_MAX_BYTES", integer(1, 10 * 1024 * 1024), 10 * 1024 * 1024
+GATEWAY_MIN_SECRET_LENGTH = env.integer(
+    "GATEWAY_MIN_SECRET_LENGTH", 1 if LOCAL else 16, least=1, most=256
 )
-GATEWAY_DECISION_RETENTION_DAYS = env(
-    "GATEWAY_DECISION_RETENTION_DAYS", integer(0, 36_500), 365
+GATEWAY_INGEST_MAX_BYTES = env.integer(
+    "GATEWAY_INGEST_MAX_BYTES", 10 * 1024 * 1024, least=1, most=10 * 1024 * 1024
 )
-GATEWAY_DOCUMENT_RETENTION_DAYS = env(
-    "GATEWAY_DOCUMENT_RETENTION_DAYS", integer(0, 36_500), 0
+GATEWAY_DECISION_RETENTION_DAYS = env.integer(
+    "GATEWAY_DECISION_RETENTION_DAYS", 365, most=36_500
+)
+GATEWAY_DOCUMENT_RETENTION_DAYS = env.integer(
+    "GATEWAY_DOCUMENT_RETENTION_DAYS", 0, most=36_500
 )
 GATEWAY_RATES = {
-    "create": env("GATEWAY_CREATE_RATE", rate, "" if LOCAL else "300/hour"),
-    "test": env("GATEWAY_TEST_RATE", rate, "" if LOCAL else "120/hour"),
-    "resend": env("GATEWAY_RESEND_RATE", rate, "" if LOCAL else "600/hour"),
-    "ingest": env("GATEWAY_INGEST_RATE", rate, "" if LOCAL else "120/minute"),
-    "publish": env("GATEWAY_PUBLISH_RATE", rate, "" if LOCAL else "600/minute"),
+    "create": env.rate("GATEWAY_CREATE_RATE", "" if LOCAL else "300/hour"),
+    "test": env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour"),
+    "resend": env.rate("GATEWAY_RESEND_RATE", "" if LOCAL else "600/hour"),
+    "ingest": env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute"),
+    "publish": env.rate("GATEWAY_PUBLISH_RATE", "" if LOCAL else "600/minute"),
 }
-PORTAL_FRAME_ANCESTORS = env("PORTAL_FRAME_ANCESTORS", origins, "")
+PORTAL_FRAME_ANCESTORS = env.origins("PORTAL_FRAME_ANCESTORS", "")
 
-TRUSTED_PROXY_COUNT = env("TRUSTED_PROXY_COUNT", integer(), 0)
-OAUTH_ALLOWED_REDIRECTS = env(
-    "OAUTH_ALLOWED_REDIRECTS", each(str), locally("vscode,cursor")
-)
-OAUTH_CIMD_HOSTS = env("OAUTH_CIMD_HOSTS", each(host), "*")
-OAUTH_CLIENTS_PER_ADDRESS = env("OAUTH_CLIENTS_PER_ADDRESS", integer(1), 500)
-OAUTH_REFRESH_LEEWAY = env("OAUTH_REFRESH_LEEWAY", integer(0, 86_400), 60)
+TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0)
+OAUTH_ALLOWED_REDIRECTS = env.words("OAUTH_ALLOWED_REDIRECTS", locally("vscode,cursor"))
+OAUTH_CIMD_HOSTS = env.hosts("OAUTH_CIMD_HOSTS", "*")
+OAUTH_CLIENTS_PER_ADDRESS = env.integer("OAUTH_CLIENTS_PER_ADDRESS", 500, least=1)
+OAUTH_REFRESH_LEEWAY = env.integer("OAUTH_REFRESH_LEEWAY", 60, most=86_400)
 OAUTH_RATES = {
-    "register": env("OAUTH_REGISTER_RATE", rate, "" if LOCAL else "300/hour"),
-    "authorize": env("OAUTH_AUTHORIZE_RATE", rate, "" if LOCAL else "60/minute"),
-    "token": env("OAUTH_TOKEN_RATE", rate, "" if LOCAL else "300/minute"),
+    "register": env.rate("OAUTH_REGISTER_RATE", "" if LOCAL else "300/hour"),
+    "authorize": env.rate("OAUTH_AUTHORIZE_RATE", "" if LOCAL else "60/minute"),
+    "token": env.rate("OAUTH_TOKEN_RATE", "" if LOCAL else "300/minute"),
 }
 
-REQUIRE_STAFF_SECOND_FACTOR = env("REQUIRE_STAFF_SECOND_FACTOR", boolean, False)
+REQUIRE_STAFF_SECOND_FACTOR = env.bool("REQUIRE_STAFF_SECOND_FACTOR", False)
 
-CATALOG_WRITES = env(
+CATALOG_WRITES = env.str(
     "CATALOG_WRITES",
-    one_of("open", "authenticated"),
     "open" if LOCAL else "authenticated",
+    validate=validate.OneOf(["open", "authenticated"]),
 )
-CATALOG_ROW_BUDGET = env("CATALOG_ROW_BUDGET", integer(1), 100_000)
-CATALOG_CORS_ORIGINS = env("CATALOG_CORS_ORIGINS", origins, "")
-CHAT_REQUESTS_AT_ONCE = env("CHAT_REQUESTS_AT_ONCE", integer(), 1000)
-CHAT_PUBLIC_PRICES = env("CHAT_PUBLIC_PRICES", boolean, True)
-CHAT_RESERVED_TOKENS = env("CHAT_RESERVED_TOKENS", integer(), 1024)
-CHAT_KEEPALIVE_S = env("CHAT_KEEPALIVE_S", integer(), 15)
-CHAT_USAGE_RETENTION_DAYS = env("CHAT_USAGE_RETENTION_DAYS", integer(1, 36_500), 90)
+CATALOG_ROW_BUDGET = env.integer("CATALOG_ROW_BUDGET", 100_000, least=1)
+CATALOG_CORS_ORIGINS = env.origins("CATALOG_CORS_ORIGINS", "")
+CHAT_REQUESTS_AT_ONCE = env.integer("CHAT_REQUESTS_AT_ONCE", 1000)
+CHAT_PUBLIC_PRICES = env.bool("CHAT_PUBLIC_PRICES", True)
+CHAT_RESERVED_TOKENS = env.integer("CHAT_RESERVED_TOKENS", 1024)
+CHAT_KEEPALIVE_S = env.integer("CHAT_KEEPALIVE_S", 15)
+CHAT_USAGE_RETENTION_DAYS = env.integer(
+    "CHAT_USAGE_RETENTION_DAYS", 90, least=1, most=36_500
+)
 
 env.complete()
 

@@ -7,7 +7,7 @@ from django.conf import settings
 from tests.docs.samples import DOCS
 
 ROW = re.compile(r"^\| `([A-Z_]+)` \|", re.MULTILINE)
-READ = re.compile(r"env\(\s*\"([A-Z_]+)\"")
+READ = re.compile(r"env\.\w+\(\s*\"([A-Z_]+)\"")
 
 
 def test_every_variable_is_documented_and_no_other():
