@@ -17,13 +17,13 @@ import uvloop
 
 from webhooks_core.dispatch.shares import Owner, Shares
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.deadlines import Deadlines
+from webhooks_core.network.pool import Connections
 from webhooks_core.network.transport import (
     AttemptResult,
-    Client,
     OutgoingRequest,
     attempt,
     can_connect,
+    connections_in,
 )
 
 # Of one owner; for others, a third more places are kept free.
@@ -62,9 +62,8 @@ class Sender:
         # The queues that wait for a slot, in their order, by owner.
         self._awaiting_slot: dict[Owner, dict[int, None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._clients: dict[AllowedNetworks, Client] = {}
+        self._connections: dict[AllowedNetworks, Connections] = {}
         self._loop = uvloop.new_event_loop()
-        self._deadlines = Deadlines(self._loop)
         self._thread = threading.Thread(target=self._loop.run_forever, name="sender")
 
     def __enter__(self) -> Self:
@@ -148,7 +147,7 @@ class Sender:
             if self._loop.time() - since > STALE_AFTER_S:
                 self._give_back([request])
                 continue
-            result = await attempt(request, self._client(request.networks))
+            result = await attempt(request, self._connected(request.networks))
             self._results.append(result)
             if result.is_slow:
                 self._give_back_waiting(queue)
@@ -205,14 +204,14 @@ class Sender:
             if not queue.running:
                 del self._queues[pk]
 
-    def _client(self, networks: AllowedNetworks) -> Client:
-        if networks not in self._clients:
-            self._clients[networks] = Client(networks, self._deadlines)
-        return self._clients[networks]
+    def _connected(self, networks: AllowedNetworks) -> Connections:
+        if networks not in self._connections:
+            self._connections[networks] = connections_in(networks, self._loop)
+        return self._connections[networks]
 
     async def _close(self) -> None:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for client in self._clients.values():
-            client.close()
+        for connections in self._connections.values():
+            connections.close()

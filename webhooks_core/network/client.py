@@ -14,12 +14,11 @@ from webhooks_core.network import proxy
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.connection import Connection
 from webhooks_core.network.errors import NotHttpError
-from webhooks_core.network.heads import Origin, Target, head_of, target_of
-from webhooks_core.network.pool import Connections, Progress, Route
+from webhooks_core.network.heads import Origin, Target, target_of
+from webhooks_core.network.pool import Connections, Progress
 
 STEP_BYTES = 64 * 1024
-GZIP = 0x1F
-ANY_ZLIB = 32 + zlib.MAX_WBITS  # of gzip or zlib, as the data says
+GZIP = 16 + zlib.MAX_WBITS  # for zlib
 
 
 class EveryNetwork(AllowedNetworks):
@@ -30,8 +29,10 @@ class EveryNetwork(AllowedNetworks):
 class ProxyConnections(Connections):
     """Connections through a proxy, which looks up the names itself."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, url: str) -> None:
-        super().__init__(EveryNetwork(), loop)
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, defaults: Mapping[str, str], url: str
+    ) -> None:
+        super().__init__(EveryNetwork(), loop, defaults)
         self._url = url
 
     async def _open(self, origin: Origin, progress: Progress) -> Connection:
@@ -50,11 +51,8 @@ class Answer:
     unpacked in steps of STEP_BYTES.
     """
 
-    def __init__(
-        self, connection: Connection, route: Route, connections: Connections
-    ) -> None:
-        self._connection, self._route = connection, route
-        self._connections = connections
+    def __init__(self, connection: Connection, connections: Connections) -> None:
+        self._connection, self._connections = connection, connections
         self.status = connection.status_code or 0
         self.headers: Mapping[str, str] = {
             name.decode("latin-1").lower(): value.decode("latin-1").strip()
@@ -63,7 +61,7 @@ class Answer:
         self._packed = b""
         self._decoder: zlib._Decompress | None = None
         coding = self.headers.get("content-encoding", "").lower()
-        self._is_packed = coding in {"gzip", "x-gzip", "deflate"}
+        self._is_packed = coding == "gzip"
         if not self._is_packed and coding not in {"", "identity"}:
             self.close()
             raise NotHttpError(f"content-encoding: {coding[:50]}")
@@ -85,11 +83,7 @@ class Answer:
 
     def _unpack(self) -> bytes:
         if self._decoder is None:
-            # Some servers mean deflate without zlib's frame (RFC 9110 section 8.4.1.2).
-            is_framed = self._packed[0] == GZIP or self._packed[0] & 15 == zlib.DEFLATED
-            self._decoder = zlib.decompressobj(
-                ANY_ZLIB if is_framed else -zlib.MAX_WBITS
-            )
+            self._decoder = zlib.decompressobj(GZIP)
         try:
             part = self._decoder.decompress(self._packed, STEP_BYTES)
         except zlib.error as error:
@@ -99,7 +93,7 @@ class Answer:
 
     def close(self) -> None:
         """Keep the connection if the answer was read to its end, else close it."""
-        self._connections.keep(self._route, self._connection)
+        self._connections.keep(self._connection)
 
 
 class HttpClient:
@@ -109,7 +103,7 @@ class HttpClient:
         self._loop = asyncio.get_running_loop()
         self._defaults = defaults
         # By the URL of the proxy that they go through, "" for none.
-        self._connections = {"": Connections(EveryNetwork(), self._loop)}
+        self._connections = {"": Connections(EveryNetwork(), self._loop, defaults)}
 
     async def post(
         self,
@@ -127,15 +121,16 @@ class HttpClient:
         target = target_of(url)
         if through and not target.origin.is_tls:
             target, headers = _by_proxy(target, headers, through)
-        head = head_of(target, headers, self._defaults, len(body))
         if through not in self._connections:
-            self._connections[through] = ProxyConnections(self._loop, through)
+            self._connections[through] = ProxyConnections(
+                self._loop, self._defaults, through
+            )
         connections = self._connections[through]
-        route = target.origin, ("", "")  # all callers share the connections
+        everybody = ("", "")  # shares the connections
         connection = await connections.post(
-            route, head, body, Progress(), connect_s=connect_s
+            target, everybody, headers, body, Progress(), connect_s=connect_s
         )
-        return Answer(connection, route, connections)
+        return Answer(connection, connections)
 
     async def close(self) -> None:
         for connections in self._connections.values():

@@ -18,12 +18,15 @@ from typing import cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from webhooks_core.network.errors import NotHttpError
+from webhooks_core.network.heads import Origin
 
 # Of a head, with the informational responses before it. More is not valid HTTP to us.
 MAX_HEAD_BYTES = 64 * 1024
 HIGH_BYTES = 64 * 1024
 # A larger request goes out in parts, while its response may already come.
 PART_BYTES = 256 * 1024
+# Where requests go, and the owner (profile, name) that they are made for.
+Route = tuple[Origin, tuple[str, str]]
 
 
 class Connection(asyncio.Protocol):
@@ -31,7 +34,7 @@ class Connection(asyncio.Protocol):
 
     `status_code` is None until the head of a final response is there: of the 1xx, only 101 is
     final. `first_byte_at` is a time of `time.perf_counter`, 0 if nothing was received. `address` is
-    the server's.
+    the server's; requests of one `route` alone share the connection.
     """
 
     __slots__ = (
@@ -50,10 +53,12 @@ class Connection(asyncio.Protocol):
         "first_byte_at",
         "headers",
         "is_closed",
+        "route",
         "status_code",
     )
 
     _transport: asyncio.Transport
+    route: Route
 
     def __init__(self, loop: asyncio.AbstractEventLoop, address: str) -> None:
         self._loop = loop

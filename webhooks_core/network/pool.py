@@ -10,7 +10,7 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from ipaddress import ip_address
 
@@ -24,10 +24,10 @@ from webhooks_core.network.addresses import (
     BlockedAddressError,
     is_public,
 )
-from webhooks_core.network.connection import Connection
+from webhooks_core.network.connection import Connection, Route
 from webhooks_core.network.deadlines import within
 from webhooks_core.network.errors import ProxyRefusedError
-from webhooks_core.network.heads import Origin
+from webhooks_core.network.heads import Origin, Target, head_of
 from webhooks_core.network.resolver import (
     AddressInfo,
     GuardedResolver,
@@ -39,14 +39,14 @@ KEEP_ALIVE_S = 30.0
 KEEP_MOST = 512
 # How long an address may take to connect until the next one of its name is tried too.
 NEXT_ADDRESS_S = 0.25
-# Where requests go, and the owner (profile, name) that they are made for.
-Route = tuple[Origin, tuple[str, str]]
+# The owner (profile, name) that requests are made for.
+Owner = tuple[str, str]
 
 
 class Progress:
     """How far a request got; times are those of `time.perf_counter`, 0 if it did not get there.
 
-    `connection` is the one that it was sent on; `connected_at` is the time of TCP, before TLS, on a
+    `head` was sent on `connection`; `connected_at` is the time of TCP, before TLS, on a
     new one. `awaits_proxy` is true until the egress proxy has accepted a connection. `is_repeated`
     is true if a kept connection turned out to be closed.
     """
@@ -55,6 +55,7 @@ class Progress:
         "awaits_proxy",
         "connected_at",
         "connection",
+        "head",
         "is_repeated",
         "secured_at",
     )
@@ -62,6 +63,7 @@ class Progress:
     def __init__(self) -> None:
         self.is_repeated = self.awaits_proxy = False
         self.connected_at = self.secured_at = 0.0
+        self.head = b""
         self.connection: Connection | None = None
 
 
@@ -69,14 +71,18 @@ class Connections:
     """The connections of one event loop within some networks.
 
     The last one kept on a route is used first. Each is kept for KEEP_ALIVE_S, and KEEP_MOST of
-    them: one more closes the oldest one of the route that was not used for longest.
+    them. `defaults` are headers that a request may replace.
     """
 
     def __init__(
-        self, networks: AllowedNetworks, loop: asyncio.AbstractEventLoop
+        self,
+        networks: AllowedNetworks,
+        loop: asyncio.AbstractEventLoop,
+        defaults: Mapping[str, str],
     ) -> None:
         self._networks = networks
         self._loop = loop
+        self._defaults = defaults
         self._resolver = GuardedResolver(networks)
         self._tls = client_context()
         self._kept: dict[Route, list[tuple[float, Connection]]] = {}
@@ -86,8 +92,9 @@ class Connections:
 
     async def post(
         self,
-        route: Route,
-        head: bytes,
+        target: Target,
+        owner: Owner,
+        headers: Mapping[str, str],
         body: bytes,
         progress: Progress,
         *,
@@ -96,8 +103,10 @@ class Connections:
         """Send a request, and return its connection when the head of a response is there.
 
         Repeated once, on a new connection, if a kept one ends before any byte of a response.
-        Raises OSError, NotHttpError.
+        Raises OSError, NotHttpError; ValueError for a header that cannot be sent.
         """
+        progress.head = head = head_of(target, headers, self._defaults, len(body))
+        route = target.origin, owner
         if connection := self._take(route):
             progress.connection = connection
             try:
@@ -109,7 +118,8 @@ class Connections:
                 return connection
             progress.connection, progress.is_repeated = None, True
         with within(connect_s):
-            connection = await self._open(route[0], progress)
+            connection = await self._open(target.origin, progress)
+        connection.route = route
         progress.connection = connection
         await connection.exchange(head, body)
         return connection
@@ -128,24 +138,15 @@ class Connections:
             connection.abort()
         return None
 
-    def keep(self, route: Route, connection: Connection) -> None:
+    def keep(self, connection: Connection) -> None:
         """Keep a connection for the next request, or close it if it cannot serve one."""
-        if self._is_closed or not connection.is_reusable:
+        if self._is_closed or self._count >= KEEP_MOST or not connection.is_reusable:
             connection.abort()
             return
         until = self._loop.time() + KEEP_ALIVE_S
-        self._kept.setdefault(route, []).append((until, connection))
+        self._kept.setdefault(connection.route, []).append((until, connection))
         self._count += 1
-        if self._count > KEEP_MOST:
-            self._drop_oldest(next(iter(self._kept)))
         self._start_timer()
-
-    def _drop_oldest(self, route: Route) -> None:
-        kept = self._kept[route]
-        kept.pop(0)[1].abort()
-        self._count -= 1
-        if not kept:
-            del self._kept[route]
 
     def _start_timer(self) -> None:
         if self._timer is None:
@@ -155,23 +156,20 @@ class Connections:
         """Close and forget what is out of date; without anything kept there is no timer."""
         now, self._timer = self._loop.time(), None
         for route, kept in list(self._kept.items()):
-            for _ in [until for until, _ in kept if until <= now]:
-                self._drop_oldest(route)
+            while kept and kept[0][0] <= now:
+                kept.pop(0)[1].abort()
+                self._count -= 1
+            if not kept:
+                del self._kept[route]
         if self._resolver.forget(now) or self._kept:
             self._start_timer()
 
     async def _open(self, origin: Origin, progress: Progress) -> Connection:
         """Connect to one of the addresses of an origin. Raises OSError."""
         self._start_timer()  # for the names that are looked up now
-        infos = list(await self._resolver.resolve(origin.host, origin.port))
-        while True:
-            opened, info = await self._connected(infos, progress)
-            try:
-                return await self._secured(origin, opened, str(info[4][0]), progress)
-            except OSError:
-                infos.remove(info)
-                if not infos:
-                    raise
+        infos = await self._resolver.resolve(origin.host, origin.port)
+        opened, info = await self._connected(infos, progress)
+        return await self._secured(origin, opened, str(info[4][0]), progress)
 
     async def can_connect(self, origin: Origin) -> bool:
         """Return True if an address of an origin accepts a connection. Raises OSError."""

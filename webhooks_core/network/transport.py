@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 from webhooks_core.conf import webhook_settings
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.connection import Connection
-from webhooks_core.network.deadlines import Deadlines
+from webhooks_core.network.deadlines import within
 from webhooks_core.network.errors import (
     NotHttpError,
     Outcome,
@@ -20,8 +21,8 @@ from webhooks_core.network.errors import (
     forget_frames,
     local_failure,
 )
-from webhooks_core.network.heads import head_of, retry_after, target_of
-from webhooks_core.network.pool import Connections, Progress, Route
+from webhooks_core.network.heads import retry_after, target_of
+from webhooks_core.network.pool import Connections, Progress
 from webhooks_core.network.proxy import UNREACHABLE
 from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.signing.schemes import SecretFormError
@@ -52,17 +53,6 @@ class OutgoingRequest(NamedTuple):
     owner: tuple[str, str] = ("", "")
 
 
-class Timings(NamedTuple):
-    """Milliseconds since the start of an attempt; None for what it did not reach or do.
-
-    A kept connection is neither connected nor secured.
-    """
-
-    connected: int | None = None
-    secured: int | None = None
-    first_byte: int | None = None
-
-
 class AttemptResult(NamedTuple):
     """How an attempt ended; an `outcome` of None means that it was released without being made.
 
@@ -70,8 +60,9 @@ class AttemptResult(NamedTuple):
     it did not start in time.
     `proves_network` is false for a time-out on a reused connection: a network that drops
     everything first shows in this way. `is_repeated` is true if a kept connection turned out to be
-    closed, and the request was sent once more. From `request_head` on it tells what was sent to
-    which address, and what headers came back, for people.
+    closed, and the request was sent once more. From `timings` on it tells people what was sent to
+    which address when, and what headers came back: milliseconds since the start of the attempt until
+    it was connected, secured (neither on a kept connection), and had the first byte.
     """
 
     key: int
@@ -85,7 +76,7 @@ class AttemptResult(NamedTuple):
     proves_network: bool = True
     duration_ms: int = 0
     is_repeated: bool = False
-    timings: Timings = Timings()
+    timings: Sequence[int | None] = (None, None, None)
     request_head: bytes = b""
     address: str = ""
     response_headers: Sequence[tuple[bytes, bytes]] = ()
@@ -99,58 +90,45 @@ class AttemptResult(NamedTuple):
 _SLOW = {Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS}
 
 
-class Client:
-    """Makes attempts within some networks; `deadlines` bounds them.
+def connections_in(
+    networks: AllowedNetworks, loop: asyncio.AbstractEventLoop
+) -> Connections:
+    """Return connections for attempts within some networks.
 
     No cookies, no redirects, no decompression, no proxies or credentials from the environment:
     the only proxy is that of WEBHOOK_PROXY_URL.
     """
-
-    def __init__(self, networks: AllowedNetworks, deadlines: Deadlines) -> None:
-        self.deadlines = deadlines
-        self.connections = Connections(networks, deadlines.loop)
-        self.default_headers = {
-            "User-Agent": webhook_settings.USER_AGENT,
-            "Accept": "*/*",
-            "Accept-Encoding": "identity",
-        }
-
-    def close(self) -> None:
-        self.connections.close()
+    defaults = {
+        "User-Agent": webhook_settings.USER_AGENT,
+        "Accept": "*/*",
+        "Accept-Encoding": "identity",
+    }
+    return Connections(networks, loop, defaults)
 
 
-class _Ending(NamedTuple):
-    """The fields of an AttemptResult from `outcome` to `proves_network`."""
-
-    outcome: Outcome | None
-    status_code: int | None = None
-    error: str = ""
-    retry_after: float | None = None
-    body: bytes = b""
-    proves_network: bool = True
+# An AttemptResult of a request, from `outcome` on.
+Ended = Callable[..., AttemptResult]
 
 
-async def attempt(request: OutgoingRequest, client: Client) -> AttemptResult:
+async def attempt(request: OutgoingRequest, connections: Connections) -> AttemptResult:
     """Make one attempt within its deadline; raises nothing but a cancellation."""
     started_at, start, progress = datetime.now(UTC), time.perf_counter(), Progress()
-    head, ending = await _try(request, client, progress, int(started_at.timestamp()))
+    ended = partial(AttemptResult, request.key, request.queue, started_at)
+    result = await _try(request, connections, progress, ended)
     connection = progress.connection
-    times = (
-        progress.connected_at,
-        progress.secured_at,
-        connection.first_byte_at if connection else 0,
+    first_byte_at = connection.first_byte_at if connection else 0
+    times = (progress.connected_at, progress.secured_at, first_byte_at)
+    result = result._replace(
+        duration_ms=round((time.perf_counter() - start) * 1000),
+        is_repeated=progress.is_repeated,
+        timings=[round((at - start) * 1000) if at else None for at in times],
     )
-    return AttemptResult(
-        request.key,
-        request.queue,
-        started_at,
-        *ending,
-        round((time.perf_counter() - start) * 1000),
-        progress.is_repeated,
-        Timings(*[round((at - start) * 1000) if at else None for at in times]),
-        head if connection else b"",
-        connection.address if connection else "",
-        _kept_headers(connection) if connection else (),
+    if connection is None:
+        return result
+    return result._replace(
+        request_head=progress.head,
+        address=connection.address,
+        response_headers=_kept_headers(connection),
     )
 
 
@@ -166,79 +144,75 @@ def _kept_headers(connection: Connection) -> Sequence[tuple[bytes, bytes]]:
 
 
 async def _try(
-    request: OutgoingRequest, client: Client, progress: Progress, timestamp: int
-) -> tuple[bytes, _Ending]:
-    """Return the head of the request, and how the attempt ended."""
-    head = b""
+    request: OutgoingRequest, connections: Connections, progress: Progress, ended: Ended
+) -> AttemptResult:
+    """Return how the attempt ended."""
     try:
-        headers, target = request.sign(timestamp), target_of(request.url)
-        head = head_of(target, headers, client.default_headers, len(request.body))
-        route = target.origin, request.owner
-        with client.deadlines.within(request.timeout_s):
-            connection = await client.connections.post(
-                route, head, request.body, progress
+        headers = request.sign(int(time.time()))
+        target = target_of(request.url)
+        with within(request.timeout_s):
+            connection = await connections.post(
+                target, request.owner, headers, request.body, progress
             )
-        return head, await _read_response(client, route, connection, progress)
+        return await _read_response(connections, connection, progress, ended)
     except SecretUnreadableError:
-        error = "the signing secret cannot be read"
-        return head, _Ending(Outcome.UNSIGNED, error=error)
+        return ended(Outcome.UNSIGNED, error="the signing secret cannot be read")
     except SecretFormError as error:
         text = f"no headers of Standard Webhooks: {error}"
-        return head, _Ending(Outcome.UNSIGNED, error=text)
+        return ended(Outcome.UNSIGNED, error=text)
     except Exception as error:  # one receiver must not stop the others
         forget_frames(error)
-        return head, _failed(error, progress, request.timeout_s)
+        # That of the system has a number.
+        if isinstance(error, TimeoutError) and error.errno is None:
+            return _timed_out(progress, request.timeout_s, ended)
+        if resource := local_failure(error):
+            return ended(None, error=resource)
+        outcome, text = classify(error)
+        return ended(outcome, error=text)
 
 
-def _failed(error: Exception, progress: Progress, timeout_s: float) -> _Ending:
-    # That of the system has a number.
-    if isinstance(error, TimeoutError) and error.errno is None:
-        return _timed_out(progress, timeout_s)
-    if resource := local_failure(error):
-        return _Ending(None, error=resource)
-    outcome, text = classify(error)
-    return _Ending(outcome, error=text)
-
-
-def _timed_out(progress: Progress, timeout_s: float) -> _Ending:
+def _timed_out(progress: Progress, timeout_s: float, ended: Ended) -> AttemptResult:
     """Distinguish a slow receiver, one that was never reached, and a proxy that never was."""
     if progress.awaits_proxy:
-        return _Ending(None, error=UNREACHABLE)
+        return ended(None, error=UNREACHABLE)
     is_new = bool(progress.connected_at)
     if progress.connection or is_new:
         text = f"no answer within {timeout_s:g} s"
-        return _Ending(Outcome.TIMEOUT, error=text, proves_network=is_new)
-    return _Ending(Outcome.CONNECT, error=f"no connection within {timeout_s:g} s")
+        return ended(Outcome.TIMEOUT, error=text, proves_network=is_new)
+    return ended(Outcome.CONNECT, error=f"no connection within {timeout_s:g} s")
 
 
 async def _read_response(
-    client: Client, route: Route, connection: Connection, progress: Progress
-) -> _Ending:
+    connections: Connections,
+    connection: Connection,
+    progress: Progress,
+    ended: Ended,
+) -> AttemptResult:
     """Read a bounded part of the body; a receiver can make us neither wait nor store more.
 
     The connection serves again after a success alone. Receivers that refuse a request often leave
     its body unread, although RFC 9112 section 9.3 forbids it, and would read the next request as
     its continuation. Nor after a repetition: the receiver closes what we keep.
     """
-    body = await _start_of_body(client, connection)
+    body = await _start_of_body(connection)
     status_code = connection.status_code or 0
     if 200 <= status_code < 300:
         if progress.is_repeated:
             connection.abort()
         else:
-            client.connections.keep(route, connection)
-        return _Ending(Outcome.OK, status_code, body=body)
+            connections.keep(connection)
+        return ended(Outcome.OK, status_code, body=body)
     connection.abort()
+    pauses = (v for name, v in connection.headers if name.lower() == b"retry-after")
+    seconds, _ = retry_after(next(pauses, b"").strip().decode("latin-1"))
     text = f"HTTP {status_code}"
-    seconds, _ = retry_after(_pause(connection).strip().decode("latin-1"))
-    return _Ending(Outcome.HTTP, status_code, text, seconds or None, body)
+    return ended(Outcome.HTTP, status_code, text, seconds or None, body)
 
 
-async def _start_of_body(client: Client, connection: Connection) -> bytes:
+async def _start_of_body(connection: Connection) -> bytes:
     """Return the start of a body. What fails here changes nothing: the status has decided."""
     body = bytearray()
-    is_there = connection.has_ended
-    limit = nullcontext() if is_there else client.deadlines.within(READ_FOR_S)
+    limit = nullcontext() if connection.has_ended else within(READ_FOR_S)
     try:
         with suppress(OSError, NotHttpError), limit:
             while len(body) <= READ_AT_MOST and (part := await connection.read()):
@@ -249,16 +223,9 @@ async def _start_of_body(client: Client, connection: Connection) -> bytes:
     return bytes(body[:RESPONSE_BODY_BYTES])
 
 
-def _pause(connection: Connection) -> bytes:
-    pauses = (
-        value for name, value in connection.headers if name.lower() == b"retry-after"
-    )
-    return next(pauses, b"")
-
-
 async def can_connect(url: str, networks: AllowedNetworks) -> bool:
     """Return True if any address of a receiver accepts a connection. Nothing is sent."""
-    connections = Connections(networks, asyncio.get_running_loop())
+    connections = connections_in(networks, asyncio.get_running_loop())
     with suppress(Exception):  # any error means that no receiver was reached
         async with asyncio.timeout(CONNECT_FOR_S):
             return await connections.can_connect(target_of(url).origin)

@@ -13,13 +13,12 @@ from recording.mcp.events.errors import EventsError
 from recording.webhooks import EVENTS_PROFILE
 from webhooks_core import profiles
 from webhooks_core.dispatch.signer import standard_headers
-from webhooks_core.network.deadlines import Deadlines
 from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import (
     AttemptResult,
-    Client,
     OutgoingRequest,
     attempt,
+    connections_in,
 )
 from webhooks_core.profiles import SigningContext
 
@@ -43,7 +42,7 @@ async def ask(url: str, secret: str, subscription_id: str) -> None:
         }
 
     networks = profiles.get(EVENTS_PROFILE).url_policy.allowed_networks(url)
-    client = Client(networks, Deadlines(asyncio.get_running_loop()))
+    connections = connections_in(networks, asyncio.get_running_loop())
     try:
         result = await attempt(
             OutgoingRequest(
@@ -56,10 +55,10 @@ async def ask(url: str, secret: str, subscription_id: str) -> None:
                 timeout_s=ANSWER_S,
                 networks=networks,
             ),
-            client,
+            connections,
         )
     finally:
-        client.close()
+        connections.close()
     if reason := _failure(result, nonce):
         raise EventsError(
             "CallbackEndpointError",

@@ -16,6 +16,7 @@ from tests.connections import has_read
 from tests.running import PATIENCE_S, until
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.deadlines import of_running_loop
 from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 
@@ -206,7 +207,7 @@ def pass_time(sender: Sender) -> None:
     """Let the time of every open attempt be over."""
 
     def end() -> None:
-        for deadline in sender._deadlines._open:
+        for deadline in of_running_loop()._open:
             deadline.until = 0
 
     sender._loop.call_soon_threadsafe(end)
