@@ -21,6 +21,7 @@ from gateway.chat.errors import (
     Failure,
     InvalidValueError,
     Table,
+    UnsupportedRequestError,
     UpstreamError,
     look_up,
 )
@@ -160,9 +161,9 @@ class Operation:
     def translate(self, context: ChatContext) -> tuple[dict[str, Any], Writer]:
         """Return the request as a chat request, and what writes its answer.
 
-        Raises InvalidValueError, UnsupportedRequestError.
+        Raises InvalidValueError; UnsupportedRequestError, as an operation does that has no counterpart.
         """
-        raise NotImplementedError
+        raise UnsupportedRequestError(self.action)
 
 
 def leave_out(model: str, fields: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from gateway.chat.apis.openai.passing import PassedChunks
 from gateway.chat.apis.openai.reader import ChatReader, usage_in
 from gateway.chat.apis.openai.writer import ChatWriter
 from gateway.chat.context import ChatContext
-from gateway.chat.errors import UnsupportedRequestError, UpstreamServiceError
+from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.failures import failure_in, replaces_answer
 
 
@@ -51,9 +51,6 @@ class Embeddings(Operation):
             raise UpstreamServiceError("the answer has no data")
         if usage := usage_in(answer):
             context.note(Tokens(replace(usage, completion_tokens=0)))
-
-    def translate(self, context: ChatContext) -> tuple[dict[str, Any], Writer]:
-        raise UnsupportedRequestError("embeddings")
 
 
 CHAT, EMBEDDINGS = ChatCompletions(), Embeddings()

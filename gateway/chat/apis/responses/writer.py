@@ -80,11 +80,11 @@ class ResponsesWriter(Writer):
         self._tools = tools
         self._number = 0
         self._output: list[Item] = []
-        self._open: Item | None = None  # the last one, while it is not done
+        self._open: Item = {}  # the last one, while it is not done
         self._part = ""  # the kind of its open part
         self._texts: list[str] = []  # of the open part or call
         self._thought = ""  # where the upstream wants thinking back
-        self._call = 0  # the number of the open call
+        self._call = -1  # the number of the open call
         self._keys: set[str] = set()
         self._finish = ""
 
@@ -102,8 +102,10 @@ class ResponsesWriter(Writer):
                 yield from self._think(delta)
             case CallStart():
                 yield from self._start_call(delta)
-            case CallArguments(number, text):
-                yield from self._continue_call(number, text)
+            case CallArguments(number, text) if number == self._call:
+                yield from self._continue_call(text)
+            case CallArguments(text=text) if text.strip():
+                raise UpstreamServiceError("arguments of a call that is over")
             case Finish(reason):
                 self._finish = reason
 
@@ -150,22 +152,16 @@ class ResponsesWriter(Writer):
 
     # ── Items ───────────────────────────────────────────────────────────────────────
 
-    @property
-    def _item(self) -> Item:
-        if self._open is None:
-            raise UpstreamServiceError("a part of no item")
-        return self._open
-
     def _in_item(self, kind: str, **fields: Any) -> bytes:
         """Return an event of the item that is open."""
-        key, place = self._item["id"], len(self._output) - 1
+        key, place = self._open["id"], len(self._output) - 1
         return self._event(kind, item_id=key, output_index=place, **fields)
 
     def _open_item(
         self, kind: str, prefix: str, fields: Mapping[str, Any]
     ) -> Iterator[bytes]:
         """Begin an item of a kind, unless it is open; it takes the place of the one before."""
-        if self._open is None or self._open["type"] != kind:
+        if self._open.get("type") != kind:
             yield from self._start(f"{prefix}_{self._next_key()}", fields)
 
     def _next_key(self) -> str:
@@ -183,7 +179,7 @@ class ResponsesWriter(Writer):
         return self._event(kind, output_index=place, item=self._output[place])
 
     def _end_item(self) -> Iterator[bytes]:
-        if self._open is None:
+        if not self._open:
             return
         is_cut = self._finish in INCOMPLETE
         match self._open["type"]:
@@ -199,7 +195,7 @@ class ResponsesWriter(Writer):
                     )
             case _:
                 yield from self._end_call(is_cut=is_cut)
-        self._open = None
+        self._open, self._call = {}, -1
         yield self._of_output("done")
 
     # ── Text and thinking ───────────────────────────────────────────────────────────
@@ -212,7 +208,7 @@ class ResponsesWriter(Writer):
             yield from self._say("summary_text", delta.text)
         if delta.block is not None:
             # Sent unasked: without its signature, the next turn would be refused.
-            self._item["encrypted_content"] = carried.pack({"block": delta.block})
+            self._open["encrypted_content"] = carried.pack({"block": delta.block})
             self._thought = ""
             yield from self._end_item()
 
@@ -227,7 +223,7 @@ class ResponsesWriter(Writer):
 
     def _in_part(self, kind: str, **fields: Any) -> bytes:
         name = PARTS[self._part].list_name
-        place = {f"{name}_index": len(self._item[name])}
+        place = {f"{name}_index": len(self._open[name])}
         return self._in_item(f"response.{kind}", **place, **fields)
 
     def _end_part(self) -> Iterator[bytes]:
@@ -238,7 +234,7 @@ class ResponsesWriter(Writer):
         yield self._in_part(f"{part.text_event}.done", **fields)
         done = part_of(kind, text)
         yield self._in_part(f"{part.event}.done", part=done)
-        self._item[part.list_name].append(done)
+        self._open[part.list_name].append(done)
         self._part = ""
 
     def _take_text(self) -> str:
@@ -250,12 +246,10 @@ class ResponsesWriter(Writer):
 
     def _start_call(self, start: CallStart) -> Iterator[bytes]:
         """Begin a call in the form in which the client declared the tool."""
-        yield from self._end_item()
         tool, key = self._tools.tool(start.name), self._next_key()
         is_new = start.key and start.key not in self._keys
         own = start.key if is_new else f"call_{key}"
         self._keys.add(own)
-        self._call = start.number
         is_custom = tool.is_custom
         fields = {
             "type": "custom_tool_call" if is_custom else "function_call",
@@ -266,21 +260,17 @@ class ResponsesWriter(Writer):
             "input" if is_custom else "arguments": "",
         }
         yield from self._start(f"{'ctc' if is_custom else 'fc'}_{key}", fields)
+        self._call = start.number
 
-    def _continue_call(self, number: int, text: str) -> Iterator[bytes]:
-        call = self._open
-        if call is None or "call_id" not in call or number != self._call:
-            if text.strip():
-                raise UpstreamServiceError("arguments of a call that is over")
-            return
+    def _continue_call(self, text: str) -> Iterator[bytes]:
         self._texts.append(text)
-        if "arguments" in call:  # the text of another is known at its end
+        if "arguments" in self._open:  # the text of another is known at its end
             yield self._in_item("response.function_call_arguments.delta", delta=text)
 
     def _end_call(self, *, is_cut: bool) -> Iterator[bytes]:
         if not self._texts:
-            yield from self._continue_call(self._call, "{}")
-        text, call = self._take_text(), self._item
+            yield from self._continue_call("{}")
+        text, call = self._take_text(), self._open
         is_cut = is_cut and not json.is_json(text)
         call["status"] = "incomplete" if is_cut else "completed"
         if "input" in call:
