@@ -64,14 +64,6 @@ class Authorization:
     def redirect_uri(self) -> str:
         return self.parameters.get("redirect_uri")
 
-    @property
-    def redirect_origin(self) -> str:
-        return redirects.origin(self.redirect_uri)
-
-    @property
-    def is_native(self) -> bool:
-        return redirects.is_native(self.redirect_uri)
-
     def check(self) -> None:
         """Raise the OAuth2Error that the application receives, if there is one."""
         self.parameters.require("response_type", "code_challenge")
@@ -138,7 +130,13 @@ def _consent(request: HttpRequest, authorization: Authorization) -> HttpResponse
     except OAuth2Error as error:
         return _redirect(authorization.refuse(error))
     if request.method != "POST":
-        context = {"authorization": authorization, "address": request.get_full_path()}
+        uri = authorization.redirect_uri
+        context = {
+            "application": authorization.application,
+            "address": request.get_full_path(),
+            "redirect_origin": redirects.origin(uri),
+            "is_native": redirects.is_loopback(uri) or redirects.is_private_use(uri),
+        }
         response = render(request, "oauth/authorize.html", context)
         return with_any_form_action(request, response)
     decision = {"allow", "deny"} & request.POST.keys()

@@ -115,11 +115,6 @@ def meant_by(word: str) -> tuple[str, ...]:
     )
 
 
-def is_native(uri: str) -> bool:
-    """Return True if a URI leads to a program on the user's own computer."""
-    return is_loopback(uri) or is_private_use(uri)
-
-
 def origin(uri: str) -> str:
     """Return scheme, host and port of a URI that the policy has accepted.
 
