@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -31,7 +30,6 @@ DESCRIPTION = (
 )
 OMITTED = described("What is missing because it is too large.", array_of(described("")))
 DAY_MS = 86_400_000
-MOST_MS = 10**15  # that a timedelta can hold
 
 
 class _Params(BaseModel):
@@ -74,13 +72,6 @@ class UnsubscribeParams(_Params):
 class SubscribeParams(UnsubscribeParams):
     delivery: NewCallback
     ttl_ms: Annotated[int | None, Field(alias="ttlMs")] = DAY_MS
-
-    @property
-    def ttl(self) -> timedelta | None:
-        milliseconds = self.ttl_ms
-        if milliseconds is None:
-            return None
-        return timedelta(milliseconds=min(max(milliseconds, 0), MOST_MS))
 
     def prepared(self) -> tuple[Key, bool]:
         """Return what is subscribed, and whether it is new. Raises EventsError."""
@@ -128,7 +119,7 @@ async def subscribe(params: Params) -> dict[str, Any]:
     secret = asked.delivery.secret
     if is_new:
         await challenges.ask(key.url, secret, key.subscription_id)
-    store = partial(key.subscribe, secret, asked.ttl)
+    store = partial(key.subscribe, secret, asked.ttl_ms)
     result: dict[str, Any] = await calls.in_thread(store)
     return result
 

@@ -33,13 +33,7 @@ NOT_CONNECTED = "the application or the account has no access any more"
 
 def register() -> None:
     """Register the profile, and let it see what recording publishes; called from AppConfig.ready."""
-    profiles.register(profile(base_url=settings.BASE_URL, local=settings.LOCAL))
-    recording = profiles.get(PROFILE)
-    profiles.register(replace(recording, published=publish))
-
-
-def profile(*, base_url: str, local: bool) -> WebhookProfile:
-    return WebhookProfile(
+    events = WebhookProfile(
         name=EVENTS_PROFILE,
         event_types={SUMMARY_COMPLETED: EVENT_TYPES[SUMMARY_COMPLETED]},
         matches=lambda _types, _type: False,  # recording's events come by publish()
@@ -52,12 +46,14 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         # 410: this delivery is not wanted; 413: it is too large. Neither ends the subscription.
         final_statuses=frozenset({410, 413}),
         timeout_s=5,
-        url_policy=UrlPolicy.public_https(base_url, local=local),
+        url_policy=UrlPolicy.public_https(settings.BASE_URL, local=settings.LOCAL),
         quota=settings.MCP_EVENTS_SUBSCRIPTIONS,
         endpoint_prefix="mcpe_",
         delivery_prefix="mcpd_",
         names_of=owners.names_of,
     )
+    profiles.register(events)
+    profiles.register(replace(profiles.get(PROFILE), published=publish))
 
 
 def publish(event: Event, _data: Mapping[str, Any]) -> None:

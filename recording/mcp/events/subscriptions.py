@@ -30,7 +30,7 @@ from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.signing.schemes import standard_key
 from webhooks_core.times import iso
 
-LEAST_TTL = timedelta(minutes=5)
+LEAST_TTL_MS = 300_000
 # How long the secret before the present one signs beside it.
 SECRET_GRACE = timedelta(minutes=10)
 KEY_BYTES = range(24, 65)
@@ -85,12 +85,12 @@ class Key:
             raise _too_many()
         return True
 
-    def subscribe(self, secret: str, ttl: timedelta | None) -> dict[str, Any]:
+    def subscribe(self, secret: str, ttl_ms: int | None) -> dict[str, Any]:
         """Create or refresh the subscription; return the result of `events/subscribe`."""
         try:
             with active_account(self.account):
                 row = self._refreshed(secret) or self._created(secret)
-                row.expires_at = _end_of(ttl)
+                row.expires_at = _end_of(ttl_ms)
                 row.save()
         except InactiveAccountError as error:
             raise EventsError("Forbidden", "the account is not active") from error
@@ -144,10 +144,11 @@ def _too_many() -> EventsError:
     return EventsError("ResourceExhausted", text, limit="subscriptions", max=most)
 
 
-def _end_of(ttl: timedelta | None) -> datetime:
+def _end_of(ttl_ms: int | None) -> datetime:
     """Return until when a subscription lives: at least and at most for so long, never for ever."""
-    most = timedelta(seconds=settings.MCP_EVENTS_MAX_TTL_S)
-    return timezone.now() + (most if ttl is None else min(max(ttl, LEAST_TTL), most))
+    most = settings.MCP_EVENTS_MAX_TTL_S * 1000
+    lifetime = most if ttl_ms is None else min(max(ttl_ms, LEAST_TTL_MS), most)
+    return timezone.now() + timedelta(milliseconds=lifetime)
 
 
 def end(row: EventSubscription) -> None:
