@@ -39,11 +39,6 @@ def owner(name: str) -> Actor:
     return Actor("owner", name)
 
 
-def operator(name: str) -> Actor:
-    """Return a user of the admin."""
-    return Actor("operator", name)
-
-
 def record(endpoint_id: str, action: str, *, by: Actor, **details: Any) -> None:
     """Log a change of an endpoint, by its public id, after the caller's commit.
 

@@ -16,7 +16,6 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
-from webhooks_core import changes
 from webhooks_core.changes import Actor
 from webhooks_core.web.errors import ApiError
 
@@ -41,28 +40,24 @@ class CappedPaginator(Paginator[Any]):
 
 def operator(request: HttpRequest) -> Actor:
     """Return the user of a request as the one who does something."""
-    return changes.operator(request.user.get_username())
+    return Actor("operator", request.user.get_username())
 
 
 Act = Callable[[Any, Any, Actor], str]
 
 
-def row_action(text: str) -> Callable[[Act], Any]:
+def row_action(description: str) -> Callable[[Act], Any]:
     """Return a decorator that makes an action of a list of a method that acts on one row.
 
-    The method returns what it has done, or raises an error of the API. The action needs the permission
-    to change the model, shows what was done and refused, and returns to the page of a row whose
-    button it was.
+    The method returns what it has done, or raises an error of the API. The action needs the
+    permission to change the model, and returns to the page of a row whose button it was.
     """
 
     def declare(act: Act) -> Any:
         def action(
             self: HistoryAdmin[Any], request: HttpRequest, queryset: QuerySet[Any]
         ) -> HttpResponse | None:
-            rows, by = (
-                list(queryset.order_by("pk")[: SELECTED_AT_MOST + 1]),
-                operator(request),
-            )
+            rows = list(queryset.order_by("pk")[: SELECTED_AT_MOST + 1])
             if len(rows) > SELECTED_AT_MOST:
                 text = f"Nothing was done: choose at most {SELECTED_AT_MOST} at once."
                 self.message_user(request, text, "ERROR")
@@ -70,22 +65,19 @@ def row_action(text: str) -> Callable[[Act], Any]:
             done: Counter[str] = Counter()
             for row in rows:
                 try:
-                    text = act(self, row, by)
-                except (
-                    ApiError,
-                    ObjectDoesNotExist,
-                ) as error:  # or deleted meanwhile
+                    text = act(self, row, operator(request))
+                except (ApiError, ObjectDoesNotExist) as error:
                     self.message_user(request, f"{error} ({row})", "WARNING")
                 else:
                     self.log_change(request, row, text)
                     done[text] += 1
             for text, count in done.items():
                 self.message_user(request, f"{text} ({count} of {len(rows)})")
-            is_button = "button" in request.POST and rows
             page = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
+            is_button = "button" in request.POST and rows
             return redirect(page, rows[0].pk) if is_button else None
 
-        return admin.action(action, description=text, permissions=["act"])
+        return admin.action(action, description=description, permissions=["act"])
 
     return declare
 

@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import profiles
-from webhooks_core.models import Endpoint, Event
+from webhooks_core.models import Endpoint
 from webhooks_core.owners.state import EndpointState
 
 
@@ -56,8 +56,7 @@ def owner_names(rows: list[Endpoint]) -> dict[int, str]:
             owners = [row.owner for row in rows if row.profile == name]
             named = profile.names_of(owners).items()
             names |= {(name, owner): text for owner, text in named}
-    return {row.pk: owner_name(row, names) for row in rows}
-
-
-def owner_name(row: Endpoint | Event, names: dict[tuple[str, str], str]) -> str:
-    return f"{row.profile}: {names.get((row.profile, row.owner), row.owner)}"
+    return {
+        row.pk: f"{row.profile}: {names.get((row.profile, row.owner), row.owner)}"
+        for row in rows
+    }

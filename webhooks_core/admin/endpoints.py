@@ -6,7 +6,6 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
@@ -27,6 +26,7 @@ from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.owners import charts, details, repairs, resending, state
 from webhooks_core.owners.resending import Selection
 from webhooks_core.owners.state import Health
+from webhooks_core.pages.forms import RotationForm
 from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.upkeep import stats
 
@@ -46,15 +46,6 @@ class StateFilter(admin.SimpleListFilter):
         if health := names.get(self.value() or ""):
             return queryset.filter(health.condition)
         return queryset.filter(deleted_at=None)
-
-
-class RotationForm(forms.Form):
-    hours = forms.IntegerField(
-        min_value=0,
-        max_value=repairs.LONGEST_OVERLAP // timedelta(hours=1),
-        initial=repairs.DEFAULT_OVERLAP // timedelta(hours=1),
-        label="Hours of overlap",
-    )
 
 
 @admin.register(Endpoint)
@@ -131,17 +122,12 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         return "WEBHOOK_ALLOWED_TARGETS too" if obj.trusted else "public networks"
 
     @admin.display(description="signing secrets")
-    def secrets(self, obj: Endpoint) -> SafeString:
+    def secrets(self, obj: Endpoint) -> str:
         rows = obj.endpointsecret_set.order_by("-pk")
-        return format_html_join(
-            ", ",
-            "created {}{}",
-            (
-                (display.time(row.created_at), f", ends {row.expires_at:%F %T}")
-                if row.expires_at
-                else (display.time(row.created_at), "")
-                for row in rows
-            ),
+        return "; ".join(
+            f"created {row.created_at:%F %T}"
+            + (f", ends {row.expires_at:%F %T}" if row.expires_at else "")
+            for row in rows
         )
 
     @admin.display
@@ -193,25 +179,25 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         self, request: HttpRequest, queryset: QuerySet[Endpoint]
     ) -> HttpResponse | None:
         """Explain the effect and ask; confirmed, show the new secret, in this response only."""
-        endpoint = queryset.get() if queryset.count() == 1 else None
+        endpoint = queryset.first() if queryset.count() == 1 else None
         if endpoint is None or endpoint.static_key is not None:
             text = "Choose one endpoint that no configuration declares."
             self.message_user(request, text, "WARNING")
             return None
-        may_overlap = endpoints.may_overlap(endpoint)
-        form = RotationForm(request.POST if "hours" in request.POST else None)
-        is_confirmed = form.is_valid() if may_overlap else "confirmed" in request.POST
         profile = profiles.find(endpoint.profile)
+        may_overlap = endpoints.may_overlap(endpoint)
+        is_confirmed = "confirmed" in request.POST
+        form = RotationForm(request.POST if is_confirmed else None)
         context = {
             "shown": endpoint,
             "form": form,
             "may_overlap": may_overlap,
             "disable_after": profile and profile.disable_after,
         }
-        if not is_confirmed:
+        if not is_confirmed or (may_overlap and not form.is_valid()):
             title, page = "Rotate the secret", "admin/webhooks_core/rotate.html"
             return self.render(request, page, title=title, **context)
-        hours = form.cleaned_data["hours"] if may_overlap else 0
+        hours = form.cleaned_data["overlap_h"] if may_overlap else 0
         overlap, by = timedelta(hours=hours), operator(request)
         context["secret"] = repairs.rotate(endpoint, overlap=overlap, by=by).secret
         self.log_change(request, endpoint, f"Rotated the secret; overlap {hours} h.")

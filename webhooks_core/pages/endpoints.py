@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -18,15 +17,13 @@ from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners import repairs, resending, state
 from webhooks_core.owners.resending import Selection
 from webhooks_core.pages.base import Capability, OwnerView
-from webhooks_core.pages.forms import EndpointForm
+from webhooks_core.pages.forms import LONGEST_H, EndpointForm, RotationForm
 from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.web.errors import ApiError, ConflictError
 
 RECENT = 10
 FAILED_WITHIN = timedelta(days=7)
 CONFIRM_FIRST = "Nothing was saved yet: confirm that it is you, then save again."
-LONGEST_H = repairs.LONGEST_OVERLAP // timedelta(hours=1)
-DEFAULT_H = repairs.DEFAULT_OVERLAP // timedelta(hours=1)
 
 
 class Start(OwnerView):
@@ -196,12 +193,6 @@ class Delete(EndpointAction):
         self.check_word("delete")
         self.owner.subscriptions.delete(endpoint)
         return self.done("The endpoint was deleted.", self.address("start"))
-
-
-class RotationForm(forms.Form):
-    overlap_h = forms.IntegerField(
-        min_value=0, max_value=LONGEST_H, initial=DEFAULT_H, label="Overlap"
-    )
 
 
 class Secret(OwnerView):

@@ -1,19 +1,29 @@
-"""The form of an endpoint's settings."""
+"""The forms of an endpoint: its settings, and a new secret."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from webhooks_core.models import Endpoint
+from webhooks_core.owners import repairs
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.web.errors import ApiError
 
 EXTRA = {"description", "active"}
 ALL, THESE = "all", "these"
+LONGEST_H = repairs.LONGEST_OVERLAP // timedelta(hours=1)
+DEFAULT_H = repairs.DEFAULT_OVERLAP // timedelta(hours=1)
+
+
+class RotationForm(forms.Form):
+    overlap_h = forms.IntegerField(
+        min_value=0, max_value=LONGEST_H, initial=DEFAULT_H, label="Overlap"
+    )
 
 
 class EndpointForm(forms.Form):

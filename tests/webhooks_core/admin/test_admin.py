@@ -88,7 +88,7 @@ def test_who_may_view_sees_every_page_and_changes_nothing(client):
     texts = "".join(page(client, address) for address in every_page())
     assert 'name="action"' not in texts
     for action in ACTIONS:
-        select(client, action, Endpoint.objects.get(), hours="1")
+        select(client, action, Endpoint.objects.get(), confirmed="1")
     select(client, "resend", only_delivery())
 
 
@@ -295,9 +295,11 @@ def test_a_rotation_is_confirmed_and_shows_the_new_secret_once(admin_client, tar
     assert "two signatures" in asked
     for bad in ("", "-1", "169", "1.5", "x"):
         with nothing_changes():
-            asked = operate(admin_client, target, "rotate_secret", hours=bad)
+            asked = operate(
+                admin_client, target, "rotate_secret", confirmed="1", overlap_h=bad
+            )
         assert "errorlist" in asked
-    shown = operate(admin_client, target, "rotate_secret", hours="2")
+    shown = operate(admin_client, target, "rotate_secret", confirmed="1", overlap_h="2")
     new, kept = target.secrets(now=timezone.now())
     assert kept == old
     assert new in shown
@@ -311,7 +313,7 @@ def test_where_a_request_has_one_signature_the_old_secret_ends_at_once(
 ):
     use_profile(signature_scheme="sha256")
     asked = operate(admin_client, target, "rotate_secret")
-    assert 'name="hours"' not in asked
+    assert 'name="overlap_h"' not in asked
     assert "The old secret ends at once." in asked
     operate(admin_client, target, "rotate_secret", confirmed="1")
     assert EndpointSecret.objects.count() == 1
