@@ -257,7 +257,7 @@ class Dispatcher:
             log.warning("network restored", lease=self.lease.pk)
 
     def _release_lease(self) -> None:
-        leases.release(self.lease, attempts=self._recorder.attempts)
+        leases.release(self.lease)
 
     def _while_available(self, step: Callable[[], None]) -> None:
         """Do a step of the end; while the database is unavailable, try again for a while."""

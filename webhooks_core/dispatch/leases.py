@@ -68,7 +68,6 @@ def _acquire_slot(slot: int) -> DispatcherLease | None:
                 slot=slot,
                 host=socket.gethostname()[:255],
                 pid=os.getpid(),
-                started_at=clock.in_sql(),
                 expires_at=clock.in_sql() + LEASE_DURATION,
             )
     except IntegrityError:
@@ -94,18 +93,16 @@ def lock(lease: DispatcherLease) -> None:
         raise LeaseLostError
 
 
-def release(lease: DispatcherLease, *, attempts: int) -> None:
+def release(lease: DispatcherLease) -> None:
     """End a lease, and free the queues and the deliveries that it still claims."""
     with transaction.atomic():
-        _open(lease).update(slot=None, ended_at=clock.in_sql(), attempts=attempts)
+        _open(lease).delete()
         _free_claims(lease)
-        if not attempts:  # nobody looks at it
-            DispatcherLease.objects.filter(pk=lease.pk, attempts=0).delete()
 
 
 def expire_dead(*, spare: DispatcherLease | None = None) -> int:
     """End every lease that has expired, except `spare`; return how many."""
-    rows = DispatcherLease.objects.filter(ended_at=None, expires_at__lt=clock.in_sql())
+    rows = DispatcherLease.objects.filter(expires_at__lt=clock.in_sql())
     return sum(_expire(lease) for lease in rows.order_by("pk") if lease != spare)
 
 
@@ -118,16 +115,14 @@ def _expire(lease: DispatcherLease) -> bool:
         rows = _open(lease).filter(expires_at__lt=clock.in_sql())
         if not rows.select_for_update(skip_locked=True).values_list("pk").first():
             return False
-        rows.update(slot=None, ended_at=clock.in_sql())
+        rows.delete()
         interrupted = _free_claims(lease)
-        state = EngineState.objects.filter(pk=1)
-        state.update(expired_leases=F("expired_leases") + 1)
     log.warning("dispatcher lease expired", lease=lease.pk, interrupted=interrupted)
     return True
 
 
 def _open(lease: DispatcherLease) -> QuerySet[DispatcherLease]:
-    return DispatcherLease.objects.filter(pk=lease.pk, ended_at=None)
+    return DispatcherLease.objects.filter(pk=lease.pk)
 
 
 def _free_claims(lease: DispatcherLease) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from webhooks_core import profiles
 from webhooks_core.dispatch import sql
@@ -21,7 +21,6 @@ from webhooks_core.models import (
     DispatcherLease,
     Endpoint,
     EndpointQueue,
-    EngineState,
 )
 from webhooks_core.network.transport import AttemptResult
 
@@ -165,11 +164,7 @@ def repair(now: datetime) -> int:
         Q(next_due_at=None) | Q(next_due_at__gt=now), Exists(overdue), leased_by=None
     )
     pks = list(stale.values_list("pk", flat=True))
-    repaired = EndpointQueue.objects.mark_due(pks, at=now)
-    if repaired:
-        state = EngineState.objects.filter(pk=1)
-        state.update(repaired_queues=F("repaired_queues") + repaired)
-    return repaired
+    return EndpointQueue.objects.mark_due(pks, at=now)
 
 
 def _served() -> QuerySet[Endpoint]:

@@ -53,7 +53,7 @@ _LEASE_THESE = statement(
 # claim that follows writes it too.
 _LEASE_DUE = f"""
     WITH living AS (
-        SELECT id FROM webhooks_core_dispatcherlease WHERE id = %s AND ended_at IS NULL FOR UPDATE
+        SELECT id FROM webhooks_core_dispatcherlease WHERE id = %s FOR UPDATE
     ), due AS (
         SELECT queue.endpoint_id FROM webhooks_core_endpointqueue queue, living
         WHERE {_IS_DUE} living.id)

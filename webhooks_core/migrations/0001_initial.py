@@ -226,8 +226,6 @@ class Migration(migrations.Migration):
                 ),
                 ("woken_at", models.DateTimeField(null=True)),
                 ("swept_at", models.DateTimeField(null=True)),
-                ("expired_leases", models.PositiveBigIntegerField(default=0)),
-                ("repaired_queues", models.PositiveBigIntegerField(default=0)),
             ],
         ),
         migrations.CreateModel(
@@ -328,23 +326,11 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
-                ("slot", models.PositiveSmallIntegerField(null=True, unique=True)),
+                ("slot", models.PositiveSmallIntegerField(unique=True)),
                 ("host", models.CharField(max_length=255)),
                 ("pid", models.PositiveIntegerField()),
-                ("started_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("expires_at", models.DateTimeField()),
-                ("ended_at", models.DateTimeField(null=True)),
-                ("attempts", models.PositiveIntegerField(default=0)),
             ],
-            options={
-                "indexes": [
-                    models.Index(
-                        condition=models.Q(("ended_at", None)),
-                        fields=["id"],
-                        name="lease_open",
-                    )
-                ],
-            },
         ),
         migrations.CreateModel(
             name="EndpointQueue",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Self
 
 from django.db import models
-from django.db.models import Q
-from django.utils import timezone
 
 from webhooks_core.database.clock import clock
 
@@ -14,29 +12,22 @@ from webhooks_core.database.clock import clock
 class DispatcherLeaseQuerySet(models.QuerySet["DispatcherLease"]):
     def live(self) -> Self:
         """Return the leases of dispatchers that work."""
-        return self.filter(slot__isnull=False, expires_at__gt=clock.in_sql())
+        return self.filter(expires_at__gt=clock.in_sql())
 
 
 class DispatcherLease(models.Model):
-    """One run of a dispatcher. Its id is the fencing token in every row that it claims.
+    """One run of a dispatcher, until it has ended.
 
-    `slot` is null once it has ended. `expires_at` passes only if the dispatcher died or hangs.
+    Its id is the fencing token in every row that it claims: no id is given twice. `expires_at`
+    passes only if the dispatcher died or hangs.
     """
 
-    slot = models.PositiveSmallIntegerField(null=True, unique=True)
+    slot = models.PositiveSmallIntegerField(unique=True)
     host = models.CharField(max_length=255)
     pid = models.PositiveIntegerField()
-    started_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True)
-    attempts = models.PositiveIntegerField(default=0)
 
     objects = DispatcherLeaseQuerySet.as_manager()
-
-    class Meta:
-        indexes = [
-            models.Index(fields=["id"], condition=Q(ended_at=None), name="lease_open")
-        ]
 
     def __str__(self) -> str:
         return f"lease {self.pk}"
@@ -61,15 +52,12 @@ class OwnerRemoval(models.Model):
 class EngineState(models.Model):
     """One row: `woken_at` is when a dispatcher was last woken, so that a burst wakes only one.
 
-    `swept_at` is when a worker last swept. `expired_leases` and `repaired_queues` count all
-    repairs ever made.
+    `swept_at` is when a worker last swept.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     woken_at = models.DateTimeField(null=True)
     swept_at = models.DateTimeField(null=True)
-    expired_leases = models.PositiveBigIntegerField(default=0)
-    repaired_queues = models.PositiveBigIntegerField(default=0)
 
     def __str__(self) -> str:
         return "engine state"

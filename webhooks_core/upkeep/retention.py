@@ -33,7 +33,6 @@ def remove_old(before: datetime, *, for_s: float) -> int:
     live.
     """
     until, removed = time.monotonic() + for_s, 0
-    DispatcherLease.objects.filter(ended_at__lt=before).delete()
     kept = Delivery.objects.filter(waits() | Q(created_at__gte=before))
     old = Event.objects.filter(
         ~Exists(kept.filter(event=OuterRef("pk"))), created_at__lt=before

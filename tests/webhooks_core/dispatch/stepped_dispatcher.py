@@ -152,8 +152,7 @@ class SteppedDispatcher:
 
     @property
     def is_expired(self) -> bool:
-        row = DispatcherLease.objects.filter(pk=self.lease.pk).first()
-        return row is None or row.ended_at is not None
+        return not DispatcherLease.objects.filter(pk=self.lease.pk).exists()
 
     @property
     def is_offline(self) -> bool:

@@ -46,7 +46,7 @@ def test_a_delivery_that_kills_its_worker_fails_and_takes_no_other_with_it(clock
                 clock.shift(0.5)
         except DiedError:
             deaths += 1
-            leases.release(dispatcher.lease, attempts=0)
+            leases.release(dispatcher.lease)
         else:
             dispatcher.finish(ok)
         clock.shift(91)

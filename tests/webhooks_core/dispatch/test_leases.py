@@ -33,7 +33,7 @@ def test_there_are_as_many_leases_as_slots(settings):
     assert {first.slot, second.slot} == {0, 1}
     assert leases.acquire() is None
     assert engine.dispatch() == 0
-    leases.release(first, attempts=0)
+    leases.release(first)
     third = leases.acquire()
     assert third is not None
     assert third.slot == 0

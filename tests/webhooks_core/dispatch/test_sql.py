@@ -51,10 +51,8 @@ def around_now(chance: Random) -> datetime:
 def fill(chance: Random) -> Arguments:
     """Make random rows; return random arguments."""
     for pk in LEASES:
-        ended_at = chance.choice([None, None, NOW])
-        DispatcherLeaseFactory.create(
-            pk=pk, slot=None, ended_at=ended_at, expires_at=NOW
-        )
+        if chance.choice([True, True, False]):
+            DispatcherLeaseFactory.create(pk=pk, slot=pk, expires_at=NOW)
     endpoints = [EndpointFactory.create() for _ in range(5)]
     for number, endpoint in enumerate(endpoints):
         EndpointQueue.objects.filter(endpoint=endpoint).update(
@@ -150,7 +148,7 @@ def lease_queues(given: Arguments) -> set[LeasedRow]:
 
 
 def lease_queues_by_orm(given: Arguments) -> set[LeasedRow]:
-    if not DispatcherLease.objects.filter(pk=given.lease, ended_at=None).exists():
+    if not DispatcherLease.objects.filter(pk=given.lease).exists():
         return set()
     due = EndpointQueue.objects.due(NOW, lease=given.lease)[: given.room]
     columns = ("pk", "endpoint__profile", "endpoint__owner")

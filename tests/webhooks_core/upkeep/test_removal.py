@@ -10,11 +10,15 @@ from tests.receiver import receiver
 from tests.running import until
 from tests.threads import started
 from tests.webhooks_core.engine import dispatch, running_dispatcher
-from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
+from tests.webhooks_core.factories import (
+    DispatcherLeaseFactory,
+    EndpointFactory,
+    publish_event,
+    publish_events,
+)
 from webhooks_core import endpoints, tasks
 from webhooks_core.models import (
     Delivery,
-    DispatcherLease,
     Endpoint,
     EndpointQueue,
     Event,
@@ -76,7 +80,7 @@ def test_results_of_an_endpoint_that_others_lock_delay_no_other_results():
 def test_an_owner_with_requests_in_flight_is_left_to_a_later_call(monkeypatch):
     EndpointFactory.create()
     publish_event()
-    lease = DispatcherLease.objects.create(expires_at=timezone.now(), pid=1)
+    lease = DispatcherLeaseFactory.create()
     Delivery.objects.update(claimed_by=lease.pk)
     end_owner(**ALICE)
     assert tasks.remove_ended_owners() == 0

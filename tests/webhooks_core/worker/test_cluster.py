@@ -175,7 +175,7 @@ def live_leases(database: Path) -> list[int]:
     """Return the pids of the dispatchers whose leases have not ended."""
     with closing(sqlite3.connect(database, timeout=PATIENCE_S)) as connection:
         rows = connection.execute(
-            "select pid from webhooks_core_dispatcherlease where slot is not null"
+            "select pid from webhooks_core_dispatcherlease"
         ).fetchall()
     return [pid for (pid,) in rows]
 

@@ -43,7 +43,7 @@ def test_the_start_of_a_dispatcher_ends_the_wake_up(calls):
     publish_event()
     lease = leases.acquire()
     assert lease is not None
-    leases.release(lease, attempts=0)
+    leases.release(lease)
     publish_event()
     assert len(calls) == 2
 
