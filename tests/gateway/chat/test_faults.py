@@ -13,7 +13,6 @@ from structlog.testing import capture_logs
 
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.harness import (
-    INTERNAL,
     STREAM_OR_NOT,
     Gateway,
     running,
@@ -137,13 +136,6 @@ def test_a_slow_stream_that_keeps_coming_is_not_idle(gateway, upstream):
 # ── Connections ─────────────────────────────────────────────────────────────────────
 
 
-def test_an_upstream_that_cannot_be_connected_to_has_failed(gateway, free_port):
-    target = Target(f"http://127.0.0.1:{free_port}/v1", "x")
-    gateway.declare(targets=(target,))
-    assert gateway.post().status_code == 500
-    assert gateway.post(stream=True).json() == {"detail": INTERNAL}
-
-
 @pytest.mark.parametrize("is_known", [False, True])
 def test_a_certificate_is_of_a_known_authority_or_the_operators_own(
     loops, settings, tmp_path, is_known
@@ -172,15 +164,6 @@ def test_connections_are_used_again_after_answers_and_streams(gateway, upstream)
         upstream.script = sends(*WHOLE_STREAM)
         gateway.stream()
     assert upstream.connections == 1
-
-
-def test_a_connection_that_the_server_closes_is_not_used_again(gateway, upstream):
-    async def answer_and_close(request):
-        await answers(COMPLETION)(request)
-        request.writer.close()
-
-    upstream.script = answer_and_close
-    assert [gateway.post().status_code for _ in range(3)] == [200] * 3
 
 
 # ── Several targets ─────────────────────────────────────────────────────────────────

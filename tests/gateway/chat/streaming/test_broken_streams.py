@@ -119,37 +119,27 @@ def test_a_byte_order_mark_before_an_answer_is_none_of_it(gateway, claude, upstr
 # ── Compressed answers ──────────────────────────────────────────────────────────────
 
 
-def deflated(data: bytes, wbits: int = -15) -> bytes:
-    packer = zlib.compressobj(wbits=wbits)
-    return packer.compress(data) + packer.flush()
-
-
-@pytest.mark.parametrize(
-    ("encoding", "pack"),
-    [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", deflated)],
-)
-def test_an_answer_and_a_refusal_are_unpacked(gateway, upstream, encoding, pack):
-    whole = pack(json.dumps(COMPLETION).encode())
-    upstream.script = answers(whole, Content_Encoding=encoding)
+def test_an_answer_and_a_refusal_are_unpacked(gateway, upstream):
+    whole = gzip.compress(json.dumps(COMPLETION).encode())
+    upstream.script = answers(whole, Content_Encoding="gzip")
     response = gateway.post()
     assert response.json()["choices"] == COMPLETION["choices"]
     assert "Content-Encoding" not in response.headers
     assert upstream.requests[0].headers["accept-encoding"] == "identity"
-    refusal = pack(b'{"error": {"message": "no"}}')
-    upstream.script = answers(refusal, 400, Content_Encoding=encoding)
+    refusal = gzip.compress(b'{"error": {"message": "no"}}')
+    upstream.script = answers(refusal, 400, Content_Encoding="gzip")
     assert gateway.post().json() == {"detail": "no"}
 
 
-@pytest.mark.parametrize(("encoding", "wbits"), [("gzip", 31), ("deflate", 15)])
-def test_a_stream_is_unpacked_as_it_comes(gateway, upstream, encoding, wbits):
-    packer = zlib.compressobj(wbits=wbits)
+def test_a_stream_is_unpacked_as_it_comes(gateway, upstream):
+    packer = zlib.compressobj(wbits=31)
     first, *rest = [
         packer.compress(part) + packer.flush(zlib.Z_SYNC_FLUSH) for part in WHOLE_STREAM
     ]
     go_on = asyncio.Event()
 
     async def script(request: Any) -> None:
-        begin = head(Transfer_Encoding="chunked", Content_Encoding=encoding)
+        begin = head(Transfer_Encoding="chunked", Content_Encoding="gzip")
         request.writer.write(begin + in_chunks(first))
         await go_on.wait()
         request.writer.write(in_chunks(*rest, packer.flush()) + b"0\r\n\r\n")
