@@ -17,7 +17,7 @@ from gateway.models import GatewayKey
 from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin, row_action
 from webhooks_core.changes import Actor
-from webhooks_core.web.errors import ConflictError
+from webhooks_core.errors import ConflictError
 
 TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhooks_core.web import errors
-from webhooks_core.web.errors import ApiError, ErrorHandler
+from webhooks_core import errors
+from webhooks_core.errors import ApiError
+from webhooks_core.web.errors import ErrorHandler
 
 
 class UnauthorizedError(ApiError):

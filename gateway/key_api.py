@@ -24,7 +24,7 @@ from gateway.identity import KEYS, NAME_RULE, SCOPES
 from gateway.models import GatewayKey
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
-from webhooks_core.web.errors import BadRequestError, NotFoundError
+from webhooks_core.errors import BadRequestError, NotFoundError
 from webhooks_core.web.fields import StrictCharField, StrictListField, TimeParameter
 from webhooks_core.web.pages import CursorQuery, newest, page_of, page_shape
 from webhooks_core.web.views import ProductViewSet, route

@@ -13,7 +13,7 @@ from rest_framework.parsers import MultiPartParser
 
 from gateway import json
 from gateway.ingest import MARKDOWN, PLAIN
-from webhooks_core.web.errors import PayloadTooLargeError
+from webhooks_core.errors import PayloadTooLargeError
 from webhooks_core.web.parsers import StrictJSONParser, check_length
 
 # What clients send for a file of unknown type.

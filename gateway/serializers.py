@@ -18,10 +18,10 @@ from gateway.parsers import MAX_DATA_BYTES
 from gateway.publishing import publishable
 from webhooks_core.api.shapes import DetailsShape
 from webhooks_core.endpoints import Created
+from webhooks_core.errors import PayloadTooLargeError
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners.deliveries import State
 from webhooks_core.secrets import MASK
-from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.fields import (
     StrictBooleanField,
     StrictCharField,

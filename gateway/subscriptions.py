@@ -8,9 +8,9 @@ from gateway.webhooks import PROFILE
 from webhooks_core import changes, profiles
 from webhooks_core.api.subscriptions import SubscriptionService
 from webhooks_core.changes import Actor
+from webhooks_core.errors import ConflictError
 from webhooks_core.models import Endpoint
 from webhooks_core.profiles import PingEvent
-from webhooks_core.web.errors import ConflictError
 
 
 class Subscriptions(SubscriptionService):

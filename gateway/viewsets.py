@@ -37,8 +37,8 @@ from gateway.subscriptions import Subscriptions
 from gateway.throttles import CallerThrottle, CreateThrottle
 from webhooks_core.api import shapes, views
 from webhooks_core.endpoints import Created
+from webhooks_core.errors import BadRequestError, ConflictError
 from webhooks_core.models import Endpoint
-from webhooks_core.web.errors import BadRequestError, ConflictError
 from webhooks_core.web.openapi import IDEMPOTENCY
 from webhooks_core.web.views import ProductAPIView, Route, route
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from recording import cors
-from webhooks_core.web import errors
-from webhooks_core.web.errors import ApiError, ErrorHandler
+from webhooks_core import errors
+from webhooks_core.errors import ApiError
+from webhooks_core.web.errors import ErrorHandler
 
 
 class UnauthorizedError(ApiError):

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.http import HttpRequest
 
-from webhooks_core.web.errors import TooManyRequestsError
+from webhooks_core.errors import TooManyRequestsError
 from webhooks_core.web.throttles import RateThrottle
 
 PERIODS = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}

@@ -26,8 +26,8 @@ from gateway.chat.http_messages import (
     join_headers,
 )
 from gateway.chat.service import Service
+from webhooks_core.errors import BadRequestError, PayloadTooLargeError
 from webhooks_core.network.deadlines import NEVER, Deadline, of_running_loop, within
-from webhooks_core.web.errors import BadRequestError, PayloadTooLargeError
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from webhooks_core.web.errors import ApiError, TooManyRequestsError
+from webhooks_core.errors import ApiError, TooManyRequestsError
 
 PACIFIC = ZoneInfo("America/Los_Angeles")
 INTERNAL = "Internal error occurred. Our team has been notified."

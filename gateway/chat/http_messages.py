@@ -10,7 +10,7 @@ from typing import Any
 
 from gateway import json
 from gateway.chat.sse import COMMENT
-from webhooks_core.web.errors import PayloadTooLargeError
+from webhooks_core.errors import PayloadTooLargeError
 from webhooks_core.web.parsers import is_over
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)

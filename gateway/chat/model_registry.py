@@ -15,8 +15,8 @@ from gateway.chat.models import ModelEndpoint
 from gateway.configuration import EntryError
 from gateway.configuration.shapes import ModelEntry
 from webhooks_core.database.outages import reason
+from webhooks_core.errors import UnavailableError
 from webhooks_core.secrets import SecretUnreadableError
-from webhooks_core.web.errors import UnavailableError
 from webhooks_core.web.thread_pool import InThread
 
 # After FRESH_S requests use the old endpoints while new ones are loaded; after STALE_S they wait.

@@ -13,7 +13,7 @@ from gateway.chat.apis.openai.chat import CHAT, EMBEDDINGS
 from gateway.chat.apis.openai.format import CONTRACT, OPENAI
 from gateway.chat.apis.responses.format import RESPONSES
 from gateway.chat.apis.responses.operation import RESPOND
-from webhooks_core.web.errors import MethodNotAllowedError
+from webhooks_core.errors import MethodNotAllowedError
 
 
 @dataclass(frozen=True, slots=True)

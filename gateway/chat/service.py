@@ -45,11 +45,7 @@ from gateway.errors import HANDLER, UnsupportedMediaTypeError
 from gateway.identity import CHAT as CHAT_SCOPE
 from gateway.identity import Caller
 from gateway.keys import MISS
-from webhooks_core.web.errors import (
-    InternalError,
-    TooManyRequestsError,
-    UnavailableError,
-)
+from webhooks_core.errors import InternalError, TooManyRequestsError, UnavailableError
 from webhooks_core.web.parsers import EncodedBodyError, is_encoded
 from webhooks_core.web.thread_pool import InThread
 

@@ -24,8 +24,8 @@ from gateway.chat.errors import (
 )
 from gateway.chat.upstreams.base import Upstream
 from gateway.configuration.shapes import ModelEntry, Target
+from webhooks_core.errors import TooManyRequestsError
 from webhooks_core.network.deadlines import within
-from webhooks_core.web.errors import TooManyRequestsError
 
 T = TypeVar("T")
 # Makes a call to an upstream.

@@ -23,7 +23,7 @@ from gateway.chat.service import failure_response
 from gateway.errors import HANDLER
 from gateway.identity import CHAT, Caller
 from gateway.viewsets import GatewayView
-from webhooks_core.web.errors import PayloadTooLargeError
+from webhooks_core.errors import PayloadTooLargeError
 
 
 class ChatView(GatewayView):

@@ -15,7 +15,7 @@ from gateway.models import PortalLink
 from gateway.portal import links
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
-from webhooks_core.web.errors import NotFoundError
+from webhooks_core.errors import NotFoundError
 from webhooks_core.web.fields import (
     StrictCharField,
     StrictChoiceField,

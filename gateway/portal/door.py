@@ -34,8 +34,8 @@ from gateway.portal import cookies, links, pages
 from gateway.subscriptions import Subscriptions
 from gateway.throttles import CallerThrottle
 from webhooks_core import changes
+from webhooks_core.errors import TooManyRequestsError
 from webhooks_core.pages.base import Capability, Door, Owner, PageView
-from webhooks_core.web.errors import TooManyRequestsError
 
 SAFE = ("GET", "HEAD")
 State = PortalLink.State

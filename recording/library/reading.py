@@ -15,8 +15,8 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from recording.models import Recording
+from webhooks_core.errors import BadRequestError, NotFoundError
 from webhooks_core.times import iso
-from webhooks_core.web.errors import BadRequestError, NotFoundError
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from django.db.models import BooleanField, ExpressionWrapper, Q
 
 from recording.library import event_data, reading
 from recording.models import Recording
-from webhooks_core.web.errors import BadRequestError
+from webhooks_core.errors import BadRequestError
 
 LONGEST, MOST_WORDS = 1000, 32
 # Recordings that one statement reads, and seconds after which no further one starts.

@@ -23,7 +23,7 @@ from recording.cors import CORS_HEADERS
 from recording.mcp import calls
 from recording.mcp.server import server
 from recording.throttles import AccountThrottle
-from webhooks_core.web.errors import (
+from webhooks_core.errors import (
     ApiError,
     BadRequestError,
     InternalError,

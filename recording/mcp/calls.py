@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from recording import errors
 from recording.throttles import AccountThrottle
-from webhooks_core.web.errors import ApiError
+from webhooks_core.errors import ApiError
 from webhooks_core.web.thread_pool import InThread
 
 log = structlog.stdlib.get_logger(__name__)

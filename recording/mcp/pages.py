@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from webhooks_core.web.errors import BadRequestError
+from webhooks_core.errors import BadRequestError
 
 # In one answer.
 MAX_CHARACTERS = 100_000

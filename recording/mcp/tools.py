@@ -13,8 +13,8 @@ from recording.library import event_data, reading
 from recording.library.search import search
 from recording.mcp import calls, pages
 from recording.mcp.calls import NOTICE
+from webhooks_core.errors import BadRequestError
 from webhooks_core.times import iso
-from webhooks_core.web.errors import BadRequestError
 
 AudioId = Annotated[str, Field(max_length=255, description="Id of the recording.")]
 Cursor = Annotated[

@@ -17,7 +17,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
 from webhooks_core.changes import Actor
-from webhooks_core.web.errors import ApiError
+from webhooks_core.errors import ApiError
 
 # The maximum of rows that a list counts and shows.
 LISTED_AT_MOST = 10_000

@@ -16,6 +16,13 @@ from webhooks_core import endpoints, profiles, publishing, targets
 from webhooks_core.changes import Actor
 from webhooks_core.conf import webhook_settings
 from webhooks_core.endpoints import Created, QuotaExceededError
+from webhooks_core.errors import (
+    BadRequestError,
+    ConflictError,
+    GoneError,
+    NotFoundError,
+    TooManyRequestsError,
+)
 from webhooks_core.ids import created_at, is_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.network.custom_headers import HeaderError
@@ -24,13 +31,6 @@ from webhooks_core.owners import deliveries, details, repairs, resending
 from webhooks_core.owners.deliveries import State
 from webhooks_core.profiles import PingEvent
 from webhooks_core.secrets import HIDDEN, SecretUnreadableError
-from webhooks_core.web.errors import (
-    BadRequestError,
-    ConflictError,
-    GoneError,
-    NotFoundError,
-    TooManyRequestsError,
-)
 
 
 class SubscriptionService(ABC):

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from webhooks_core import changes, endpoints
 from webhooks_core.changes import Actor
+from webhooks_core.errors import BadRequestError, ConflictError
 from webhooks_core.models import Endpoint
-from webhooks_core.web.errors import BadRequestError, ConflictError
 
 LONGEST_OVERLAP = timedelta(days=7)
 DEFAULT_OVERLAP = timedelta(days=1)

@@ -21,10 +21,10 @@ from webhooks_core.changes import Actor
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import among
 from webhooks_core.dispatch import notify
+from webhooks_core.errors import GoneError
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.owners.repairs import NotReceivingError
-from webhooks_core.web.errors import GoneError
 
 # One call queues at most so many; another call goes on. Their due times lie so far apart that
 # live events go between.

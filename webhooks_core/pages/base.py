@@ -21,9 +21,14 @@ from django.views.decorators.cache import never_cache
 from webhooks_core import profiles
 from webhooks_core.api.subscriptions import SubscriptionService
 from webhooks_core.changes import Actor
+from webhooks_core.errors import (
+    ApiError,
+    ConflictError,
+    GoneError,
+    NotFoundError,
+)
 from webhooks_core.models import Endpoint
 from webhooks_core.profiles import WebhookProfile
-from webhooks_core.web.errors import ApiError, ConflictError, GoneError, NotFoundError
 
 
 class Capability(StrEnum):

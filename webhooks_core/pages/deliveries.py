@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
+from webhooks_core.errors import ApiError
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.network.errors import Outcome
 from webhooks_core.owners import deliveries, details, resending, wording
@@ -19,7 +20,6 @@ from webhooks_core.owners.deliveries import State
 from webhooks_core.owners.remedies import remedy
 from webhooks_core.owners.state import in_words
 from webhooks_core.pages.base import OwnerView
-from webhooks_core.web.errors import ApiError
 
 PAGE_SIZE = 25
 MOST_OTHERS = 50

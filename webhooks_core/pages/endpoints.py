@@ -13,13 +13,13 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from webhooks_core import endpoints
+from webhooks_core.errors import ApiError, ConflictError
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners import repairs, resending, state
 from webhooks_core.owners.resending import Selection
 from webhooks_core.pages.base import Capability, OwnerView
 from webhooks_core.pages.forms import LONGEST_H, EndpointForm, RotationForm
 from webhooks_core.secrets import SecretUnreadableError
-from webhooks_core.web.errors import ApiError, ConflictError
 
 RECENT = 10
 FAILED_WITHIN = timedelta(days=7)

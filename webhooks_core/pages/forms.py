@@ -9,10 +9,10 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from webhooks_core.errors import ApiError
 from webhooks_core.models import Endpoint
 from webhooks_core.owners import repairs
 from webhooks_core.profiles import WebhookProfile
-from webhooks_core.web.errors import ApiError
 
 EXTRA = {"description", "active"}
 ALL, THESE = "all", "these"

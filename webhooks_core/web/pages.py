@@ -14,7 +14,7 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from webhooks_core.web.errors import BadRequestError
+from webhooks_core.errors import BadRequestError
 from webhooks_core.web.fields import CountField, StrictCharField
 from webhooks_core.web.json_schema import object_of
 

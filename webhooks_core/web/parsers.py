@@ -9,7 +9,7 @@ import orjson
 from rest_framework import exceptions
 from rest_framework.parsers import BaseParser
 
-from webhooks_core.web.errors import ApiError, PayloadTooLargeError
+from webhooks_core.errors import ApiError, PayloadTooLargeError
 
 MAX_BODY_BYTES = 65_536
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gateway.chat.context import ChatContext
 from gateway.identity import Caller
-from webhooks_core.web.errors import TooManyRequestsError
+from webhooks_core.errors import TooManyRequestsError
 
 RETRY_S = 1
 

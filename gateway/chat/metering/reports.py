@@ -14,8 +14,8 @@ from gateway.chat.metering.windows import next_start, start_of
 from gateway.chat.models import BudgetCounter, UsageDay
 from gateway.configuration.shapes import COST, BudgetEntry
 from gateway.models import GatewayKey
+from webhooks_core.errors import BadRequestError
 from webhooks_core.times import iso
-from webhooks_core.web.errors import BadRequestError
 
 GROUPS = ("day", "principal", "model")
 COUNTS = (

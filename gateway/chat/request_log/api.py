@@ -18,7 +18,7 @@ from gateway.chat.openapi import TAGS
 from gateway.fields import ShownModel, StoredText
 from gateway.identity import REQUESTS, Caller
 from gateway.viewsets import GatewayView
-from webhooks_core.web.errors import NotFoundError
+from webhooks_core.errors import NotFoundError
 from webhooks_core.web.fields import (
     CountField,
     TimeParameter,

@@ -13,7 +13,7 @@ from recording.mcp.events import challenges, clients, profile, subscriptions
 from recording.mcp.events.errors import EventsError
 from recording.mcp.events.subscriptions import Key
 from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED
-from webhooks_core.web.errors import TooManyRequestsError
+from webhooks_core.errors import TooManyRequestsError
 from webhooks_core.web.json_schema import array_of, described, object_of
 
 Params = Mapping[str, Any]

@@ -12,7 +12,7 @@ from gateway.chat.metrics import ChatCollector
 from gateway.chat.model_registry import ModelRegistry, load
 from gateway.configuration.shapes import ModelEntry
 from tests.gateway.chat.factories import ModelEndpointFactory, ModelPriceFactory, ended
-from webhooks_core.web.errors import UnavailableError
+from webhooks_core.errors import UnavailableError
 
 
 @pytest.mark.django_db

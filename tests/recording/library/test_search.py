@@ -11,7 +11,7 @@ from recording.library import search
 from recording.library.search import folded, snippet, words_of
 from tests.factories import UserFactory
 from tests.recording.conftest import imported
-from webhooks_core.web.errors import BadRequestError
+from webhooks_core.errors import BadRequestError
 
 SEGMENTS = [
     {"speaker": "Ada", "start": 0, "end": 2.5, "text": "We visit the old harbour."},

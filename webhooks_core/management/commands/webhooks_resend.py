@@ -11,10 +11,10 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime, parse_duration
 
 from webhooks_core.changes import COMMAND
+from webhooks_core.errors import ApiError
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners import resending
 from webhooks_core.owners.resending import Selection
-from webhooks_core.web.errors import ApiError
 
 
 def since(text: str) -> datetime:

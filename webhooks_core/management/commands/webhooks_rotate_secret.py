@@ -9,10 +9,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from webhooks_core.changes import COMMAND
+from webhooks_core.errors import ApiError
 from webhooks_core.management.command_line import integer_between
 from webhooks_core.models import Endpoint
 from webhooks_core.owners import repairs
-from webhooks_core.web.errors import ApiError
 
 LONGEST_H = repairs.LONGEST_OVERLAP // timedelta(hours=1)
 
