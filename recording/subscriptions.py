@@ -13,7 +13,7 @@ from django.utils import timezone
 from recording.accounts.locks import InactiveAccountError, active_account
 from recording.accounts.owners import owner_id
 from recording.authentication import refused
-from recording.webhooks import EVENT_TYPES, PROFILE, ping
+from recording.webhooks import EVENT_TYPES, PING, PROFILE
 from webhooks_core import changes, profiles
 from webhooks_core.api.subscriptions import SubscriptionService
 from webhooks_core.ids import public_id
@@ -48,7 +48,7 @@ class Subscriptions(SubscriptionService):
         return fields | {"url": fields["url"] or current.url}
 
     def ping(self, subscription: Endpoint) -> PingEvent:
-        return ping(subscription.public_id)
+        return PingEvent(PING, {"endpoint_id": subscription.public_id})
 
 
 def recent_events(*, account: AbstractUser, event_type: str, limit: int) -> list[bytes]:

@@ -10,7 +10,6 @@ from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import (
     EventType,
     Notice,
-    PingEvent,
     SigningContext,
     WebhookProfile,
 )
@@ -130,11 +129,6 @@ def headers(context: SigningContext) -> dict[str, str]:
         "X-Recording-Event": context.event_type,
         "X-Recording-Delivery": context.delivery_id,
     }
-
-
-def ping(endpoint_id: str) -> PingEvent:
-    """Return the test event of a subscription."""
-    return PingEvent(PING, {"endpoint_id": endpoint_id})
 
 
 def on_notice(notice: Notice) -> None:

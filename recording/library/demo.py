@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from itertools import accumulate
-from typing import Any
 
 import orjson
 from django.contrib.auth.models import AbstractUser
@@ -43,13 +42,12 @@ def _load_endpoints(owner: str) -> None:
     now = timezone.now()
     events = [_event(owner, now - timedelta(hours=hours)) for hours in (8, 6, 4, 2)]
     made = [_endpoint(owner, name) for name in STORIES]
-    attempts: list[list[Attempt]] = [[] for _ in made]
     # By time, as the list of deliveries shows them.
     for event, *answers in zip(events, *STORIES.values(), strict=True):
-        for endpoint, rows, statuses in zip(made, attempts, answers, strict=True):
-            rows.extend(_deliver(endpoint, event, statuses))
-    for endpoint, rows in zip(made, attempts, strict=True):
-        _store_state(endpoint, rows)
+        for endpoint, statuses in zip(made, answers, strict=True):
+            _deliver(endpoint, event, statuses)
+    for endpoint in made:
+        _store_state(endpoint)
 
 
 def _endpoint(owner: str, name: str) -> Endpoint:
@@ -64,15 +62,15 @@ def _endpoint(owner: str, name: str) -> Endpoint:
 
 def _event(owner: str, at: datetime) -> Event:
     about = {"public_id": ids.public_id("evt_", at=at), "type": SUMMARY_COMPLETED}
-    envelope: dict[str, Any] = {"id": about["public_id"], "type": about["type"]}
-    envelope |= {"created_at": times.iso(at), "data": SUMMARY_COMPLETED_SAMPLE}
-    body = orjson.dumps(envelope)
+    envelope = {"id": about["public_id"], "type": about["type"]}
+    data = {"created_at": times.iso(at), "data": SUMMARY_COMPLETED_SAMPLE}
+    body = orjson.dumps(envelope | data)
     return Event.objects.create(
         profile=PROFILE, owner=owner, size=len(body), created_at=at, body=body, **about
     )
 
 
-def _deliver(endpoint: Endpoint, event: Event, statuses: list[int]) -> list[Attempt]:
+def _deliver(endpoint: Endpoint, event: Event, statuses: list[int]) -> None:
     delays = accumulate(profiles.get(PROFILE).retry.delays, initial=0.0)
     starts = [event.created_at + timedelta(seconds=delay) for delay in delays]
     last = starts[len(statuses) - 1]
@@ -92,13 +90,13 @@ def _deliver(endpoint: Endpoint, event: Event, statuses: list[int]) -> list[Atte
     else:  # it waits until the endpoint is enabled
         delivery.next_attempt_at = last
     delivery.save()
-    attempts = enumerate(zip(starts, statuses, strict=False), 1)
-    return [_attempt(delivery, number, *attempt) for number, attempt in attempts]
+    for number, (at, status) in enumerate(zip(starts, statuses, strict=False), 1):
+        _attempt(delivery, number, at, status)
 
 
-def _attempt(delivery: Delivery, number: int, at: datetime, status: int) -> Attempt:
+def _attempt(delivery: Delivery, number: int, at: datetime, status: int) -> None:
     sent = {"Host": "127.0.0.1:9", **(details.headers(delivery, now=at) or {})}
-    return Attempt.objects.create(
+    Attempt.objects.create(
         delivery=delivery,
         number=number,
         started_at=at,
@@ -115,8 +113,10 @@ def _attempt(delivery: Delivery, number: int, at: datetime, status: int) -> Atte
     )
 
 
-def _store_state(endpoint: Endpoint, attempts: list[Attempt]) -> None:
+def _store_state(endpoint: Endpoint) -> None:
     """Let the endpoint say what its attempts mean."""
+    rows = Attempt.objects.filter(delivery__endpoint=endpoint)
+    attempts = list(rows.order_by("started_at"))
     last = attempts[-1].started_at
     successes = [each.started_at for each in attempts if each.status_code == 204]
     since = max(successes, default=last - timedelta(days=1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, NotRequired
@@ -120,11 +119,7 @@ def read(raw: bytes) -> RecordingFile:
     try:
         content: Any = CONTENT.validate_python(value, strict=True)
     except ValidationError as errors:
-        place, text = _place_and_text(
-            errors.errors()[0], TEXTS, missing="lacks the field {}"
-        )
-        message = f"{_path_of(place) or 'the recording'} {text}"
-        raise RecordingFileError(message) from None
+        raise RecordingFileError(_text_of(errors.errors()[0])) from None
     return RecordingFile(content, tuple(sorted(value.keys() - content.keys())))
 
 
@@ -145,24 +140,11 @@ def _parsed(raw: bytes) -> Any:
         raise RecordingFileError(f"{place}: not JSON: {error.msg}") from error
 
 
-Place = tuple[str | int, ...]
-
-
-def _place_and_text(
-    fault: ErrorDetails, texts: Mapping[str, str], *, missing: str
-) -> tuple[Place, str]:
-    """Return where a fault is, and what is wrong there.
-
-    `texts` has those for types of faults, in place of pydantic's; `missing` is the one for a missing
-    key, whose place is the mapping that needs it.
-    """
-    place, text = fault["loc"], texts.get(fault["type"], fault["msg"])
+def _text_of(fault: ErrorDetails) -> str:
+    """Return where a fault is, as `summaries[0].label`, and what is wrong there."""
+    place, text = fault["loc"], TEXTS.get(fault["type"], fault["msg"])
     if fault["type"] == "missing":
-        place, text = place[:-1], missing.format(place[-1])
-    return place, re.sub(r"^\w+ should", "must", text.removeprefix("Value error, "))
-
-
-def _path_of(place: Place) -> str:
-    """Return a place as `models[0].name`."""
+        place, text = place[:-1], f"lacks the field {place[-1]}"
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
-    return "".join(steps).removeprefix(".")
+    path = "".join(steps).removeprefix(".") or "the recording"
+    return f"{path} " + re.sub(r"^\w+ should|^Value error, must", "must", text)

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Self
-
 from django.conf import settings
 from django.db import models
 
 from webhooks_core.models import Endpoint
-
-
-class EventSubscriptionQuerySet(models.QuerySet["EventSubscription"]):
-    def live(self, now: datetime) -> Self:
-        """Leave out those whose time is over, also before the upkeep has ended them."""
-        return self.filter(expires_at__gt=now)
 
 
 class EventSubscription(models.Model):
@@ -31,8 +22,6 @@ class EventSubscription(models.Model):
     client = models.CharField(max_length=64)
     subscription_id = models.CharField(max_length=40, unique=True)
     expires_at = models.DateTimeField()
-
-    objects = EventSubscriptionQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.subscription_id

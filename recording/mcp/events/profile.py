@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from recording.accounts import owners
@@ -56,14 +57,16 @@ def register() -> None:
     profiles.register(replace(profiles.get(PROFILE), published=publish))
 
 
+def _live() -> QuerySet[EventSubscription]:
+    """Leave out those whose time is over, also before the upkeep has ended them."""
+    return EventSubscription.objects.filter(expires_at__gt=timezone.now())
+
+
 def publish(event: Event, _data: Mapping[str, Any]) -> None:
     """Create the deliveries of an event that was just published, in its transaction."""
     if event.type == SUMMARY_COMPLETED:
-        live = EventSubscription.objects.live(timezone.now())
-        rows = live.filter(account=row_id(event.owner))
-        publishing.deliver(
-            event, list(rows.order_by("pk").values_list("pk", flat=True))
-        )
+        rows = _live().filter(account=row_id(event.owner)).order_by("pk")
+        publishing.deliver(event, list(rows.values_list("pk", flat=True)))
 
 
 def prepare(sendings: Sequence[Sending]) -> dict[int, Prepared | str]:
@@ -71,8 +74,7 @@ def prepare(sendings: Sequence[Sending]) -> dict[int, Prepared | str]:
 
     Access is checked here again: what the account has revoked meanwhile gets nothing.
     """
-    live = EventSubscription.objects.live(timezone.now())
-    rows = live.in_bulk({sending.endpoint for sending in sendings})
+    rows = _live().in_bulk({sending.endpoint for sending in sendings})
     connected = clients.connected({row.connection for row in rows.values()})
     prepared: dict[int, Prepared | str] = {}
     for sending in sendings:
