@@ -12,6 +12,7 @@ from django.apps import apps
 from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import get_commands
 
 from webhooks_core.conf import webhook_settings
 from webhooks_core.network import proxy
@@ -79,3 +80,7 @@ def _task_faults() -> Iterator[Fault]:
         message = "INSTALLED_APPS lacks django_q, whose tasks send the deliveries."
         hint = "Add django_q, and run `manage.py qcluster` beside the web server."
         yield 5, message, hint
+    elif get_commands()["qcluster"] == "django_q":
+        message = "INSTALLED_APPS has django_q before webhooks_core."
+        hint = "Put webhooks_core first: its qcluster stops its dispatchers in time."
+        yield 6, message, hint

@@ -5,6 +5,7 @@ from django.apps import apps
 from django.core import checks
 
 from tests.conftest import PLAIN
+from webhooks_core import checks as webhooks_checks
 from webhooks_core import profiles
 from webhooks_core.checks import check_settings
 
@@ -55,3 +56,11 @@ def test_django_q_must_be_installed(monkeypatch):
     monkeypatch.setattr(apps, "is_installed", lambda name: name != "django_q")
     [error] = check_settings()
     assert error.id == "webhooks_core.E005"
+
+
+def test_the_command_that_stops_the_dispatchers_must_win(monkeypatch):
+    monkeypatch.setattr(
+        webhooks_checks, "get_commands", lambda: {"qcluster": "django_q"}
+    )
+    [error] = check_settings()
+    assert error.id == "webhooks_core.E006"
