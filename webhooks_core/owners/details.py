@@ -186,7 +186,7 @@ def curl(delivery: Delivery, headers: Mapping[str, str], body: Text) -> str:
         else ["--data-raw", body.text]
     )
     url = ["--path-as-is", delivery.endpoint.url]
-    parts = [["curl", "--globoff", "--request", "POST", *url]]
+    parts = [["curl", "--globoff", "--include", "--request", "POST", *url]]
     parts += [["--header", f"{name}: {value}"] for name, value in headers.items()]
     parts.append(data)
     return " \\\n  ".join(shlex.join(part) for part in parts)

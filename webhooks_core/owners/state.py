@@ -79,7 +79,7 @@ _CONDITIONS = {
     Health.FAILING: Q(failing_since__isnull=False),
 }
 _NEXT = {
-    Health.DISABLED: "Enable the endpoint then, or change its URL.",
+    Health.DISABLED: "Nothing is sent until you enable the endpoint or change its URL.",
     Health.PAUSED: "Switch the endpoint on: nothing is sent until then.",
 }
 

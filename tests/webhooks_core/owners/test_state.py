@@ -74,7 +74,9 @@ def test_an_endpoint_that_the_engine_disables_says_since_when_and_what_it_missed
     shown = state_of(target)
     assert (shown.state, shown.since) == (Health.DISABLED, target.disabled_at)
     assert shown.reason.startswith("nothing is sent. 1 failed attempt (HTTP 500).")
-    assert shown.remedy.endswith("Enable the endpoint then, or change its URL.")
+    assert shown.remedy.endswith(
+        "Nothing is sent until you enable the endpoint or change its URL."
+    )
     assert missed(target) == "2 events were not sent since then."
     enabled = endpoints.enable(target)
     text = "2 events were not sent while the endpoint was disabled."
