@@ -54,8 +54,7 @@ class GatewayView(ProductAPIView):
     authentication_classes = (GatewayAuthentication,)
 
     def check_permissions(self, request: Request) -> None:
-        if request.method != "OPTIONS":
-            require_scope(self.caller, self.required_scope)
+        require_scope(self.caller, self.required_scope)
 
     def throttle_for(self, rate: str) -> BaseThrottle:
         return CreateThrottle() if rate == "create" else CallerThrottle(rate)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Generic, TypeVar, cast
 
 from django.conf import settings
@@ -50,3 +52,13 @@ class WebhookSettings:
 
 
 webhook_settings = WebhookSettings()
+
+
+def allowed_targets(*, trusted: bool) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Return the networks beside the public ones that an endpoint may lie in."""
+    return _networks(tuple(webhook_settings.ALLOWED_TARGETS)) if trusted else ()
+
+
+@lru_cache(maxsize=4)
+def _networks(texts: tuple[str, ...]) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(map(ip_network, texts))

@@ -1,4 +1,4 @@
-"""Operations on endpoints: create, change, delete, rotate. `targets` says where deliveries may go.
+"""Operations on endpoints: create, change, delete, rotate.
 
 Products validate the input first.
 """
@@ -19,13 +19,13 @@ from django.utils import timezone
 
 from webhooks_core import changes, profiles, secrets
 from webhooks_core.changes import CONFIGURATION, ENGINE, Actor
+from webhooks_core.conf import allowed_targets
 from webhooks_core.dispatch import notify
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
 from webhooks_core.network import custom_headers
 from webhooks_core.secrets import EncryptedText
 from webhooks_core.signing.schemes import standard_key
-from webhooks_core.targets import pending_failure
 
 # Each of them signs every request: servers refuse a header of more than some kilobytes.
 MAX_SECRETS = 10
@@ -41,6 +41,15 @@ class Created:
 
     endpoint: Endpoint
     secret: str
+
+
+def check_url(profile: str, url: str, *, trusted: bool = False) -> None:
+    """Check the URL of an endpoint; this resolves its host for up to 2 s. Raises UrlRefusedError.
+
+    A `trusted` endpoint may lie in WEBHOOK_ALLOWED_TARGETS.
+    """
+    networks = allowed_targets(trusted=trusted)
+    profiles.get(profile).url_policy.check(url, networks=networks)
 
 
 def create(
@@ -113,7 +122,7 @@ def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint
     """Change fields of an endpoint; return the changed endpoint.
 
     Another url makes a disabled endpoint active again, with its counter at 0. Waiting deliveries
-    become due at once if it receives again, and fail if `pending_failure` says so.
+    become due at once if it receives again, and fail if `Endpoint.pending_failure` says so.
     """
     with transaction.atomic():
         locked = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
@@ -132,7 +141,7 @@ def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint
         locked.save(update_fields=list(fields))
         if changed:
             _record_change(locked, changed, by)
-        if failure := pending_failure(locked):
+        if failure := locked.pending_failure:
             _waiting(locked).fail(error=failure)
         _notify_of_change(before, locked)
     return locked

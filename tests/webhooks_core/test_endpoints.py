@@ -10,7 +10,7 @@ from tests.clock import travel
 from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, failed
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import endpoints, targets
+from webhooks_core import endpoints
 from webhooks_core.dispatch import claims
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue
 
@@ -139,12 +139,12 @@ class TestReturn:
         target = EndpointFactory.create(url=URL, active=False)
         EndpointQueue.objects.update(next_due_at=timezone.now())
 
-        def activate(endpoint: Endpoint) -> str:
-            reason = targets.pending_failure(endpoint)
+        def activate(endpoint: Endpoint) -> bool:
             endpoints.update(target, active=True)
             publish_event()
-            return reason
+            return fail(endpoint)
 
-        monkeypatch.setattr(claims, "pending_failure", activate)
+        fail = claims._fail_what_may_not_wait
+        monkeypatch.setattr(claims, "_fail_what_may_not_wait", activate)
         SteppedDispatcher().claim()
         assert only_delivery().status == Delivery.Status.PENDING

@@ -1,4 +1,4 @@
-"""Deliveries: the list, and the page of one with what was sent and answered."""
+"""Events, and their deliveries: the lists, and the page of one with what was sent and answered."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core.admin import display
-from webhooks_core.admin.base import HistoryAdmin, row_action
+from webhooks_core.admin.base import HistoryAdmin, ReadOnlyAdmin, row_action
 from webhooks_core.changes import Actor
-from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.models import Attempt, Delivery, Endpoint, Event
 from webhooks_core.owners import details, resending, wording
 
 MOST_ENDPOINTS = 1_000
@@ -178,3 +178,33 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     def resend(self, delivery: Delivery, by: Actor) -> str:
         is_same = resending.resend(delivery, by=by).pk == delivery.pk
         return "The next attempt is due now." if is_same else "Resent."
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin[Event]):
+    list_display = ("public_id", "type", "profile", "owner", "size", "created_at")
+    list_filter = ("profile", "created_at")
+    ordering = ("-pk",)
+    sortable_by = ()
+    search_fields = ("public_id__exact",)
+    indexed = ("public_id",)
+    search_help_text = "The complete id of an event"
+    fields = (
+        *("public_id", "type", "profile", "owner", "size", "created_at"),
+        *("dedupe_key", "deliveries", "text"),
+    )
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
+        return super().get_queryset(request).defer("body")
+
+    @admin.display
+    def deliveries(self, obj: Event) -> SafeString:
+        """Return a link, since there may be thousands."""
+        address = f"{reverse('admin:webhooks_core_delivery_changelist')}?q="
+        link = '<a href="{}{}">all deliveries of this event</a>'
+        return format_html(link, address, obj.public_id)
+
+    @admin.display(description="body")
+    def text(self, obj: Event) -> SafeString:
+        return display.pre(details.Text.of(bytes(obj.body)).text)

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from webhooks_core import endpoints, profiles, publishing, targets
+from webhooks_core import endpoints, profiles, publishing
 from webhooks_core.changes import Actor
 from webhooks_core.conf import webhook_settings
 from webhooks_core.endpoints import Created, QuotaExceededError
@@ -71,7 +71,7 @@ class SubscriptionService(ABC):
     def check_url(self, url: str, *, trusted: bool = False) -> None:
         """Raise 400 for a URL that is refused. Queries the resolver: up to 2 s."""
         try:
-            targets.check_url(self.profile, url, trusted=trusted)
+            endpoints.check_url(self.profile, url, trusted=trusted)
         except UrlRefusedError as error:
             raise BadRequestError(f"{error}.") from error
 

@@ -22,7 +22,6 @@ from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.profiles import WebhookProfile
-from webhooks_core.targets import allowed_networks, pending_failure
 
 # The most that one owner may claim. For other owners, a third of it is kept free.
 MAX_CLAIMED = 2048
@@ -177,8 +176,9 @@ class OpenClaims:
     def _is_postponed(self, endpoint: Endpoint) -> bool:
         if not self.connectivity.is_offline:
             return False
-        networks = allowed_networks(endpoint)
-        return self.connectivity.postpones(endpoint.owner, endpoint.url, networks)
+        return self.connectivity.postpones(
+            endpoint.owner, endpoint.url, endpoint.allowed_networks
+        )
 
     def _select(self, limits: Sequence[ClaimLimit], now: datetime) -> list[DueDelivery]:
         """Return the deliveries to claim, and set when each queue is checked next."""
@@ -242,7 +242,7 @@ def _take(
 
 def _fail_what_may_not_wait(endpoint: Endpoint) -> bool:
     """Fail some deliveries if the endpoint's may not wait; return True if there may be more."""
-    if not (reason := pending_failure(endpoint)):
+    if not (reason := endpoint.pending_failure):
         return False
     # Read again: the endpoint may be active since, with new deliveries.
     suspended = Delivery.objects.suspended().filter(endpoint=endpoint)
@@ -265,5 +265,5 @@ def _request(
         body=event.bytes,
         sign=partial(signer.headers, due.public_id, event),
         timeout_s=profiles.get(endpoint.profile).timeout_s,
-        networks=allowed_networks(endpoint),
+        networks=endpoint.allowed_networks,
     )

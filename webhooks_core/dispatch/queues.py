@@ -6,7 +6,7 @@ takes room from another endpoint.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -133,14 +133,12 @@ class LeasedQueues:
             for pk, queue in self._queues.items()
             if not queue.open and pk not in keep and _is_far(queue, near)
         ]
-        if idle:
-            self._release(idle)
-
-    def _release(self, queues: Iterable[QueueState]) -> None:
+        if not idle:
+            return
         rows = EndpointQueue.objects.filter(leased_by=self._lease.pk)
-        pks = [queue.pk for queue in queues]
+        pks = [queue.pk for queue in idle]
         with transaction.atomic():
-            for queue in queues:
+            for queue in idle:
                 if queue.next_check_at:
                     rows.mark_due([queue.pk], at=queue.next_check_at)
             rows.filter(pk__in=pks).update(leased_by=None)

@@ -177,13 +177,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "max_in_flight",
-                    models.PositiveSmallIntegerField(
-                        default=4,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(512),
-                        ],
-                    ),
+                    models.PositiveSmallIntegerField(default=4),
                 ),
                 (
                     "standard_headers",
@@ -410,10 +404,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="event",
-            index=models.Index(fields=["type", "-id"], name="event_of_type"),
-        ),
-        migrations.AddIndex(
-            model_name="event",
             index=models.Index(fields=["created_at"], name="event_age"),
         ),
         migrations.AddConstraint(
@@ -443,14 +433,6 @@ class Migration(migrations.Migration):
             model_name="ownerremoval",
             constraint=models.UniqueConstraint(
                 fields=("profile", "owner"), name="removal_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="attempt",
-            index=models.Index(
-                condition=models.Q(("outcome", "ok"), _negated=True),
-                fields=["outcome", "-delivery"],
-                name="attempt_failed",
             ),
         ),
         migrations.AddConstraint(

@@ -46,7 +46,6 @@ class Event(models.Model):
             models.Index(
                 fields=["profile", "owner", "type", "-id"], name="event_of_owner"
             ),
-            models.Index(fields=["type", "-id"], name="event_of_type"),
             models.Index(fields=["created_at"], name="event_age"),
         ]
 
@@ -271,14 +270,6 @@ class Attempt(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["delivery", "number"], name="attempt_once")
-        ]
-        indexes = [
-            # Not written for attempts that succeed.
-            models.Index(
-                fields=["outcome", "-delivery"],
-                condition=~Q(outcome="ok"),
-                name="attempt_failed",
-            )
         ]
 
     @property

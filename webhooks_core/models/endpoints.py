@@ -6,17 +6,17 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import connection, models
 from django.db.models import Q
 from django.utils import timezone
 
+from webhooks_core import profiles
+from webhooks_core.conf import allowed_targets
 from webhooks_core.database.statements import among
+from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.errors import Outcome
 from webhooks_core.secrets import EncryptedTextField
 
-# More than one dispatcher can have in flight for one endpoint.
-MAX_IN_FLIGHT = 512
 # After so many time-outs in a row an endpoint hangs: it gets one request at a time.
 HANGS_AFTER = 3
 
@@ -132,9 +132,7 @@ class Endpoint(models.Model):
         default=False,
         help_text="May be sent to the networks of WEBHOOK_ALLOWED_TARGETS.",
     )
-    max_in_flight = models.PositiveSmallIntegerField(
-        default=4, validators=[MinValueValidator(1), MaxValueValidator(MAX_IN_FLIGHT)]
-    )
+    max_in_flight = models.PositiveSmallIntegerField(default=4)
     standard_headers = models.BooleanField(
         default=False, help_text="Send the Standard Webhooks headers too."
     )
@@ -199,6 +197,22 @@ class Endpoint(models.Model):
     def is_hanging(self) -> bool:
         """Whether its last attempts timed out: until a success it gets one request at a time."""
         return self.timeouts >= HANGS_AFTER
+
+    @property
+    def allowed_networks(self) -> AllowedNetworks:
+        """The addresses that attempts may connect to."""
+        policy = profiles.get(self.profile).url_policy
+        networks = allowed_targets(trusted=self.trusted)
+        return policy.allowed_networks(self.url, networks=networks)
+
+    @property
+    def pending_failure(self) -> str:
+        """Why waiting deliveries fail; "" if they may wait."""
+        if self.deleted_at is not None:
+            return "endpoint deleted"
+        if not self.active and profiles.get(self.profile).inactive_fails_pending:
+            return "endpoint inactive"
+        return ""
 
     def secrets(self, *, now: datetime) -> list[str]:
         """Return the current secrets, newest first. Raises SecretUnreadableError."""

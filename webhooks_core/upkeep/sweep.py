@@ -12,8 +12,7 @@ from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases, queues
 from webhooks_core.models import EngineState
-from webhooks_core.upkeep.removal import remove_ended_owners
-from webhooks_core.upkeep.retention import remove_old
+from webhooks_core.upkeep.removal import remove_ended_owners, remove_old
 
 # Of the minute between two scheduled sweeps.
 RETENTION_S = 40.0

@@ -118,11 +118,8 @@ class ProductAPIView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         if request.method not in self.allowed_methods:
             raise exceptions.MethodNotAllowed(request.method or "")
-        super().initial(request, *args, **kwargs)
-
-    def perform_authentication(self, request: Request) -> None:
         if request.method != "OPTIONS":  # anybody may read the methods of a route
-            super().perform_authentication(request)
+            super().initial(request, *args, **kwargs)
 
     @property
     def route(self) -> Route:
@@ -152,10 +149,6 @@ class ProductAPIView(APIView):
     def read_query(self) -> dict[str, Any]:
         """Return the parameters of the route's query. Raises ValidationError."""
         return read_query((self.route.query or NoQuery)(), self.request)
-
-    def check_throttles(self, request: Request) -> None:
-        if request.method != "OPTIONS":
-            super().check_throttles(request)
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         return Response(status=204, headers={"Allow": ", ".join(self.allowed_methods)})

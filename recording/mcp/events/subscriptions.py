@@ -24,7 +24,7 @@ from recording.mcp.events.clients import Client
 from recording.mcp.events.errors import EventsError
 from recording.models import EventSubscription
 from recording.webhooks import EVENTS_PROFILE, SUMMARY_COMPLETED
-from webhooks_core import endpoints, targets
+from webhooks_core import endpoints
 from webhooks_core.models import Endpoint
 from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.signing.schemes import standard_key
@@ -48,7 +48,7 @@ def check_delivery(url: str, secret: str) -> None:
             "delivery.secret must be whsec_ and the base64 of 24 to 64 random bytes",
         )
     try:
-        targets.check_url(EVENTS_PROFILE, url)
+        endpoints.check_url(EVENTS_PROFILE, url)
     except UrlRefusedError as error:
         raise EventsError("InvalidParams", f"delivery.{error}") from error
 

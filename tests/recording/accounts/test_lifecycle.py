@@ -25,7 +25,7 @@ from tests.recording.conftest import URL, imported
 from tests.recording.factories import RefreshTokenFactory
 from tests.running import until
 from tests.webhooks_core.engine import dispatch, running_dispatcher
-from webhooks_core import endpoints, publishing, targets, tasks
+from webhooks_core import endpoints, publishing, tasks
 from webhooks_core.dispatch import notify
 from webhooks_core.dispatch.sender import STALE_AFTER_S
 from webhooks_core.models import (
@@ -159,7 +159,7 @@ def test_a_call_whose_account_was_deleted_meanwhile_creates_nothing(api, monkeyp
     def delete_meanwhile(*_: object, **__: object):
         User.objects.filter(pk=api.user.pk).delete()
 
-    monkeypatch.setattr(targets, "check_url", delete_meanwhile)
+    monkeypatch.setattr(endpoints, "check_url", delete_meanwhile)
     response = api.post("webhooks", {"url": URL})
     RECORDING.error(response, 401)
     assert 'error="invalid_token"' in response["WWW-Authenticate"]

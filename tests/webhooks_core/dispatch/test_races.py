@@ -25,8 +25,7 @@ from webhooks_core.models import (
 )
 from webhooks_core.owners import resending
 from webhooks_core.profiles import PingEvent
-from webhooks_core.upkeep.removal import end_owner
-from webhooks_core.upkeep.retention import remove_old
+from webhooks_core.upkeep.removal import end_owner, remove_old
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

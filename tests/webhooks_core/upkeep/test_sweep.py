@@ -23,7 +23,7 @@ from webhooks_core.models import (
     Event,
 )
 from webhooks_core.owners import resending
-from webhooks_core.upkeep import retention
+from webhooks_core.upkeep import removal
 from webhooks_core.upkeep.sweep import SweepReport, sweep
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once", "clock")
@@ -167,8 +167,8 @@ def test_a_claimed_delivery_is_not_removed(old):
 def test_retention_removes_all_that_is_old_whatever_the_size_of_a_step(
     old, monkeypatch
 ):
-    monkeypatch.setattr(retention, "EVENTS", 2)
-    monkeypatch.setattr(retention, "ROWS", 1)
+    monkeypatch.setattr(removal, "EVENTS", 2)
+    monkeypatch.setattr(removal, "ROWS", 1)
     endpoints.delete(old)
     assert sweep().removed == 3
     assert not Delivery.objects.exists()
@@ -176,7 +176,7 @@ def test_retention_removes_all_that_is_old_whatever_the_size_of_a_step(
 
 
 def test_old_events_that_stay_do_not_keep_retention_from_newer_ones(old, monkeypatch):
-    monkeypatch.setattr(retention, "EVENTS", 2)
+    monkeypatch.setattr(removal, "EVENTS", 2)
     EndpointFactory.create()
     Endpoint.objects.filter(pk=old.pk).update(active=False)
     with later(days=-50):
@@ -187,7 +187,7 @@ def test_old_events_that_stay_do_not_keep_retention_from_newer_ones(old, monkeyp
 
 
 def test_retention_ends_when_a_dispatcher_is_wanted(old, monkeypatch):
-    monkeypatch.setattr(retention, "EVENTS", 1)
+    monkeypatch.setattr(removal, "EVENTS", 1)
     EndpointFactory.create()
     publish_event()
     assert sweep().removed == 1  # work is due and no dispatcher is live
