@@ -45,7 +45,7 @@ def test_a_key_is_made_and_its_text_shown_on_this_one_page(admin_client):
     assert text not in f"{entry.change_message}{entry.object_repr}"
 
 
-def test_a_key_gets_the_scopes_and_models_of_the_form(admin_client):
+def test_a_key_gets_the_rights_of_the_form(admin_client):
     fields = {
         "scopes": ["keys", "chat"],
         "models": " small \n\nlarge",
@@ -59,14 +59,6 @@ def test_a_key_gets_the_scopes_and_models_of_the_form(admin_client):
     shown = page(admin_client, f"{KEYS}{row.pk}/change/")
     assert "chat, keys" in shown
     assert "large" in shown
-    for wrong, words in (
-        ({"scopes": ["all of them"]}, "Select a valid choice"),
-        ({"budget": "cost month"}, "budget: needs what it counts"),
-        ({"budget": "cost decade 1"}, "budget: window"),
-    ):
-        response = admin_client.post(f"{KEYS}add/", FORM | wrong)
-        assert words in response.content.decode()
-    assert GatewayKey.objects.count() == 1
 
 
 def test_a_key_without_days_never_expires(admin_client):
@@ -80,8 +72,10 @@ def test_a_key_without_days_never_expires(admin_client):
     [
         ({"principal": "é"}, "principal: 1 to 128"),
         ({"tenant": "a\0"}, "Null characters are not allowed"),
-        ({"name": "a\u2028b"}, "printable"),
         ({"days": "9" * 50}, "less than or equal to 3650"),
+        ({"scopes": ["all of them"]}, "Select a valid choice"),
+        ({"budget": "cost month"}, "budget: needs what it counts"),
+        ({"budget": "cost decade 1"}, "budget: window"),
     ],
 )
 def test_a_key_that_cannot_be_is_not_made(admin_client, changes, words):
