@@ -1,12 +1,19 @@
-"""Events about a tenant's subscriptions, for the subscriptions that name them."""
+"""Events about a tenant's subscriptions, and those that an operator emits."""
 
 import json
+from io import StringIO
 
+import orjson
 import pytest
+from django.core.management import CommandError, call_command
 
 from gateway import alerts
+from gateway.event_types import EVENT_TYPES
 from gateway.webhooks import PROFILE
 from tests.documented import assert_valid
+from tests.gateway.client import stripe_accepts
+from tests.receiver import receiver
+from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory
 from webhooks_core import profiles
 from webhooks_core.models import Delivery, Endpoint, Event
@@ -69,4 +76,65 @@ def test_an_event_reaches_the_subscriptions_that_name_it(endpoint):
 def test_nothing_is_told_of_a_subscription_that_is_gone(endpoint):
     Endpoint.objects.update(deleted_at="2026-11-24T02:00:00Z")
     alerts.tell("disabled", endpoint.public_id)
+    assert not Event.objects.exists()
+
+
+# ── Events of an operator: every defined type, with given data or the sample ──────────
+
+
+def emit(event_type: str, *arguments: str, tenant: str = "acme") -> str:
+    out = StringIO()
+    call_command("emit_event", event_type, "--tenant", tenant, *arguments, stdout=out)
+    return out.getvalue().strip()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.spec("gateway", "Events: every type")
+def test_an_operator_can_emit_every_defined_type(acme):
+    event_types = [name for name in EVENT_TYPES if name != "webhook.test"]
+    with receiver(204) as subscriber:
+        subscription = acme.create(subscriber.url, event_types=event_types)
+        emitted = {emit(event_type): event_type for event_type in event_types}
+        dispatch()
+    assert len(subscriber.requests) == len(event_types)
+    for request in subscriber.requests:
+        assert stripe_accepts(request, subscription["secret"])
+        body = orjson.loads(request.body)
+        assert body["type"] == emitted.pop(body["id"])
+        assert body["data"] == EVENT_TYPES[body["type"]].sample
+        assert (body["tenant_id"], body["principal_id"]) == ("acme", "system")
+
+
+def test_emitted_data_may_be_given_and_come_from_a_file(tmp_path):
+    number = "123456789012345678901234567890"
+    emit("drift.detected", "--data", f'{{"value":{number}}}')
+    file = tmp_path / "data.json"
+    file.write_text('{"value":2.5}')
+    emit("drift.detected", "--file", str(file))
+    one, two = Event.objects.order_by("id").values_list("body", flat=True)
+    assert f'"data":{{"value":{number}}}'.encode() in bytes(one)
+    assert b'"data":{"value":2.5}' in bytes(two)
+
+
+@pytest.mark.parametrize(
+    ("event_type", "arguments", "words"),
+    [
+        ("webhook.test", (), "invalid choice"),
+        ("drift.detected", ("--tenant", "a b"), "tenant: "),
+        ("drift.detected", ("--file", "/none"), "No such file"),
+        ("drift.detected", ("--data", "{"), "--data: not JSON"),
+        ("drift.detected", ("--data", "[]"), "a JSON object"),
+        ("drift.detected", ("--data", '{"a": "\ud800"}'), "--data: not JSON"),
+        (
+            "drift.detected",
+            ("--data", '{"a":' + "[" * 200 + "]" * 200 + "}"),
+            "at most 100 levels",
+        ),
+    ],
+)
+def test_what_cannot_be_emitted_is_told_and_stores_nothing(
+    event_type, arguments, words
+):
+    with pytest.raises(CommandError, match=words):
+        emit(event_type, *arguments)
     assert not Event.objects.exists()

@@ -3,9 +3,15 @@
 import json
 from typing import Any
 
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway import json as exact_json
+from gateway.chat.apis.openai import chunks
+from gateway.chat.apis.openai.chunks import Template, dump, parse, renamed, with_model
+from gateway.chat.errors import UpstreamServiceError
 from tests.gateway.chat.harness import PATHS, STREAM_OR_NOT
 from tests.gateway.chat.mock_upstream import DONE, STREAM, answers, event, sends
 from tests.gateway.chat.upstreams.anthropic_events import (
@@ -152,3 +158,130 @@ def test_every_python_writes_the_same_depth():
     assert exact_json.dumps(exact_json.loads(deep)) == deep
     with pytest.raises(ValueError, match="nested too deeply"):
         exact_json.dumps(exact_json.loads(b"[%s,[]]" % deep))
+
+
+# ── Another name of the model in JSON that keeps every other byte ─────────────────────
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'{"model": "a", ', b'"x": 1.0}'),
+        (b'{"messages":[{"content":"caf\\u00e9 \\/ \\"model\\": \\"z\\""}], "model" :\n"a"', b"}"),
+        (b'{"tools":[{"model":{"model":"q"}},{"model":"a"}],"model":"a","x":{"model":"a"}', b"}"),
+        (b'{"text":"\\"model\\":\\"a\\"","model":"a"', b"}"),
+        (b'{"n":1e999,"model":"a"', b"}"),
+        (b'{"model":"a",', b'"n":123456789012345678901234567890}'),
+    ],
+)  # fmt: skip
+def test_every_other_byte_stays(before, after):
+    raw = before + after
+    value = json.loads(raw)
+    new = with_model(raw, value, 'new "name"')
+    assert json.loads(new) == {**value, "model": 'new "name"'}
+    cut = raw.replace(b'"a"', b"")
+    assert new.replace(b'"new \\"name\\""', b"") in {cut, raw.replace(b'"a"', b"", 1)} or (
+        len(new) == len(raw) + len(b'"new \\"name\\""') - len(b'"a"')
+    )  # fmt: skip
+
+
+def test_the_same_name_changes_nothing():
+    raw = b'{ "model" : "a" }'
+    assert with_model(raw, {"model": "a"}, "a") is raw
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"model":"a","model":"b"}',
+        b'{"\\u006dodel":"a","model":"b"}',
+        b'{"model":"a","\\u006d\\u006fdel":"b"}',
+        b'{"model":"a","model":"new"}',
+        b'{"x":[' + b'{"model":"a"},' * 20 + b'0],"model":"b"}',
+    ],
+)
+def test_no_other_member_of_the_name_is_left(raw):
+    """Readers differ in which of two members counts: what is sent has one."""
+    new = with_model(raw, json.loads(raw), "new")
+    pairs: list[list[str]] = []
+    json.loads(new, object_pairs_hook=lambda items: pairs.append([k for k, _ in items]))
+    assert pairs[-1].count("model") == 1
+    assert json.loads(new)["model"] == "new"
+
+
+def test_work_on_a_body_is_bounded(monkeypatch):
+    reads: list[bytes] = []
+
+    def read(raw: bytes) -> Any:
+        reads.append(raw)
+        return json.loads(raw)
+
+    monkeypatch.setattr(orjson, "loads", read)
+    raw = b'{"x":[' + b'{"model":"a"},' * 5000 + b'0],"model":"b"}'
+    with_model(raw, json.loads(raw), "new")
+    assert len(reads) == chunks.MAX_MEMBERS
+
+
+# ── Chunks ────────────────────────────────────────────────────────────────────────────
+
+
+def chunk(text: str, *, model: str = "there") -> bytes:
+    choice = {"index": 0, "delta": {"content": text}}
+    value = {"id": "c", "model": model, "choices": [choice]}
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def learnt() -> Template:
+    old = chunk("Hello")
+    template = Template.learn(old, renamed(old, json.loads(old), "asked"))
+    assert template is not None
+    return template
+
+
+@given(text=st.text(max_size=20), model=st.sampled_from(["there", "other"]))
+def test_a_chunk_of_the_same_form_is_rewritten_as_by_its_json(text, model):
+    payload = chunk(text, model=model)
+    if (made := learnt().apply(payload)) is None:
+        # A text with an escape, or a chunk that differs in more.
+        assert model == "other" or not text.isprintable() or set(text) & set('"\\')
+        return
+    new, length = made
+    assert json.loads(new) == json.loads(payload) | {"model": "asked"}
+    assert length == len(text)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        chunk("Hello")[:-1] + b',"content":"x"}',
+        chunk('a "quoted" text'),
+        b'{"model":"there"}',
+        chunk("Hello").replace(b"Hello", b"\xff"),
+        b'{"content":"Hello',
+    ],
+)
+def test_what_has_no_single_plain_text_is_no_template(payload):
+    assert Template.learn(payload, payload) is None
+
+
+def test_parts_of_a_form_that_overlap_are_none_of_it():
+    template = Template.learn(b'{"content":"ab"}', b'{"content":"ab"}')
+    assert template is not None
+    assert template.apply(b'{"content":"}') is None
+    assert template.apply(b'{"content":"\xff"}') is None
+
+
+def test_a_list_around_an_error_is_taken_off():
+    """Gemini's API sends its errors so."""
+    assert parse(b'[{"error": {"message": "no"}}]') == {"error": {"message": "no"}}
+
+
+def test_what_is_no_object_or_nested_too_deeply_is_the_upstreams_failure():
+    for payload in (b"[1]", b'"x"', b"{"):
+        with pytest.raises(UpstreamServiceError):
+            parse(payload)
+    deep: Any = {}
+    for _ in range(2000):
+        deep = {"x": deep}
+    with pytest.raises(UpstreamServiceError):
+        dump(deep)
