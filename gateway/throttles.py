@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from gateway.identity import Caller
-from webhooks_core.web.throttles import RateThrottle
+from webhooks_core.web.views import RateThrottle
 
 
 class CallerThrottle(RateThrottle):

@@ -13,7 +13,7 @@ from django.contrib.auth.models import AbstractUser
 from django.http import HttpRequest
 
 from webhooks_core.errors import TooManyRequestsError
-from webhooks_core.web.throttles import RateThrottle
+from webhooks_core.web.views import RateThrottle
 
 PERIODS = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
 

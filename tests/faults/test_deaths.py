@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from tests.faults.rigged import DEADLY
 from tests.running import until
-from webhooks_core.dispatch.decisions import (
+from webhooks_core.dispatch.leases import (
     LONGEST_PAUSE,
     MAX_LONE_INTERRUPTIONS,
     SUSPECT_AFTER,

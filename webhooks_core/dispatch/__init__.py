@@ -6,8 +6,7 @@
     claims      due deliveries become claims, and claims become requests
     signer      body and headers of a request
     sender      the event loop in a second thread that makes the requests
-    results     the results of requests become rows
-    decisions   what a result means for its delivery, and what of it is stored
+    results     what results of requests mean, and the rows that they become
     shares      how many places each owner may take
     notify      how a dispatcher learns of work
     sql         the statements that run for each delivery

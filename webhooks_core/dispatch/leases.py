@@ -18,11 +18,6 @@ from django.db.models import F, QuerySet
 from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.database.outages import is_outage
-from webhooks_core.dispatch.decisions import (
-    MAX_LONE_INTERRUPTIONS,
-    SUSPECT_AFTER,
-    pause_after_interruption,
-)
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -34,6 +29,11 @@ from webhooks_core.network.errors import Outcome
 
 LEASE_DURATION = timedelta(seconds=15)
 INTERRUPTED = "interrupted: the worker died"
+# After so many interruptions a delivery is a suspect: it is sent while no other suspect is.
+SUSPECT_AFTER = 2
+# A delivery that crashes its worker process must not do so without end.
+MAX_LONE_INTERRUPTIONS = 5
+LONGEST_PAUSE = timedelta(minutes=1)
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -169,3 +169,10 @@ def _interrupt(lease: DispatcherLease, now: datetime) -> int:
         same = claimed.filter(interruptions=interruptions)
         same.update(next_attempt_at=at, **changes)
     return len(rows)
+
+
+def pause_after_interruption(interruptions: int) -> timedelta:
+    """Return the pause after so many: the first attempt is repeated at once, a suspect later."""
+    if interruptions < SUSPECT_AFTER:
+        return timedelta(0)
+    return min(timedelta(seconds=2 ** (interruptions - 1)), LONGEST_PAUSE)

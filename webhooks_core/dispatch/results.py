@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import orjson
 import structlog
 from django.db import transaction
 
@@ -15,15 +16,16 @@ from webhooks_core import changes
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases, sql
 from webhooks_core.dispatch.claims import Claim, OpenClaims
-from webhooks_core.dispatch.decisions import Decision, decide, details, excerpt
 from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.sql import AttemptRow
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import AttemptResult
+from webhooks_core.secrets import HIDDEN, EncryptedText
 
 SECOND = timedelta(seconds=1)
+EXCERPT = 200
 # What a result may change of an endpoint.
 COUNTED = (
     *("last_attempt_at", "last_success_at", "consecutive_failures", "timeouts"),
@@ -108,8 +110,11 @@ class RecordedResult(NamedTuple):
 
     claim: Claim
     result: AttemptResult
-    decision: Decision
     retry_at: datetime | None
+
+    @property
+    def is_delivered(self) -> bool:
+        return self.result.outcome == Outcome.OK
 
     @property
     def has_timed_out(self) -> bool:
@@ -129,7 +134,7 @@ class Recorded(NamedTuple):
 def record_results(
     lease: DispatcherLease, ended: Sequence[EndedAttempt], *, now: datetime
 ) -> Recorded:
-    """Write the results of what this lease still claims; return them with their decisions.
+    """Write the results of what this lease still claims; return them with what they mean.
 
     The lease is locked first, then endpoints are written before deliveries, as everywhere, so
     that no two writers deadlock. Results of endpoints that another transaction locks are left for
@@ -149,13 +154,13 @@ def record_results(
         _update_deliveries(lease, recorded, now)
         _insert_attempts(lease, recorded)
     for entry in recorded:
-        if entry.decision.is_final_failure:
+        if not (entry.is_delivered or entry.retry_at):
             log.warning(
                 "delivery failed",
                 delivery=entry.claim.due.public_id,
                 endpoint=entry.claim.endpoint.public_id,
                 attempts=entry.claim.number,
-                error=entry.decision.error,
+                error=entry.result.error,
             )
     return Recorded(recorded, [each for each in claimed if each[1].queue not in locked])
 
@@ -171,18 +176,26 @@ def _still_claimed(
 
 
 def _decide_all(ended: Iterable[EndedAttempt], now: datetime) -> list[RecordedResult]:
-    """Decide on attempts. Equal failures get equal pauses, jitter included."""
-    decisions: dict[tuple[object, ...], Decision] = {}
+    """Decide when to try again. Equal failures get equal pauses, jitter included."""
+    pauses: dict[tuple[object, ...], float | None] = {}
     recorded: list[RecordedResult] = []
     for claim, result in ended:
         failure = (result.status_code, result.error, result.retry_after)
         key = (claim.due.queue, claim.tried, *failure)
-        if key not in decisions:
-            decisions[key] = decide(claim.profile, tried=claim.tried, result=result)
-        pause_s = decisions[key].pause_s
+        if key not in pauses:
+            pauses[key] = _pause_after(claim, result)
+        pause_s = pauses[key]
         retry_at = None if pause_s is None else now + timedelta(seconds=pause_s)
-        recorded.append(RecordedResult(claim, result, decisions[key], retry_at))
+        recorded.append(RecordedResult(claim, result, retry_at))
     return recorded
+
+
+def _pause_after(claim: Claim, result: AttemptResult) -> float | None:
+    """Return the pause until the next attempt in seconds; None for none."""
+    profile = claim.profile
+    if result.outcome == Outcome.OK or result.status_code in profile.final_statuses:
+        return None
+    return profile.retry.delay_after(claim.tried, retry_after=result.retry_after)
 
 
 def _count(recorded: Iterable[RecordedResult], now: datetime) -> None:
@@ -193,7 +206,7 @@ def _count(recorded: Iterable[RecordedResult], now: datetime) -> None:
     clean = {
         pk
         for pk, entries in by_endpoint.items()
-        if all(entry.decision.is_delivered for entry in entries)
+        if all(entry.is_delivered for entry in entries)
     }
     if clean:
         Endpoint.objects.succeed(clean, now)
@@ -209,7 +222,7 @@ def _count_one_by_one(
     endpoint.last_attempt_at = now
     disabled_after = 0
     for entry in entries:
-        if entry.decision.is_delivered:
+        if entry.is_delivered:
             endpoint.last_success_at, endpoint.failing_since = now, None
             endpoint.consecutive_failures = endpoint.timeouts = 0
             endpoint.failed_attempts = endpoint.alike_failures = 0
@@ -248,11 +261,12 @@ def _update_deliveries(
     """Move deliveries to their next state: one UPDATE for all that share it."""
     delivered: list[int] = []
     failed: dict[tuple[int, datetime | None, str], list[int]] = defaultdict(list)
-    for claim, result, decision, retry_at in recorded:
-        if decision.is_delivered:
-            delivered.append(claim.pk)
+    for entry in recorded:
+        pk, result = entry.claim.pk, entry.result
+        if entry.is_delivered:
+            delivered.append(pk)
         else:
-            failed[result.queue, retry_at, decision.error].append(claim.pk)
+            failed[result.queue, entry.retry_at, result.error].append(pk)
     sql.deliver(delivered, lease=lease.pk, at=now)
     for (_, retry_at, error), pks in failed.items():
         if retry_at:
@@ -273,11 +287,59 @@ def _insert_attempts(
                 duration_ms=result.duration_ms,
                 outcome=str(result.outcome),
                 status_code=result.status_code,
-                error=decision.error[:512],
+                error=result.error[:512],
                 response_body=result.body,
                 is_repeated=result.is_repeated,
                 details=details(result, claim.endpoint, lease=lease.pk),
             )
-            for claim, result, decision, _ in recorded
+            for claim, result, _ in recorded
         ]
     )
+
+
+def excerpt(body: bytes) -> str:
+    """Return the start of a response's body as one line of printable characters."""
+    text = body[: 4 * EXCERPT].decode(errors="replace")
+    words = " ".join(text.split())
+    return "".join(filter(str.isprintable, words))[:EXCERPT]
+
+
+def details(result: AttemptResult, endpoint: Endpoint, *, lease: int) -> str:
+    """Return JSON: `lease`, and of a request that was sent `request` and `response`.
+
+    These are the header lines, without the values of custom headers: they may hold credentials.
+    Also `address`, and in milliseconds since the start of the attempt `connected`, `secured`
+    (neither on a kept connection) and `first_byte`; null where it did not get there. `url` is the
+    endpoint's at that time.
+    """
+    if not result.request_head:
+        return orjson.dumps({"lease": lease, "url": endpoint.url}).decode()
+    connected, secured, first_byte = result.timings
+    fields = {
+        "lease": lease,
+        "url": endpoint.url,
+        "request": _sent(result.request_head, endpoint.custom_headers),
+        "response": _received(result),
+        "address": result.address,
+        "connected": connected,
+        "secured": secured,
+        "first_byte": first_byte,
+    }
+    return orjson.dumps(fields).decode()
+
+
+def _sent(head: bytes, custom: EncryptedText | None) -> str:
+    text = head.decode().partition("\r\n")[2].removesuffix("\r\n\r\n")
+    if custom is None:
+        return text
+    headers: dict[str, Any] = orjson.loads(custom.decrypt())
+    pairs = [line.partition(": ") for line in text.split("\r\n")]
+    return "\r\n".join(
+        f"{name}: {HIDDEN if name in headers else value}" for name, _, value in pairs
+    )
+
+
+def _received(result: AttemptResult) -> str:
+    lines = [b"%s: %s" % pair for pair in result.response_headers]
+    # PostgreSQL stores no NUL.
+    return b"\r\n".join(lines).decode("latin-1").replace("\0", "\ufffd")

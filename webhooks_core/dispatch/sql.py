@@ -23,7 +23,6 @@ from webhooks_core.database.statements import (
     statement,
 )
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.decisions import SUSPECT_AFTER
 from webhooks_core.models import Delivery, DispatcherLease
 
 # ── Queues: EndpointQueueQuerySet.due, leased ───────────────────────────────────────
@@ -108,7 +107,7 @@ class DueDelivery(NamedTuple):
     @property
     def is_suspect(self) -> bool:
         """Whether its attempts were interrupted so often that it may be the cause."""
-        return self.interruptions >= SUSPECT_AFTER
+        return self.interruptions >= leases.SUSPECT_AFTER
 
 
 class ClaimLimit(NamedTuple):

@@ -264,7 +264,7 @@ class Attempt(models.Model):
     response_body = models.BinaryField(default=b"")
     # A kept connection was closed: the request was sent again, on a new connection.
     is_repeated = models.BooleanField(default=False, db_default=False)
-    # For people: what was sent to which address, and what came back (dispatch/decisions.py).
+    # For people: what was sent to which address, and what came back (dispatch/results.py).
     details = models.JSONField(default=dict)
 
     class Meta:

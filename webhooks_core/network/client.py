@@ -12,9 +12,8 @@ from collections.abc import Mapping
 
 from webhooks_core.network import proxy
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.connection import Connection
+from webhooks_core.network.connection import Connection, Origin, Target, target_of
 from webhooks_core.network.errors import NotHttpError
-from webhooks_core.network.heads import Origin, Target, target_of
 from webhooks_core.network.pool import Connections, Progress
 
 STEP_BYTES = 64 * 1024

@@ -20,20 +20,17 @@ from django.conf import settings
 from webhooks_core.conf import webhook_settings
 from webhooks_core.network import proxy
 from webhooks_core.network.addresses import (
+    AddressInfo,
     AllowedNetworks,
     BlockedAddressError,
-    is_public,
-)
-from webhooks_core.network.connection import Connection, Route
-from webhooks_core.network.deadlines import within
-from webhooks_core.network.errors import ProxyRefusedError
-from webhooks_core.network.heads import Origin, Target, head_of
-from webhooks_core.network.resolver import (
-    AddressInfo,
     GuardedResolver,
     check_address,
     guarded_socket,
+    is_public,
 )
+from webhooks_core.network.connection import Connection, Origin, Route, Target, head_of
+from webhooks_core.network.deadlines import within
+from webhooks_core.network.errors import ProxyRefusedError
 
 KEEP_ALIVE_S = 30.0
 KEEP_MOST = 512

@@ -12,12 +12,12 @@ from urllib.parse import unquote, urlsplit
 
 from aiohappyeyeballs import start_connection
 
+from webhooks_core.network.addresses import THREADS
 from webhooks_core.network.errors import (
     NotHttpError,
     ProxyRefusedError,
     ProxyUnavailableError,
 )
-from webhooks_core.network.resolver import THREADS
 
 MAX_HEAD_BYTES = 16 * 1024
 UNREACHABLE = "the egress proxy could not be reached"

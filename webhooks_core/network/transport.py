@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from webhooks_core.conf import webhook_settings
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.connection import Connection
+from webhooks_core.network.connection import Connection, retry_after, target_of
 from webhooks_core.network.deadlines import within
 from webhooks_core.network.errors import (
     NotHttpError,
@@ -21,7 +21,6 @@ from webhooks_core.network.errors import (
     forget_frames,
     local_failure,
 )
-from webhooks_core.network.heads import retry_after, target_of
 from webhooks_core.network.pool import Connections, Progress
 from webhooks_core.network.proxy import UNREACHABLE
 from webhooks_core.secrets import SecretUnreadableError

@@ -12,8 +12,12 @@ from urllib.parse import SplitResult, urlsplit
 
 from yarl import URL
 
-from webhooks_core.network.addresses import AllowedNetworks, IPNetwork
-from webhooks_core.network.resolver import ThreadPerTask, addresses_of
+from webhooks_core.network.addresses import (
+    AllowedNetworks,
+    IPNetwork,
+    ThreadPerTask,
+    addresses_of,
+)
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 NOT_PUBLIC = "url must lead to public addresses only"

@@ -18,9 +18,9 @@ from gateway.chat.upstreams.echo import Echo
 from gateway.chat.upstreams.servers import SERVERS
 from gateway.configuration.shapes import ModelEntry, Target
 from webhooks_core.network.client import Answer, HttpClient
+from webhooks_core.network.connection import retry_after
 from webhooks_core.network.deadlines import within
 from webhooks_core.network.errors import NotHttpError, tls_reason
-from webhooks_core.network.heads import retry_after
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 # FastAPI repeats the request in its errors.

@@ -25,7 +25,7 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.dispatch import claims, leases, notify, results
-from webhooks_core.dispatch.decisions import SUSPECT_AFTER
+from webhooks_core.dispatch.leases import SUSPECT_AFTER
 from webhooks_core.dispatch.results import Recorded, RecordedResult
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.transport import OutgoingRequest
@@ -321,7 +321,7 @@ class Engine(Invariants):
     def count(self, entry: RecordedResult) -> None:
         pk = entry.claim.endpoint.pk
         status, count = self.counters[pk]
-        count = 0 if entry.decision.is_delivered else count + 1
+        count = 0 if entry.is_delivered else count + 1
         self.counters[pk] = (2 if count >= LIMIT else status, count)
 
     def finish(self) -> None:

@@ -25,7 +25,7 @@ from webhooks_core.models import (
     EndpointQueue,
     EndpointSecret,
 )
-from webhooks_core.network.resolver import ThreadPerTask
+from webhooks_core.network.addresses import ThreadPerTask
 
 
 @pytest.mark.django_db(transaction=True)

@@ -25,7 +25,7 @@ from tests.webhooks_core.network.hostile import (
 from webhooks_core.dispatch import results
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.network import pool, resolver
+from webhooks_core.network import addresses, pool
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.errors import Outcome
@@ -196,7 +196,7 @@ def lacking(monkeypatch):
 
     def lack(number: int, times: float) -> list[float]:
         failed: list[float] = []
-        real = resolver.guarded_socket
+        real = addresses.guarded_socket
 
         def socket_or_not(reach, info):
             if len(failed) < times:

@@ -35,7 +35,7 @@ from tests.webhooks_core.network.hostile import (
     send,
 )
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.network import pool, resolver, transport
+from webhooks_core.network import addresses, pool, transport
 from webhooks_core.network.errors import Outcome
 
 TEN = OK + b"Content-Length: 10\r\n\r\n"
@@ -171,7 +171,7 @@ def test_no_socket_is_closed_twice_however_soon_a_receiver_ends_it(
     monkeypatch, behave, scheme
 ):
     opened: list[socket.socket] = []
-    make = resolver.guarded_socket
+    make = addresses.guarded_socket
 
     def noted(*args: Any) -> socket.socket:
         opened.append(make(*args))

@@ -22,8 +22,8 @@ from tests.webhooks_core.network.hostile import (
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.network import pool, transport
 from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.connection import Origin
 from webhooks_core.network.errors import Outcome
-from webhooks_core.network.heads import Origin
 
 HINT = b"HTTP/1.1 103 Early Hints\r\n\r\n"
 NO_CONTENT = b"HTTP/1.1 204 No Content\r\n"

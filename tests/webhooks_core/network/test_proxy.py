@@ -27,9 +27,8 @@ from tests.webhooks_core.network.hostile import (
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery, Endpoint, EndpointQueue
 from webhooks_core.network import pool, proxy, transport
-from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.addresses import AllowedNetworks, guarded_socket
 from webhooks_core.network.errors import Outcome
-from webhooks_core.network.resolver import guarded_socket
 
 PUBLIC = "93.184.216.34"
 REFUSED = "the egress proxy did not connect (HTTP {})"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhooks_core.network.heads import retry_after
+from webhooks_core.network.connection import retry_after
 
 AT = 2_950_000_000  # in June 2063
 DATE = formatdate(AT, usegmt=True)

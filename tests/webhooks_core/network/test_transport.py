@@ -25,9 +25,9 @@ from tests.webhooks_core.network.hostile import (
     send,
 )
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.network import pool, resolver
+from webhooks_core.network import addresses, pool
+from webhooks_core.network.connection import Origin, head_of, target_of
 from webhooks_core.network.errors import MalformedUrlError, Outcome
-from webhooks_core.network.heads import Origin, head_of, target_of
 from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.network.url_policy import UrlPolicy
 
@@ -193,7 +193,7 @@ def test_neither_a_connection_nor_a_name_is_kept_for_longer_than_its_time(
     monkeypatch, names
 ):
     monkeypatch.setattr(pool, "KEEP_ALIVE_S", 0.05)
-    monkeypatch.setattr(resolver, "REMEMBER_FOR_S", 0.01)
+    monkeypatch.setattr(addresses, "REMEMBER_FOR_S", 0.01)
     names["moves.example"] = [["127.0.0.1"], ["10.0.0.1"]]
     closed = threading.Event()
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.running import PATIENCE_S, until
 from webhooks_core.network import url_policy
-from webhooks_core.network.heads import target_of
+from webhooks_core.network.connection import target_of
 from webhooks_core.network.url_policy import UrlPolicy, UrlRefusedError
 
 STRICT = UrlPolicy(own=frozenset({("signpost.example", 443)}))
