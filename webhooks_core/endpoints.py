@@ -143,15 +143,10 @@ def update(endpoint: Endpoint, *, by: Actor = ENGINE, **fields: Any) -> Endpoint
             _record_change(locked, changed, by)
         if failure := locked.pending_failure:
             _waiting(locked).fail(error=failure)
-        _notify_of_change(before, locked)
+        if locked.is_receiving and not before.is_receiving:
+            _waiting(locked).make_due()
+            notify.notify_on_commit([locked.pk])
     return locked
-
-
-def _notify_of_change(before: Endpoint, changed: Endpoint) -> None:
-    """Have dispatchers send what a change allows."""
-    if changed.is_receiving and not before.is_receiving:
-        _waiting(changed).make_due()
-        notify.notify_on_commit([changed.pk])
 
 
 def _outage(endpoint: Endpoint, now: datetime) -> dict[str, Any]:

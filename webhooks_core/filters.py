@@ -29,11 +29,7 @@ class FilterError(ValueError):
     """A filter is not valid; the message names the place."""
 
 
-class _Absent:
-    """The value of a member that an object does not have."""
-
-
-ABSENT: Any = _Absent()
+ABSENT: Any = object()  # the value of a member that an object does not have
 
 
 def _is_same(value: Any, operand: Any) -> bool:

@@ -134,9 +134,9 @@ class OpenClaims:
             # Read for every claim: a changed URL, a new secret or a deletion applies at once.
             endpoints = Endpoint.objects.to_send([queue.pk for queue in queues])
             due = self._select(self._limits(queues, endpoints, now), now)
-            claimed, sent = prepare(
-                self._claim_rows(due), endpoints, lease=self.lease.pk
-            )
+            claimed = self._claim_rows(due)
+            sent = prepare(claimed, endpoints, lease=self.lease.pk)
+            claimed = [row for row in claimed if row.pk in sent]
             signer_of = signers(
                 [endpoints[pk] for pk in {row.queue for row in claimed}], now
             )

@@ -150,7 +150,7 @@ class Dispatcher:
         except leases.LeaseLostError:
             log.warning("dispatcher lease lost", lease=self.lease.pk)
         finally:
-            self._while_available(self._release_lease)
+            self._while_available(lambda: leases.release(self.lease))
         return self._recorder.attempts
 
     def _work_until_stopped(self) -> None:
@@ -255,9 +255,6 @@ class Dispatcher:
         if self.sender.has_reached():
             network.mark_online()
             log.warning("network restored", lease=self.lease.pk)
-
-    def _release_lease(self) -> None:
-        leases.release(self.lease)
 
     def _while_available(self, step: Callable[[], None]) -> None:
         """Do a step of the end; while the database is unavailable, try again for a while."""

@@ -31,29 +31,22 @@ class Body(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-class Claimed(NamedTuple):
-    """Claimed deliveries that are sent, and what is sent for each, by its primary key."""
-
-    due: list[DueDelivery]
-    bodies: dict[int, Body]
-
-
 def prepare(
     due: Sequence[DueDelivery], endpoints: Mapping[int, Endpoint], *, lease: int
-) -> Claimed:
-    """Let profiles prepare what is claimed; fail what they refuse."""
+) -> dict[int, Body]:
+    """Return what is sent for each claimed delivery, by its primary key.
+
+    Profiles may replace it, or refuse: then the delivery fails here, and is left out.
+    """
     bodies = _bodies({row.event_pk for row in due})
     sent = {row.pk: bodies[row.event_pk] for row in due}
-    by_profile: dict[str, list[DueDelivery]] = defaultdict(list)
-    for row in due:
-        by_profile[endpoints[row.queue].profile].append(row)
     refused: dict[str, list[int]] = defaultdict(list)
-    for name, rows in by_profile.items():
+    for name in {endpoints[row.queue].profile for row in due}:
+        rows = [row for row in due if endpoints[row.queue].profile == name]
         for pk, prepared in _prepared(profiles.get(name), rows, bodies).items():
             if isinstance(prepared, Prepared):
-                sent[pk] = sent[pk]._replace(
-                    bytes=prepared.body, headers=prepared.headers
-                )
+                body, headers = prepared
+                sent[pk] = sent[pk]._replace(bytes=body, headers=headers)
             else:
                 refused[prepared].append(pk)
                 del sent[pk]
@@ -61,7 +54,7 @@ def prepare(
         claimed = Delivery.objects.claimed(pks, lease=lease)
         claimed.update(attempts=F("attempts") - 1)  # none was made
         claimed.fail(error=error)
-    return Claimed([row for row in due if row.pk in sent], sent)
+    return sent
 
 
 def _bodies(event_pks: Collection[int]) -> dict[int, Body]:
@@ -79,11 +72,13 @@ def _prepared(
 ) -> Mapping[int, Prepared | str]:
     if profile.prepare is None:
         return {}
-    return profile.prepare([_sending(row, bodies[row.event_pk]) for row in rows])
-
-
-def _sending(row: DueDelivery, body: Body) -> Sending:
-    return Sending(row.pk, row.queue, row.event_pk, body.type, body.bytes)
+    found = ((row, bodies[row.event_pk]) for row in rows)
+    return profile.prepare(
+        [
+            Sending(row.pk, row.queue, row.event_pk, body.type, body.bytes)
+            for row, body in found
+        ]
+    )
 
 
 def signers(endpoints: Sequence[Endpoint], now: datetime) -> dict[int, RequestSigner]:
@@ -121,17 +116,14 @@ class RequestSigner:
             body=event.bytes,
             secrets=self._secrets,
         )
+        is_standard = self._endpoint.standard_headers or self._profile.standard_alone
         return {
             **self._custom_headers,
             "Content-Type": "application/json",
             **self._profile.delivery_headers(context),
-            **(standard_headers(context) if self._is_standard else {}),
+            **(standard_headers(context) if is_standard else {}),
             **event.headers,
         }
-
-    @property
-    def _is_standard(self) -> bool:
-        return self._endpoint.standard_headers or self._profile.standard_alone
 
     @cached_property
     def _custom_headers(self) -> dict[str, str]:

@@ -198,27 +198,18 @@ def _remedy(state: Health, endpoint: Endpoint) -> str:
     return " ".join(filter(None, (cause, _NEXT.get(state, ""))))
 
 
-@dataclass(frozen=True, slots=True)
-class Outage:
-    """A time in which nothing could be sent, and how many events were published then."""
+def outage(endpoint: Endpoint) -> str:
+    """Say what the last time was missed in which an endpoint received nothing; "" for nothing.
 
-    since: datetime
-    until: datetime | None
-    missed: int
-
-    @property
-    def text(self) -> str:
-        """Return `8 events were not sent while the endpoint was disabled.`."""
-        count = ngettext("{:,} event was", "{:,} events were", self.missed)
-        least = "At least " if self.missed == resending.AT_ONCE else ""
-        rest = "while the endpoint was disabled" if self.until else "since then"
-        return f"{least}{count.format(self.missed)} not sent {rest}."
-
-
-def outage(endpoint: Endpoint) -> Outage | None:
-    """Return the last time in which an endpoint received nothing; None if it missed no event."""
+    Returns for example `8 events were not sent while the endpoint was disabled.`.
+    """
     if endpoint.disabled_at is None:
-        return None
+        return ""
     since, until = endpoint.disabled_at, endpoint.enabled_at
     missed = resending.count(endpoint, Selection.MISSED, since=since, until=until)
-    return Outage(since, until, missed) if missed else None
+    if not missed:
+        return ""
+    count = ngettext("{:,} event was", "{:,} events were", missed).format(missed)
+    least = "At least " if missed == resending.AT_ONCE else ""
+    rest = "while the endpoint was disabled" if until else "since then"
+    return f"{least}{count} not sent {rest}."

@@ -75,10 +75,6 @@ def standard_key(secret: str) -> bytes:
         raise SecretFormError(text) from error
 
 
-def is_unix_time(timestamp: str) -> bool:
-    return _UNIX_TIME.fullmatch(timestamp) is not None
-
-
 def sha256_digest(secret: str, timestamp: str, body: bytes) -> str:
     """Return the hexadecimal HMAC-SHA256 over `<timestamp>.<body>`."""
     message = timestamp.encode() + b"." + body
@@ -121,7 +117,7 @@ class SignatureScheme:
             if not isinstance(value, str):
                 raise SignatureError(f"the {name} header is missing or not a text")
         timestamp, digests = self.parse(headers)
-        if not is_unix_time(timestamp):
+        if not _UNIX_TIME.fullmatch(timestamp):
             raise SignatureError("the timestamp is not a unix time in seconds")
         distance = abs(now - int(timestamp))
         if tolerance_s and not distance <= tolerance_s:  # NaN skips no check

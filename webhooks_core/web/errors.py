@@ -51,7 +51,8 @@ def failure_of(error: BaseException | None) -> Failure | None:
         case exceptions.ValidationError() | exceptions.ParseError():
             return Failure(400, _first_message(error.detail))
         case exceptions.Throttled():
-            return Failure(429, headers={"Retry-After": _seconds(error)})
+            seconds = max(1, int(getattr(error, "wait", None) or 1))
+            return Failure(429, headers={"Retry-After": str(seconds)})
         case UnreadablePostError() if error.errno in _NOT_STORED:
             return Failure(503, headers=RETRY_AFTER)
     for kind, status in STATUSES.items():
@@ -65,10 +66,6 @@ def _is_redis_error(error: BaseException | None) -> bool:
     """Return True for an error of Redis, whose package is loaded only where it is used."""
     redis = sys.modules.get("redis.exceptions")
     return redis is not None and isinstance(error, redis.RedisError)
-
-
-def _seconds(throttled: Any) -> str:
-    return str(max(1, int(throttled.wait or 1)))
 
 
 def _first_message(detail: Any) -> str:

@@ -22,11 +22,6 @@ def state_of(endpoint: Endpoint) -> state.EndpointState:
     return state.describe(endpoint)
 
 
-def missed(endpoint: Endpoint) -> str:
-    outage = state.outage(endpoint)
-    return outage.text if outage else ""
-
-
 def test_a_new_endpoint_has_sent_nothing():
     assert state_of(EndpointFactory.create()).sentence == (
         "Healthy: Nothing was sent yet."
@@ -77,10 +72,10 @@ def test_an_endpoint_that_the_engine_disables_says_since_when_and_what_it_missed
     assert shown.remedy.endswith(
         "Nothing is sent until you enable the endpoint or change its URL."
     )
-    assert missed(target) == "2 events were not sent since then."
+    assert state.outage(target) == "2 events were not sent since then."
     enabled = endpoints.enable(target)
     text = "2 events were not sent while the endpoint was disabled."
-    assert missed(enabled) == text
+    assert state.outage(enabled) == text
     assert state_of(target).state == Health.FAILING  # until a success
 
 
