@@ -150,3 +150,18 @@ class OwnerView(View):
         """Redirect to a page that shows a message."""
         messages.success(self.request, message)
         return redirect(address)
+
+    def show_once(self, message: str, page: str, endpoint: Endpoint) -> HttpResponse:
+        """Redirect to a page that shows a message and, this once, the secret of an endpoint.
+
+        A reload of it repeats nothing. The message, a signed cookie, names the endpoint alone.
+        """
+        messages.success(self.request, message, extra_tags=endpoint.public_id)
+        return redirect(self.address(page, endpoint.public_id))
+
+    def secret_once(self, endpoint: Endpoint) -> str:
+        """Return the newest secret if `show_once` has led here, otherwise ""."""
+        tags = [each.extra_tags for each in messages.get_messages(self.request)]
+        if endpoint.public_id not in tags:
+            return ""
+        return str(endpoint.endpointsecret_set.latest("pk").value.decrypt())

@@ -63,16 +63,16 @@ class Add(OwnerView):
         except ApiError as error:
             form.refuse(error)
             return self._page(form, status=error.status_code)
-        test = self._test(created.endpoint)
-        return self.render("created", {"created": created, "test": test})
-
-    def _test(self, endpoint: Endpoint) -> Delivery | None:
-        """Send a test to a new endpoint, where it can receive one."""
         try:
-            self.door.check_rate(self.request, "test")
-            return sent_test(self, endpoint)
+            self.door.check_rate(request, "test")
+            sent_test(self, created.endpoint)
+            message = "The endpoint was added. A test event is on its way."
         except ApiError:
-            return None  # the page says so: the secret must be shown
+            message = (
+                "The endpoint was added. No test was sent to it: it is paused, or too many tests "
+                "were sent."
+            )
+        return self.show_once(message, "endpoint", created.endpoint)
 
     def _page(self, form: EndpointForm, *, status: int = 200) -> HttpResponse:
         used, quota = self.owner.subscriptions.all().count(), self.owner.profile.quota
@@ -129,6 +129,7 @@ class EndpointView(OwnerView):
             "form": form,
             "recent": newest.select_related("event").defer("event__body")[:RECENT],
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),
+            "secret": self.secret_once(endpoint),
         }
         return self.render("endpoint", context, status=status)
 
@@ -198,7 +199,7 @@ class Delete(EndpointAction):
 class Secret(OwnerView):
     """The page asks what to do; POST shows the secret, or rotates it (`action`).
 
-    The password was given. The secret is in the response to a POST alone: no address shows it.
+    The password was given. The address shows the secret only once after a POST.
     """
 
     sees_with = acts_with = Capability.VIEW_SECRET
@@ -216,12 +217,12 @@ class Secret(OwnerView):
             return self._rotate(endpoint)
         self.check_word("show")
         try:
-            secret = repairs.show_secret(endpoint, by=self.owner.by)
+            repairs.show_secret(endpoint, by=self.owner.by)
         except SecretUnreadableError as error:
             raise ConflictError(
                 "The secret cannot be read here. Rotate it, or ask the operator."
             ) from error
-        return self._page(endpoint, secret=secret)
+        return self.show_once("The secret is shown here once.", "secret", endpoint)
 
     def _rotate(self, endpoint: Endpoint) -> HttpResponse:
         if Capability.MANAGE not in self.owner.capabilities:
@@ -230,18 +231,28 @@ class Secret(OwnerView):
         form, hours = RotationForm(self.request.POST), 0
         if endpoints.may_overlap(endpoint):
             if not form.is_valid():
-                return self._page(endpoint, form=form, status=400)
+                return self._page(endpoint, form, status=400)
             hours = form.cleaned_data["overlap_h"]
-        overlap = timedelta(hours=hours)
-        secret = repairs.rotate(endpoint, overlap=overlap, by=self.owner.by).secret
-        return self._page(endpoint, secret=secret, is_new=True, hours=hours)
+        repairs.rotate(endpoint, overlap=timedelta(hours=hours), by=self.owner.by)
+        message = (
+            f"The old secret signs beside the new one for {hours} h: put the new one into your "
+            "server until then."
+            if hours
+            else "The new secret signs from now on. Put it into your server at once."
+        )
+        return self.show_once(message, "secret", endpoint)
 
     def _page(
-        self, endpoint: Endpoint, *, status: int = 200, **context: Any
+        self,
+        endpoint: Endpoint,
+        form: RotationForm | None = None,
+        *,
+        status: int = 200,
     ) -> HttpResponse:
-        context = {"form": RotationForm()} | context
-        context |= {
+        context = {
             "endpoint": endpoint,
+            "form": form or RotationForm(),
+            "secret": self.secret_once(endpoint),
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),
             "may_overlap": endpoints.may_overlap(endpoint),
             "longest_overlap_h": LONGEST_H,

@@ -188,14 +188,14 @@ SCHEMES: dict[str, SignatureScheme] = {
     "sha256": SignatureScheme(
         sign=_sign_sha256,
         parse=_parse_sha256,
-        description="`sha256=` and the hexadecimal HMAC-SHA256 over timestamp, `.` and body.",
+        description="sha256= and the hexadecimal HMAC-SHA256 of the timestamp, a dot and the body.",
     ),
     "timestamped": SignatureScheme(
         sign=_sign_timestamped,
         parse=_parse_timestamped,
         signs_with_all=True,
-        description="`t=` and the timestamp; for each secret `v1=` and the hexadecimal "
-        "HMAC-SHA256 over timestamp, `.` and body.",
+        description="t= and the timestamp; for each secret v1= and the hexadecimal HMAC-SHA256 "
+        "of the timestamp, a dot and the body.",
     ),
 }
 

@@ -217,9 +217,7 @@ def test_the_pages_are_framed_by_those_alone_that_the_setting_names(grace, setti
 
 def test_messages_are_shown_in_a_frame_too(grace):
     """By a cookie of the portal: a browser drops the one of Django's messages there."""
-    response = grace.send("/add", url="http://127.0.0.1:9/a", which="all")
-    assert response.status_code == 200
-    endpoint = Endpoint.objects.get()
+    endpoint = endpoint_of()
     saved = grace.send(
         f"/endpoints/{endpoint.public_id}", url=endpoint.url, which="all", active="on"
     )

@@ -9,17 +9,13 @@ const openParts = (part) => [...part.querySelectorAll("details[open][id]")].map(
 
 // Replaces an element by its newest version, with the title of its page, and keeps what its reader has opened.
 const refresh = async (part) => {
-  const answer = await fetch(part.dataset.from || location.href, { credentials: "same-origin" });
+  const answer = await fetch(location.href, { credentials: "same-origin" });
   if (!answer.ok || answer.redirected) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const newest = page.getElementById(part.id);
   if (!newest || part.contains(document.activeElement)) return;
   const opened = openParts(part);
-  if (part.dataset.from && page.querySelector(`[data-refresh] #${part.id}`)) {
-    newest.dataset.refresh = part.dataset.refresh;
-    newest.dataset.from = part.dataset.from;
-  }
-  if (!part.dataset.from) document.title = page.title;
+  document.title = page.title;
   part.replaceWith(newest);
   for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
   enable(newest);
