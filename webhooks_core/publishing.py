@@ -44,7 +44,6 @@ def publish(
     with transaction.atomic():
         if existing := _existing(profile, owner, dedupe_key):
             return existing
-        matching = _matching(webhook_profile, owner, event_type)
         event, is_new = _store(
             webhook_profile,
             owner=owner,
@@ -55,7 +54,7 @@ def publish(
         )
         if not is_new:
             return event
-        deliver(event, _filtered(matching, event))
+        deliver(event, _receiving(webhook_profile, event))
         if webhook_profile.published is not None:
             webhook_profile.published(event, data)
     return event
@@ -163,26 +162,21 @@ def _existing(profile: str, owner: str, dedupe_key: str | None) -> Event | None:
     return rows.first()
 
 
-def _matching(profile: WebhookProfile, owner: str, event_type: str) -> dict[int, Any]:
-    """Return the endpoints that receive a type of event, ascending, each with its filter."""
+def _receiving(profile: WebhookProfile, event: Event) -> list[int]:
+    """Return the endpoints that receive an event, ascending."""
     if not profile.enabled:
-        return {}
-    rows = Endpoint.objects.of(profile.name, owner).receiving().order_by("pk")
-    return {
+        return []
+    rows = Endpoint.objects.of(profile.name, event.owner).receiving().order_by("pk")
+    matching = {
         pk: filter_
         for pk, types, filter_ in rows.values_list("pk", "event_types", "filter")
-        if profile.matches(types, event_type)
+        if profile.matches(types, event.type)
     }
-
-
-def _filtered(matching: Mapping[int, Any], event: Event) -> list[int]:
-    """Return the endpoints whose filter matches an event, or that have none."""
-    if all(filter_ is None for filter_ in matching.values()):
+    if not any(matching.values()):
         return list(matching)
     envelope = orjson.loads(event.body)
     return [
         pk
         for pk, filter_ in matching.items()
-        if filter_ is None
-        or filters.from_json(orjson.dumps(filter_).decode())(envelope)
+        if not filter_ or filters.from_json(orjson.dumps(filter_).decode())(envelope)
     ]

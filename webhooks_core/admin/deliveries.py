@@ -25,14 +25,11 @@ MOST_ENDPOINTS = 1_000
 
 class AttemptInline(admin.TabularInline[Attempt, Delivery]):
     model = Attempt
-    extra = 0
+    max_num = 0
     can_delete = False
     ordering = ("number",)
     fields = ("shown_result", "started", "sent", "answered")
     readonly_fields = fields
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

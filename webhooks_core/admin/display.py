@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from webhooks_core import profiles
 from webhooks_core.models import Endpoint
 from webhooks_core.owners.state import EndpointState
+from webhooks_core.templatetags.owners import stamped
 
 
 def badge(tone: str, text: str) -> SafeString:
@@ -20,10 +21,7 @@ def badge(tone: str, text: str) -> SafeString:
 
 def time(at: datetime | None) -> SafeString | None:
     """Return a time to the second, in UTC."""
-    if at is None:
-        return None
-    text = f"{at:%Y-%m-%d %H:%M:%S}"
-    return format_html('<time datetime="{}">{}</time>', at.isoformat(), text)
+    return stamped(at, f"{at:%Y-%m-%d %H:%M:%S}") if at else None
 
 
 def pre(text: str) -> SafeString:

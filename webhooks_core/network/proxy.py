@@ -89,15 +89,19 @@ async def open_tunnel(
 async def _answer(
     loop: asyncio.AbstractEventLoop, opened: socket.socket, request: bytes
 ) -> tuple[bytes, bytes]:
+    """Return the head of the proxy's answer, b"" for none, and what came with it."""
+    data = b""
     try:
         await loop.sock_sendall(opened, request)
-        head, rest = await _read_head(loop, opened)
-        # An informational response precedes the answer (RFC 9110 section 15.2).
-        while head.startswith(b"HTTP/1.1 1"):
-            head, rest = await _read_head(loop, opened, rest)
+        while b"\r\n\r\n" not in data and len(data) <= MAX_HEAD_BYTES:
+            received = await loop.sock_recv(opened, 4096)
+            if not received:
+                raise ConnectionResetError
+            data += received
     except OSError as error:
         raise ProxyUnavailableError(NO_ANSWER) from error
-    return head, rest
+    head, end, rest = data.partition(b"\r\n\r\n")
+    return (head + end if end else b""), rest
 
 
 def _check(head: bytes, rest: bytes) -> None:
@@ -111,16 +115,3 @@ def _check(head: bytes, rest: bytes) -> None:
         raise ProxyRefusedError(status)
     if rest:
         raise NotHttpError
-
-
-async def _read_head(
-    loop: asyncio.AbstractEventLoop, opened: socket.socket, data: bytes = b""
-) -> tuple[bytes, bytes]:
-    """Return the head of the proxy's response, and what came with it. Raises OSError."""
-    while b"\r\n\r\n" not in data and len(data) <= MAX_HEAD_BYTES:
-        received = await loop.sock_recv(opened, 4096)
-        if not received:
-            raise ConnectionResetError
-        data += received
-    head, end, rest = data.partition(b"\r\n\r\n")
-    return (head + end if end else b""), rest

@@ -154,11 +154,8 @@ async def _try(
                 target, request.owner, headers, request.body, progress
             )
         return await _read_response(connections, connection, progress, ended)
-    except SecretUnreadableError:
+    except (SecretUnreadableError, SecretFormError):
         return ended(Outcome.UNSIGNED, error="the signing secret cannot be read")
-    except SecretFormError as error:
-        text = f"no headers of Standard Webhooks: {error}"
-        return ended(Outcome.UNSIGNED, error=text)
     except Exception as error:  # one receiver must not stop the others
         forget_frames(error)
         # That of the system has a number.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -86,23 +86,10 @@ def _pairs(text: str | None) -> Headers:
     return [(name, value) for name, _, value in pairs]
 
 
-def snapshot(delivery: Delivery) -> tuple[Delivery, list[Attempt]]:
-    """Return a delivery, read with its event and endpoint, and its attempts, as of one moment.
-
-    Each attempt is read with the delivery. If there is none yet, the delivery was read before.
-    """
-    rows = delivery.attempt_set.select_related("delivery").order_by("number")
-    attempts = list(rows)
-    if not attempts:
-        return delivery, attempts
-    current = attempts[0].delivery
-    current.event, current.endpoint = delivery.event, delivery.endpoint
-    return current, attempts
-
-
-def seen(delivery: Delivery, attempts: Sequence[Attempt]) -> list[SeenAttempt]:
-    """Return the attempts of a delivery as its owner may see them."""
+def seen(delivery: Delivery) -> list[SeenAttempt]:
+    """Return the attempts of a delivery, oldest first, as its owner may see them."""
     is_hidden = delivery.endpoint.trusted
+    attempts = delivery.attempt_set.order_by("number")
     return [SeenAttempt.of(attempt, is_hidden=is_hidden) for attempt in attempts]
 
 
@@ -111,8 +98,7 @@ def details_of(delivery: Delivery) -> dict[str, Any]:
 
     `sensitive` names the headers with masked values.
     """
-    delivery, attempts = snapshot(delivery)
-    shown = seen(delivery, attempts)
+    shown = seen(delivery)
     pairs = [pair for attempt in shown for pair in attempt.request_headers]
     return {
         "delivery": delivery,

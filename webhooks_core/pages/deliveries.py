@@ -82,11 +82,10 @@ class DeliveryView(OwnerView):
     """What happened to one delivery, why, and what to do."""
 
     def get(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
-        found = self.owner.subscriptions.delivery(delivery_id)
-        delivery, attempts = details.snapshot(found)
+        delivery = self.owner.subscriptions.delivery(delivery_id)
         endpoints = self.owner.subscriptions.all().order_by()
         others = deliveries.others(delivery, endpoints, most=MOST_OTHERS)
-        context = self._state(delivery, attempts, others)
+        context = self._state(delivery, others)
         context["unreached"] = self._unreached(delivery, others)
         return self.render("delivery", context | self._payload(request, delivery))
 
@@ -104,12 +103,9 @@ class DeliveryView(OwnerView):
             and matches(endpoint.event_types, event.type)
         ]
 
-    def _state(
-        self,
-        delivery: Delivery,
-        attempts: Sequence[Attempt],
-        others: Sequence[Delivery],
-    ) -> dict[str, Any]:
+    def _state(self, delivery: Delivery, others: Sequence[Delivery]) -> dict[str, Any]:
+        steps = details.seen(delivery)
+        attempts = [step.attempt for step in steps]
         later = [
             each
             for each in others
@@ -129,7 +125,7 @@ class DeliveryView(OwnerView):
             "is_pending": delivery.status == Delivery.Status.PENDING,
             "has_arrived": has_arrived,
             "timeline": timeline(delivery, attempts) if attempts else None,
-            "steps": details.seen(delivery, attempts),
+            "steps": steps,
             "is_hidden": delivery.endpoint.trusted,
             "most_attempts": profile.retry.max_attempts,
             "remedy": remedy(last.outcome, last.status_code, timeout_s=timeout_s)

@@ -96,11 +96,8 @@ def test_headers_that_cannot_be_read_fail_the_attempt_and_nothing_else(settings)
     assert attempt.outcome == Outcome.UNSIGNED
 
 
-@pytest.mark.parametrize(
-    ("secret", "reason"),
-    [("s", "does not start with whsec_"), ("whsec_s", "is not base64 after whsec_")],
-)
-def test_a_secret_that_cannot_sign_standard_headers_is_named(secret, reason):
+@pytest.mark.parametrize("secret", ["s", "whsec_s"])
+def test_nothing_is_sent_with_a_secret_that_cannot_sign_standard_headers(secret):
     with receiver(204) as server:
         target = EndpointFactory.create(url=server.url, standard_headers=True)
         target.endpointsecret_set.update(value=secret)
@@ -109,7 +106,6 @@ def test_a_secret_that_cannot_sign_standard_headers_is_named(secret, reason):
     assert server.requests == []
     attempt = target.delivery_set.get().attempt_set.get()
     assert attempt.outcome == Outcome.UNSIGNED
-    assert attempt.error == f"no headers of Standard Webhooks: the secret {reason}"
 
 
 def test_a_rotation_keeps_the_form_that_standard_headers_need():

@@ -12,7 +12,7 @@ from tests.webhooks_core.factories import (
     EventFactory,
 )
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.owners import charts, deliveries, details
+from webhooks_core.owners import charts, deliveries
 from webhooks_core.owners.deliveries import State
 
 pytestmark = [
@@ -57,20 +57,6 @@ def test_of_several_endpoints_the_newest_follow_each_other(target):
     assert first == made[:1:-1]
     assert newest(size=4, before=first[-1].pk) == made[1::-1]
     assert newest(before=made[0].pk) == []
-
-
-def test_a_delivery_is_read_with_its_attempts_as_of_one_moment(target):
-    """Its result is written between the two reads."""
-    read = Delivery.objects.select_related("event", "endpoint")
-    before = read.get(pk=DeliveryFactory.create(endpoint=target).pk)
-    AttemptFactory.create(delivery=before, number=1)
-    Delivery.objects.filter(pk=before.pk).update(**DELIVERED, attempts=1)
-    shown = details.details_of(before)
-    assert (shown["delivery"].status, len(shown["attempts"])) == (1, 1)
-    # Without an attempt, what was read first stands.
-    other = read.get(pk=DeliveryFactory.create(endpoint=target).pk)
-    Delivery.objects.filter(pk=other.pk).update(attempts=1)
-    assert details.snapshot(other)[0].attempts == 0
 
 
 def test_the_chart_has_a_bar_for_each_hour_of_a_day(
