@@ -26,7 +26,7 @@ from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.errors import BadRequestError, NotFoundError
 from webhooks_core.web.fields import StrictCharField, StrictListField, TimeParameter
-from webhooks_core.web.pages import CursorQuery, newest, page_of, page_shape
+from webhooks_core.web.pages import CursorQuery, items_shape, newest, page_of
 from webhooks_core.web.views import ProductViewSet, route
 
 log = structlog.stdlib.get_logger(__name__)
@@ -128,7 +128,7 @@ class KeyViewSet(GatewayView, ProductViewSet):
     @route(
         summary="List the tenant's keys that are not revoked, newest first",
         query=CursorQuery,
-        response=page_shape("KeyPage", KeySerializer),
+        response=items_shape("KeyPage", KeySerializer, has_cursor=True),
     )
     def list(self, request: Request) -> Response:
         found, cursor = newest(self._keys(), self.read_query())

@@ -40,6 +40,7 @@ from webhooks_core.endpoints import Created
 from webhooks_core.errors import BadRequestError, ConflictError
 from webhooks_core.models import Endpoint
 from webhooks_core.web.openapi import IDEMPOTENCY
+from webhooks_core.web.pages import items_shape
 from webhooks_core.web.views import ProductAPIView, Route, route
 
 
@@ -79,6 +80,10 @@ class SubscriptionViewSet(GatewayView, views.SubscriptionViewSet):
     details_shape = DeliveryDetailsSerializer
     states = STATES
     routes: ClassVar = {
+        "list": Route(
+            summary="List the subscriptions, newest first",
+            response=items_shape("SubscriptionList", SubscriptionSerializer),
+        ),
         "create": Route(
             summary="Create a subscription; its secret is returned only here",
             request=CreationSerializer,
@@ -107,7 +112,7 @@ class SubscriptionViewSet(GatewayView, views.SubscriptionViewSet):
         "deliveries": Route(
             summary="List what was sent to a subscription, newest first",
             query=shapes.search_query(STATES),
-            response=DeliverySerializer(many=True),
+            response=items_shape("DeliveryList", DeliverySerializer),
         ),
     }
 

@@ -30,7 +30,7 @@ from recording.serializers import (
 from recording.subscriptions import Subscriptions, recent_events
 from recording.throttles import AccountThrottle
 from webhooks_core.api import shapes, views
-from webhooks_core.web.pages import read_query
+from webhooks_core.web.pages import items_shape, read_query
 from webhooks_core.web.views import ProductAPIView, ProductViewSet, Route
 
 
@@ -69,6 +69,10 @@ class SubscriptionViewSet(RecordingViewSet, views.SubscriptionViewSet):
     states = STATES
     patch_is_partial = False  # omitted events are an empty list
     routes: ClassVar = {
+        "list": Route(
+            summary="List the subscriptions, newest first",
+            response=items_shape("SubscriptionList", SubscriptionSerializer),
+        ),
         "create": Route(
             summary="Create a subscription; its secret is returned only here",
             request=SubscriptionSerializer,
@@ -93,7 +97,7 @@ class SubscriptionViewSet(RecordingViewSet, views.SubscriptionViewSet):
         "deliveries": Route(
             summary="List what was sent to a subscription, newest first",
             query=shapes.search_query(STATES),
-            response=DeliverySerializer(many=True),
+            response=items_shape("DeliveryList", DeliverySerializer),
         ),
     }
 
@@ -129,8 +133,6 @@ class MCPView(ProductAPIView):
 
 class EventViewSet(RecordingViewSet):
     """/v1/webhook-events: samples of events."""
-
-    pagination_class = None
 
     @extend_schema(
         operation_id="recording_samples",

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -63,11 +62,10 @@ class SubscriptionViewSet(ProductViewSet):
         shape: Any = cls.serializer_class
         return shape()
 
-    @extend_schema(summary="List the subscriptions, newest first")
     def list(self, request: Request, **_: str) -> Response:
         shape = self.list_shape()
         rows = self.subscriptions.listed(shape.columns)
-        return self.get_paginated_response(list(map(shape.to_representation, rows)))
+        return Response({"items": list(map(shape.to_representation, rows))})
 
     def create(self, request: Request, **_: str) -> Response:
         return self.respond(self.perform_create(self.read_body()))
@@ -101,7 +99,7 @@ class SubscriptionViewSet(ProductViewSet):
         if status := query.pop("status", None):
             query["state"] = self.states[status]
         rows = self.subscriptions.deliveries(subscription, **query)
-        return self.get_paginated_response(self.delivery_shape(rows, many=True).data)
+        return Response({"items": self.delivery_shape(rows, many=True).data})
 
     @route(
         summary="Show a delivery in full: event, attempts, what was answered",

@@ -17,7 +17,7 @@ from webhooks_core.dispatch import leases, sql
 from webhooks_core.dispatch.queues import LeasedQueues, QueueState
 from webhooks_core.dispatch.shares import Owner, Shares
 from webhooks_core.dispatch.signer import Body, RequestSigner, prepare, signers
-from webhooks_core.dispatch.sql import ClaimLimit, DueDelivery
+from webhooks_core.dispatch.sql import DueDelivery
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.transport import OutgoingRequest
@@ -152,9 +152,9 @@ class OpenClaims:
         queues: Sequence[QueueState],
         endpoints: Mapping[int, Endpoint],
         now: datetime,
-    ) -> list[ClaimLimit]:
+    ) -> dict[int, int]:
         """Return how much may be claimed from each queue now."""
-        count, limits = self._count.copy(), []
+        count, limits = self._count.copy(), dict[int, int]()
         trial = self.connectivity.trial_queue([queue.pk for queue in queues], now)
         for queue in queues:
             endpoint = endpoints.get(queue.pk)
@@ -170,7 +170,7 @@ class OpenClaims:
                 room = min(room, queue.pk == trial)
             count.add(queue.owner, room)
             if room:
-                limits.append(ClaimLimit(queue.pk, room))
+                limits[queue.pk] = room
         return limits
 
     def _is_postponed(self, endpoint: Endpoint) -> bool:
@@ -180,17 +180,17 @@ class OpenClaims:
             endpoint.owner, endpoint.url, endpoint.allowed_networks
         )
 
-    def _select(self, limits: Sequence[ClaimLimit], now: datetime) -> list[DueDelivery]:
+    def _select(self, limits: Mapping[int, int], now: datetime) -> list[DueDelivery]:
         """Return the deliveries to claim, and set when each queue is checked next."""
-        rooms, selected = dict(limits), list[DueDelivery]()
+        selected: list[DueDelivery] = []
         fits = partial(self._bytes.copy().take, is_contended=self._is_contended)
-        for pk in rooms:
+        for pk in limits:
             self.queues[pk].next_check_at = None
         may_suspect = not self._suspects
         rows = sql.due_deliveries(limits, now)
         for pk, due in groupby(rows, key=lambda row: row.queue):
             taken = _take(
-                self.queues[pk], due, rooms[pk], fits, now, may_suspect=may_suspect
+                self.queues[pk], due, limits[pk], fits, now, may_suspect=may_suspect
             )
             may_suspect = may_suspect and not any(row.is_suspect for row in taken)
             selected += taken

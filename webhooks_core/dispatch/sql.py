@@ -6,7 +6,7 @@ To compose one with the ORM takes several times its execution. Everything else i
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Any, NamedTuple
@@ -28,14 +28,8 @@ from webhooks_core.models import Delivery, DispatcherLease
 # ── Queues: EndpointQueueQuerySet.due, leased ───────────────────────────────────────
 
 
-class LeasedRow(NamedTuple):
-    """A queue that was just leased, and whose it is."""
-
-    pk: int
-    profile: str
-    owner: str
-
-
+# The key of a queue that was just leased, and whose it is: profile, owner.
+LeasedRow = tuple[int, str, str]
 _IS_DUE = "queue.next_due_at <= %s AND (queue.leased_by IS NULL OR queue.leased_by = "
 _DUE_QUEUES = (
     "SELECT endpoint.id, endpoint.profile, endpoint.owner"  # noqa: S608 - all constants
@@ -73,12 +67,12 @@ def lease_due(lease: DispatcherLease, now: datetime, room: int) -> list[LeasedRo
     """
     if connection.vendor == "postgresql":
         rows = fetch(_LEASE_DUE, lease.pk, now, room)
-        return [LeasedRow._make(row[:-1]) for row in rows]
+        return [(pk, profile, owner) for pk, profile, owner, _ in rows]
     with transaction.atomic():
         leases.lock(lease)
         rows = fetch(_DUE_QUEUES, now, lease.pk, room)
         execute(_LEASE_THESE, lease.pk, ids([row[0] for row in rows]))
-    return [LeasedRow._make(row) for row in rows]
+    return [(pk, profile, owner) for pk, profile, owner in rows]
 
 
 # ── Deliveries: DeliveryQuerySet.waiting, by due time ───────────────────────────────
@@ -110,17 +104,10 @@ class DueDelivery(NamedTuple):
         return self.interruptions >= leases.SUSPECT_AFTER
 
 
-class ClaimLimit(NamedTuple):
-    """How many deliveries of a queue may be claimed."""
-
-    queue: int
-    room: int
-
-
-def due_deliveries(limits: Sequence[ClaimLimit], now: datetime) -> list[DueDelivery]:
+def due_deliveries(limits: Mapping[int, int], now: datetime) -> list[DueDelivery]:
     """Return the earliest waiting deliveries of each queue: one more than its limit.
 
-    Those of a queue follow each other. The additional one shows when the queue must be checked
+    `limits` has how many may be claimed, by the key of the queue. Those of a queue follow each other. The additional one shows when the queue must be checked
     again. One index range per queue: the cost does not grow with the backlog.
     """
     rows = _lateral if connection.vendor == "postgresql" else _union
@@ -129,30 +116,29 @@ def due_deliveries(limits: Sequence[ClaimLimit], now: datetime) -> list[DueDeliv
     ]
 
 
-def _union(limits: Sequence[ClaimLimit], at: datetime) -> Iterator[Sequence[Any]]:
+def _union(limits: Mapping[int, int], at: datetime) -> Iterator[Sequence[Any]]:
     """Yield the rows of what SQLite plans quickly: a query for each queue."""
-    for start in range(0, len(limits), QUEUES_PER_QUERY):
-        part = limits[start : start + QUEUES_PER_QUERY]
-        params = [
-            value for limit in part for value in (at, limit.queue, limit.room + 1)
-        ]
+    pairs = list(limits.items())
+    for start in range(0, len(pairs), QUEUES_PER_QUERY):
+        part = pairs[start : start + QUEUES_PER_QUERY]
+        params = [value for queue, room in part for value in (at, queue, room + 1)]
         queries = " UNION ALL ".join([_waiting("%s")] * len(part))
         yield from fetch_as_one(_DUE_COLUMNS, queries, *params)
 
 
-def _lateral(limits: Sequence[ClaimLimit], at: datetime) -> Iterator[Sequence[Any]]:
+def _lateral(limits: Mapping[int, int], at: datetime) -> Iterator[Sequence[Any]]:
     """Yield the rows of what PostgreSQL plans once for all queues: a loop over them, in their order.
 
     The planner does not know the limit of a queue: the greatest one, a constant inside, keeps it
     from reading and sorting whole queues.
     """
     if limits:
-        queues, rooms = zip(*limits, strict=True)
+        queues, rooms = list(limits), list(limits.values())
         sql = (
             "SELECT due.* FROM unnest(%s::bigint[], %s::int[]) AS queue (id, room)"  # noqa: S608
             f" CROSS JOIN LATERAL ({_waiting('queue.id')} LIMIT queue.room + 1) AS due"
         )
-        yield from fetch(sql, list(queues), list(rooms), at, max(rooms) + 1)
+        yield from fetch(sql, queues, rooms, at, max(rooms) + 1)
 
 
 def _waiting(queue: str) -> str:

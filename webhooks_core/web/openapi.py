@@ -64,9 +64,6 @@ class ProductAutoSchema(AutoSchema):
         name = super().get_serializer_name(serializer, direction)
         return f"{self.view.product.title()}{name}"
 
-    def get_paginated_name(self, serializer_name: str) -> str:
-        return f"{serializer_name}List"
-
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
         schema = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call] # of the library
         if direction == "response":  # also what a request may omit

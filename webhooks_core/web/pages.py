@@ -10,13 +10,11 @@ from django.db.models import Model, QuerySet
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
-from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from webhooks_core.errors import BadRequestError
 from webhooks_core.web.fields import CountField, StrictCharField
-from webhooks_core.web.json_schema import object_of
 
 Row = TypeVar("Row", bound=Model)
 
@@ -26,26 +24,6 @@ class PageQuery(serializers.Serializer[Any]):
 
     page = CountField(default=1, help_text="Starts at 1. A page past the end is empty.")
     page_size = CountField(default=20, maximum=100, help_text="Items in a page.")
-
-
-class ItemsPagination(BasePagination):
-    """The shape of a list, which is complete; a page past the end has no items."""
-
-    def paginate_queryset(
-        self, queryset: Any, request: Request, view: Any = None
-    ) -> Any:
-        return queryset
-
-    def get_paginated_response(self, data: Any) -> Response:
-        return Response({"items": data})
-
-    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        if isinstance(schema, dict):  # the library also passes a placeholder
-            schema = schema | {"description": "Newest first."}
-        return object_of(items=schema)
-
-    def get_schema_operation_parameters(self, view: Any) -> list[Any]:
-        return []  # a route with pages names its query
 
 
 class NoQuery(serializers.Serializer[Any]):
@@ -106,13 +84,13 @@ def page_of(items: serializers.BaseSerializer[Any], cursor: str) -> Response:
     return Response({"items": items.data, "next_cursor": cursor})
 
 
-def page_shape(name: str, item: type[serializers.Serializer[Any]]) -> Any:
-    """Return the shape of `page_of` for the OpenAPI document."""
-    fields = {
-        "items": item(many=True, help_text="Newest first."),
-        "next_cursor": serializers.CharField(
-            help_text="For the next page; empty after the last."
-        ),
-    }
+def items_shape(
+    name: str, item: type[serializers.Serializer[Any]], *, has_cursor: bool = False
+) -> Any:
+    """Return the shape of a list, or of `page_of`, for the OpenAPI document."""
+    fields: dict[str, Any] = {"items": item(many=True, help_text="Newest first.")}
+    if has_cursor:
+        text = "For the next page; empty after the last."
+        fields["next_cursor"] = serializers.CharField(help_text=text)
     shape = type(name, (serializers.Serializer,), fields)
-    return extend_schema_serializer(many=False)(shape)  # itself no list of pages
+    return extend_schema_serializer(many=False)(shape)  # itself no list of lists

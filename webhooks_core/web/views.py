@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from webhooks_core.web.errors import ErrorHandler
-from webhooks_core.web.pages import ItemsPagination, NoQuery, read_query
+from webhooks_core.web.pages import NoQuery, read_query
 from webhooks_core.web.parsers import EncodedBodyError, StrictJSONParser, is_encoded
 
 
@@ -188,7 +188,7 @@ class ProductAPIView(APIView):
 class ProductViewSet(ProductAPIView, GenericViewSet[Any]):
     """Routes actions to use cases. A product's `get_object` raises its own 404."""
 
-    pagination_class: type[ItemsPagination] | None = ItemsPagination
+    pagination_class = None  # each list names its shape
 
 
 class RateThrottle(SimpleRateThrottle):

@@ -31,7 +31,7 @@ from webhooks_core.web.json_schema import (
     described,
     object_of,
 )
-from webhooks_core.web.pages import CursorQuery, newest, page_of, page_shape
+from webhooks_core.web.pages import CursorQuery, items_shape, newest, page_of
 from webhooks_core.web.views import route
 
 PREFIX = "req_"
@@ -154,7 +154,7 @@ class RequestsView(GatewayView):
         name="requests",
         summary="List the tenant's requests, newest first",
         query=RequestsQuery,
-        response=page_shape("RequestPage", RequestSerializer),
+        response=items_shape("RequestPage", RequestSerializer, has_cursor=True),
     )
     @extend_schema(tags=TAGS)
     def get(self, request: Request) -> Response:

@@ -57,7 +57,7 @@ class TestBadRow:
 
             def broken_for_one(limits, now):
                 asked.append(limits)
-                if bad.pk in [limit.queue for limit in limits]:
+                if bad.pk in limits:
                     raise DataError("bad row")
                 return real(limits, now)
 

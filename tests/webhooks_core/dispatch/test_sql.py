@@ -22,7 +22,7 @@ from tests.webhooks_core.factories import (
 from tests.webhooks_core.reading import rows_read, vacuum
 from webhooks_core.dispatch import sql
 from webhooks_core.dispatch.leases import LeaseLostError
-from webhooks_core.dispatch.sql import AttemptRow, ClaimLimit, DueDelivery, LeasedRow
+from webhooks_core.dispatch.sql import AttemptRow, DueDelivery, LeasedRow
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, EndpointQueue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("plain")]
@@ -38,7 +38,7 @@ class Arguments(NamedTuple):
 
     lease: int
     deliveries: list[int]
-    limits: list[ClaimLimit]
+    limits: dict[int, int]
     room: int
     attempts: list[AttemptRow]
 
@@ -75,7 +75,7 @@ def fill(chance: Random) -> Arguments:
     ]
     Delivery.objects.filter(pk__in=[row.pk for row in rows[::7]]).fail(error="x")
     pks = [row.pk for row in chance.sample(rows, 12)]
-    limits = [ClaimLimit(row.pk, chance.randint(1, 4)) for row in endpoints]
+    limits = {row.pk: chance.randint(1, 4) for row in endpoints}
     attempts = [attempt(pk, number) for number, pk in enumerate(pks)]
     return Arguments(
         chance.choice(LEASES), [*pks, 10**9], limits, chance.randint(1, 4), attempts
@@ -130,13 +130,13 @@ def read_due(given: Arguments) -> list[DueDelivery]:
 def read_due_by_orm(given: Arguments) -> list[DueDelivery]:
     later = Case(When(next_attempt_at__gt=NOW, then="next_attempt_at"))
     found: list[DueDelivery] = []
-    for limit in sorted(given.limits):
-        waiting = Delivery.objects.waiting().filter(endpoint=limit.queue)
+    for queue, room in sorted(given.limits.items()):
+        waiting = Delivery.objects.waiting().filter(endpoint=queue)
         columns = ("pk", "public_id", "event_id", "endpoint_id", "attempts")
         rows = waiting.order_by("next_attempt_at", "pk").values_list(
             *columns, "interruptions", "event__size", later
         )
-        found += map(DueDelivery._make, rows[: limit.room + 1])
+        found += map(DueDelivery._make, rows[: room + 1])
     return found
 
 
@@ -152,8 +152,8 @@ def lease_queues_by_orm(given: Arguments) -> set[LeasedRow]:
         return set()
     due = EndpointQueue.objects.due(NOW, lease=given.lease)[: given.room]
     columns = ("pk", "endpoint__profile", "endpoint__owner")
-    rows = {LeasedRow(*row) for row in due.values_list(*columns)}
-    leased = EndpointQueue.objects.filter(pk__in=[row.pk for row in rows])
+    rows = set(due.values_list(*columns))
+    leased = EndpointQueue.objects.filter(pk__in=[row[0] for row in rows])
     leased.update(leased_by=given.lease, next_due_at=None)
     return rows
 
@@ -213,7 +213,7 @@ def test_more_rows_than_a_statement_takes_are_read_and_stored(monkeypatch):
     monkeypatch.setattr(sql, "_max_parameters", lambda: 25)
     monkeypatch.setattr(sql, "QUEUES_PER_QUERY", 2)
     assert (outcome(insert, given), outcome(read_due, given)) == expected
-    assert read_due(given._replace(limits=[])) == []
+    assert read_due(given._replace(limits={})) == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -227,10 +227,9 @@ def test_a_claim_reads_an_index_range_of_each_queue():
         )
     vacuum("webhooks_core_delivery", "webhooks_core_event")
     rooms = (1, 4, 10)  # PostgreSQL rounds the average
-    limits = [
-        ClaimLimit(endpoint.pk, room)
-        for endpoint, room in zip(endpoints, rooms, strict=True)
-    ]
+    limits = {
+        endpoint.pk: room for endpoint, room in zip(endpoints, rooms, strict=True)
+    }
     with CaptureQueriesContext(connection) as statements:
         assert len(sql.due_deliveries(limits, NOW)) == sum(rooms) + len(rooms)
     [statement] = statements

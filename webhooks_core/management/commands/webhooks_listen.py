@@ -82,8 +82,11 @@ class Command(BaseCommand):
         """Subscribe the receiver to all events of an owner until it stops."""
         product, _, name = subscriber.partition(":")
         url = f"{receiver.url}/"
+        profile = profiles.find(product)
+        if profile is None:
+            known = ", ".join(profile.name for profile in profiles.registered())
+            raise CommandError(f"--subscribe: PRODUCT is one of {known}")
         try:
-            profile = profiles.get(product)
             profile.url_policy.check_syntax(url)
             created = endpoints.create(
                 profile=product,
@@ -91,9 +94,6 @@ class Command(BaseCommand):
                 url=url,
                 event_types=profile.everything,
             )
-        except KeyError as error:
-            known = ", ".join(profile.name for profile in profiles.registered())
-            raise CommandError(f"--subscribe: PRODUCT is one of {known}") from error
         except (LookupError, UrlRefusedError) as error:
             raise CommandError(f"--subscribe: {error}") from error
         except endpoints.QuotaExceededError as error:
