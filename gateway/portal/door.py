@@ -173,7 +173,9 @@ class OpenLink(View):
     def post(self, request: HttpRequest, link: PortalLink) -> HttpResponse:
         is_unused = link.state(timezone.now()) == State.UNUSED
         if is_unused and not _is_of_its_page(request, link):
-            return pages.say(request, pages.FOREIGN_FORM, 403)
+            has_cookie = cookies.read(request, cookies.FORM)
+            reason = pages.FOREIGN_FORM if has_cookie else pages.NO_SESSION
+            return pages.say(request, reason, 403)
         session = links.open_once(link)
         if session is None:
             link.refresh_from_db()
