@@ -179,6 +179,10 @@ class ResendMany(EndpointAction):
         count = resending.resend_since(
             endpoint, selection, since=since, until=until, by=self.owner.by
         )
+        if not count:
+            raise ConflictError(
+                "Nothing was sent: all of it is on its way, or arrived."
+            )
         text = ngettext(
             "{:,} event will be sent.",
             "{:,} events will be sent, one after another. New events are sent between them.",

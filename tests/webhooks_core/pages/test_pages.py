@@ -152,7 +152,13 @@ def test_what_failed_within_seven_days_is_resent(ada):
         type(delivery.event).objects.filter(pk=delivery.event_id).update(created_at=at)
     page = " ".join(ada.page(path_of(endpoint)).split())
     assert "2 failed within 7 days, and have not arrived since." in page
-    assert "2 events will be sent, one after" in ada.post(f"{path_of(endpoint)}/resend")
+    page = ada.post(f"{path_of(endpoint)}/resend")
+    assert "2 events will be sent, one after" in page
+    assert "2 deliveries are waiting." in page
+    assert "Reload the page to see what has become of them." in page  # without scripts
+    assert "failed within 7 days" not in page
+    again = ada.post(f"{path_of(endpoint)}/resend")
+    assert "Nothing was sent: all of it is on its way, or arrived." in again
     assert Delivery.objects.pending().count() == 2
 
 
@@ -302,6 +308,7 @@ def test_a_failed_event_is_resent_and_the_old_delivery_says_so(ada):
         assert "What to do" in ada.page(path_of(delivery))
         page = ada.post(f"{path_of(delivery)}/resend")
         assert "this is its new delivery" in page
+        assert "Reload the page to see the result." in page  # without scripts
         dispatch()
     page = ada.page(path_of(delivery))
     assert "It was resent, and arrived then." in page
