@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from gateway import keys
 from gateway.identity import KEYS, SCOPES
 from gateway.models import GatewayKey
-from webhooks_core.admin import display
+from webhooks_core.admin import base
 from webhooks_core.admin.base import HistoryAdmin, row_action
 from webhooks_core.changes import Actor
 from webhooks_core.errors import ConflictError
@@ -137,7 +137,7 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     @admin.display
     def state(self, obj: GatewayKey) -> SafeString:
         state = obj.state(timezone.now())
-        return display.badge(TONES[state], state.capitalize())
+        return base.badge(TONES[state], state.capitalize())
 
     @admin.display(description="key")
     def shown_key(self, obj: GatewayKey) -> SafeString:

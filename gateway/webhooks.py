@@ -13,10 +13,10 @@ from webhooks_core.profiles import (
     EventContext,
     EventType,
     Notice,
+    RetryPolicy,
     SigningContext,
     WebhookProfile,
 )
-from webhooks_core.retry import RetryPolicy
 
 PROFILE = "gateway"
 

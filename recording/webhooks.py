@@ -10,10 +10,10 @@ from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import (
     EventType,
     Notice,
+    RetryPolicy,
     SigningContext,
     WebhookProfile,
 )
-from webhooks_core.retry import RetryPolicy
 from webhooks_core.web.json_schema import (
     BOOLEAN,
     INTEGER,

@@ -23,8 +23,7 @@ from tests.spec.matrix import is_slow
 from webhooks_core import profiles
 from webhooks_core.dispatch import notify
 from webhooks_core.network.url_policy import UrlPolicy
-from webhooks_core.profiles import EventType, WebhookProfile
-from webhooks_core.retry import RetryPolicy
+from webhooks_core.profiles import EventType, RetryPolicy, WebhookProfile
 
 # A proxy of the environment cannot reach loopback, where all servers of the tests are. Programs that
 # the tests start get this environment.

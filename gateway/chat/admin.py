@@ -15,7 +15,7 @@ from gateway.chat import definition_admin  # noqa: F401 - registers models and b
 from gateway.chat.metering import reports
 from gateway.chat.models import ModelPrice, RequestRecord
 from gateway.chat.request_log.entry import CONVERSATION
-from webhooks_core.admin import display
+from webhooks_core.admin import base
 from webhooks_core.admin.base import ReadOnlyAdmin
 
 
@@ -110,13 +110,13 @@ class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
     def asked(self, row: RequestRecord) -> str | SafeString:
         if not row.prompt:
             return "not kept"
-        return display.pre("\n\n".join(_messages(row.prompt)))
+        return base.pre("\n\n".join(_messages(row.prompt)))
 
     @admin.display(description="answer")
     def answered(self, row: RequestRecord) -> str | SafeString:
         if not row.answer:
             return "not kept"
-        return display.pre("\n\n".join(map(_said, json.loads(row.answer.encode()))))
+        return base.pre("\n\n".join(map(_said, json.loads(row.answer.encode()))))
 
     @admin.display(description="tools")
     def offered(self, row: RequestRecord) -> str:

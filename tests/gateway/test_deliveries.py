@@ -18,7 +18,7 @@ from tests.threads import at_once
 from tests.webhooks_core.engine import dispatch
 from webhooks_core import endpoints, profiles
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.retry import RetryPolicy
+from webhooks_core.profiles import RetryPolicy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhooks_core.retry import RetryPolicy
+from webhooks_core.profiles import RetryPolicy
 
 seconds = st.floats(0.001, 86_400)
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webhooks_core.admin import display
+from webhooks_core.admin import base
 from webhooks_core.admin.base import HistoryAdmin, ReadOnlyAdmin, row_action
 from webhooks_core.changes import Actor
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event
@@ -40,33 +40,33 @@ class AttemptInline(admin.TabularInline[Attempt, Delivery]):
     @admin.display(description="result")
     def shown_result(self, obj: Attempt) -> SafeString:
         tone = "success" if obj.outcome == "ok" else "error"
-        label = display.badge(tone, wording.result(obj))
+        label = base.badge(tone, wording.result(obj))
         again = "Sent again on a new connection." if obj.is_repeated else ""
         return format_html("{}<br>{} {}", label, obj.error, again)
 
     @admin.display(description="started, took")
     def started(self, obj: Attempt) -> SafeString:
-        return format_html("{}<br>{} ms", display.time(obj.started_at), obj.duration_ms)
+        return format_html("{}<br>{} ms", base.time(obj.started_at), obj.duration_ms)
 
     @admin.display
     def sent(self, obj: Attempt) -> SafeString:
         url, head = obj.details.get("url", ""), obj.details.get("request", "")
-        return display.pre(f"POST {url}\n{head}" if head else "nothing")
+        return base.pre(f"POST {url}\n{head}" if head else "nothing")
 
     @admin.display
     def answered(self, obj: Attempt) -> SafeString:
         text = details.Text.of(bytes(obj.response_body)).text
         head = obj.details.get("response", "")
         address = obj.details.get("address", "")
-        return display.pre(f"{address}\n{head}\n\n{text}".strip() or "nothing")
+        return base.pre(f"{address}\n{head}\n\n{text}".strip() or "nothing")
 
 
 def delivery_line(delivery: Delivery) -> SafeString:
     """Return a delivery as one line with a link: its state, its type, its last error."""
     page = reverse("admin:webhooks_core_delivery_change", args=(delivery.pk,))
     line = '{} <a href="{}">{}</a> {} {}'
-    label = display.badge(*wording.state(delivery))
-    created = display.time(delivery.created_at)
+    label = base.badge(*wording.state(delivery))
+    created = base.time(delivery.created_at)
     return format_html(
         line, label, page, delivery.event.type, created, delivery.last_error[:80]
     )
@@ -120,7 +120,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     @admin.display(description="state")
     def shown_state(self, obj: Delivery) -> SafeString:
         attempts = wording.summary(obj)
-        return format_html("{} {}", display.badge(*wording.state(obj)), attempts)
+        return format_html("{} {}", base.badge(*wording.state(obj)), attempts)
 
     @admin.display
     def waits(self, obj: Delivery) -> str:
@@ -128,11 +128,11 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
 
     @admin.display(description="endpoint")
     def sent_to(self, obj: Delivery) -> SafeString:
-        return display.endpoint_link(obj.endpoint)
+        return base.endpoint_link(obj.endpoint)
 
     @admin.display
     def created(self, obj: Delivery) -> SafeString | None:
-        return display.time(obj.created_at)
+        return base.time(obj.created_at)
 
     @admin.display(description="event")
     def event_link(self, obj: Delivery) -> SafeString:
@@ -147,7 +147,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         page = reverse("admin:webhooks_core_delivery_body", args=(obj.pk,))
         text = details.Text.of(bytes(obj.event.body)).text
         link = format_html('<a href="{}">Download</a>', page)
-        return format_html("{}{}", display.pre(text), link)
+        return format_html("{}{}", base.pre(text), link)
 
     @admin.display(description="the same by curl")
     def curl(self, obj: Delivery) -> str:
@@ -155,7 +155,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         if headers is None:
             return "None of WEBHOOK_SECRET_KEYS decrypts the secret."
         text = details.Text.of(bytes(obj.event.body))
-        return display.pre(details.curl(obj, headers, text))
+        return base.pre(details.curl(obj, headers, text))
 
     def download(self, request: HttpRequest, pk: int) -> HttpResponse:
         # Databases refuse an id of more than 64 bits.
@@ -204,4 +204,4 @@ class EventAdmin(ReadOnlyAdmin[Event]):
 
     @admin.display(description="body")
     def text(self, obj: Event) -> SafeString:
-        return display.pre(details.Text.of(bytes(obj.body)).text)
+        return base.pre(details.Text.of(bytes(obj.body)).text)

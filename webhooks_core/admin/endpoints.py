@@ -1,9 +1,10 @@
-"""Endpoints: their state, the operations on them, and the page of those that fail."""
+"""Endpoints: their state, the operations on them, and the page of those that fail, with its chart."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
@@ -17,13 +18,14 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from webhooks_core import endpoints, profiles
-from webhooks_core.admin import display
+from webhooks_core.admin import base
 from webhooks_core.admin.base import HistoryAdmin, operator, row_action
 from webhooks_core.admin.deliveries import delivery_line
 from webhooks_core.changes import Actor
 from webhooks_core.conf import webhook_settings
-from webhooks_core.models import Delivery, DispatcherLease, Endpoint
-from webhooks_core.owners import charts, details, repairs, resending, state
+from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint
+from webhooks_core.network.errors import Outcome
+from webhooks_core.owners import details, repairs, resending, state
 from webhooks_core.owners.resending import Selection
 from webhooks_core.owners.state import Health
 from webhooks_core.pages.forms import RotationForm
@@ -31,6 +33,10 @@ from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.upkeep import stats
 
 WORST, RECENT = 50, 20
+HOURS = 24
+# Of a busier instance, the chart shows the latest ones alone.
+MAX_ATTEMPTS = 50_000
+BAR_WIDTH, HEIGHT = 5, 24
 DAY = timedelta(days=1)
 
 
@@ -73,7 +79,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         """Read the states and the owners of all rows at once."""
         changelist = super().get_changelist_instance(request)
         rows = list(changelist.result_list)
-        states, names = state.describe_all(rows), display.owner_names(rows)
+        states, names = state.describe_all(rows), base.owner_names(rows)
         for row in rows:
             vars(row).update(shown=states[row.pk], owner_text=names[row.pk])
         changelist.result_list = rows
@@ -87,17 +93,17 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
 
     @admin.display(description="endpoint")
     def shown_url(self, obj: Endpoint) -> SafeString:
-        path = display.host_and_path(obj.url)
+        path = base.host_and_path(obj.url)
         return format_html('<span title="{}">{}</span>', obj.url, path)
 
     @admin.display(description="state")
     def shown_state(self, obj: Endpoint) -> SafeString:
         shown = vars(obj).get("shown") or state.describe(obj)
-        return display.state(shown)
+        return base.state(shown)
 
     @admin.display(description="product, owner")
     def shown_owner(self, obj: Endpoint) -> str:
-        return vars(obj).get("owner_text") or display.owner_names([obj])[obj.pk]
+        return vars(obj).get("owner_text") or base.owner_names([obj])[obj.pk]
 
     @admin.display(description="what to do")
     def remedy(self, obj: Endpoint) -> str:
@@ -217,13 +223,62 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
             .filter(failing, deleted_at=None)
             .order_by("-status", "failing_since", "-pk")[:WORST]
         )
-        states, names = state.describe_all(rows), display.owner_names(rows)
+        states, names = state.describe_all(rows), base.owner_names(rows)
         return self.render(
             request,
             "admin/webhooks_core/failing.html",
             title="Failing endpoints",
             rows=[(row, states[row.pk], names[row.pk]) for row in rows],
-            chart=charts.last_day(now),
+            chart=last_day(now),
             late=stats.oldest_due(now),
             dispatchers=DispatcherLease.objects.live().count(),
         )
+
+
+def last_day(now: datetime) -> dict[str, Any]:
+    """Return the chart of all endpoints: one query of MAX_ATTEMPTS rows at most.
+
+    Each bar has the failed attempts of an hour stacked on the successful ones, the oldest first.
+    `is_cut` means that older attempts of the day are left out.
+    """
+    newest = Attempt.objects.order_by("-pk").values_list("started_at", "outcome")
+    rows = list(newest[:MAX_ATTEMPTS])
+    start = now.replace(minute=0, second=0, microsecond=0)
+    start -= timedelta(hours=HOURS - 1)
+    counts = Counter(
+        ((at - start) // timedelta(hours=1), outcome == Outcome.OK)
+        for at, outcome in rows
+        if at >= start
+    )
+    hours = [(counts[hour, True], counts[hour, False]) for hour in range(HOURS)]
+    most = max(map(sum, hours))
+    ok, failed = map(sum, zip(*hours, strict=True))
+    return {
+        "bars": [
+            _bar(hour, start + timedelta(hours=hour), *hours[hour], most)
+            for hour in range(HOURS)
+        ],
+        "width": BAR_WIDTH * HOURS,
+        "ok": ok,
+        "failed": failed,
+        "title": f"{ok:,} successful and {failed:,} failed attempts in 24 hours",
+        "is_cut": len(rows) == MAX_ATTEMPTS and rows[-1][0] >= start,
+    }
+
+
+def _bar(hour: int, at: datetime, ok: int, failed: int, most: int) -> dict[str, Any]:
+    failed_height = _height(failed, most)
+    ok_height = min(_height(ok, most), HEIGHT - failed_height)
+    return {
+        "x": hour * BAR_WIDTH,
+        "ok_y": HEIGHT - ok_height,
+        "ok_height": ok_height,
+        "failed_y": HEIGHT - ok_height - failed_height,
+        "failed_height": failed_height,
+        "title": f"{at:%H:%M} UTC: {ok:,} successful, {failed:,} failed",
+    }
+
+
+def _height(count: int, most: int) -> int:
+    """Return a height at which even one attempt among many is visible."""
+    return max(round(HEIGHT * count / most), 2) if count else 0

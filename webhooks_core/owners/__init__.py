@@ -7,5 +7,4 @@
 | what happened to a delivery, in words | `wording` |
 | send again: one, or all that failed or was missed | `resending` |
 | rotate or show a secret, enable, disable | `repairs` |
-| attempts of the last day | `charts` |
 """

@@ -20,8 +20,7 @@ from recording.webhooks import EVENT_TYPES, EVENTS_PROFILE, PROFILE, SUMMARY_COM
 from webhooks_core import profiles, publishing
 from webhooks_core.models import Event
 from webhooks_core.network.url_policy import UrlPolicy
-from webhooks_core.profiles import Prepared, Sending, WebhookProfile
-from webhooks_core.retry import RetryPolicy
+from webhooks_core.profiles import Prepared, RetryPolicy, Sending, WebhookProfile
 
 # Of a whole body (SEP-3415, "Delivery profile"), and what it has besides its `data`.
 MAX_BYTES, ENVELOPE_BYTES = 256 * 1024, 1024

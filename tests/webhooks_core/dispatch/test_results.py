@@ -16,7 +16,7 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.retry import RetryPolicy
+from webhooks_core.profiles import RetryPolicy
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 

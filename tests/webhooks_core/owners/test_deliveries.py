@@ -11,8 +11,9 @@ from tests.webhooks_core.factories import (
     EndpointFactory,
     EventFactory,
 )
+from webhooks_core.admin import endpoints as admin
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.owners import charts, deliveries
+from webhooks_core.owners import deliveries
 from webhooks_core.owners.deliveries import State
 
 pytestmark = [
@@ -68,17 +69,17 @@ def test_the_chart_has_a_bar_for_each_hour_of_a_day(
         at = now - timedelta(hours=hours)
         AttemptFactory.create(delivery=delivery, outcome=outcome, started_at=at)
     with django_assert_num_queries(1):
-        chart = charts.last_day(now)
+        chart = admin.last_day(now)
     assert (len(chart["bars"]), chart["ok"], chart["failed"]) == (24, 2, 1)
     assert chart["bars"][-1]["title"] == f"{now:%H}:00 UTC: 1 successful, 1 failed"
     assert (
         chart["bars"][-1]["ok_height"] + chart["bars"][-1]["failed_height"]
-        == charts.HEIGHT
+        == admin.HEIGHT
     )
     assert not chart["is_cut"]
     assert chart["title"] == "2 successful and 1 failed attempts in 24 hours"
-    monkeypatch.setattr(charts, "MAX_ATTEMPTS", 2)
+    monkeypatch.setattr(admin, "MAX_ATTEMPTS", 2)
     Attempt.objects.update(started_at=now)
-    assert charts.last_day(now)["is_cut"]
+    assert admin.last_day(now)["is_cut"]
     Attempt.objects.all().delete()
-    assert charts.last_day(now)["bars"][0]["ok_height"] == 0
+    assert admin.last_day(now)["bars"][0]["ok_height"] == 0
