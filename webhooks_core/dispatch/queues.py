@@ -60,6 +60,9 @@ class QueueState:
         # More than half-full windows are left alone: fewer and larger claims cost less.
         return self.open <= self.window // 2
 
+    def is_due_by(self, at: datetime | None) -> bool:
+        return bool(at and self.next_check_at and self.next_check_at <= at)
+
     def room(self, endpoint: Endpoint) -> int:
         """Update the window from an endpoint's limit; return how many more may be claimed."""
         most = 2 * endpoint.max_in_flight
@@ -131,7 +134,7 @@ class LeasedQueues:
         idle = [
             queue
             for pk, queue in self._queues.items()
-            if not queue.open and pk not in keep and _is_far(queue, near)
+            if not (queue.open or pk in keep or queue.is_due_by(near))
         ]
         if not idle:
             return
@@ -144,10 +147,6 @@ class LeasedQueues:
             rows.filter(pk__in=pks).update(leased_by=None)
         for pk in pks:
             del self._queues[pk]
-
-
-def _is_far(queue: QueueState, near: datetime | None) -> bool:
-    return near is None or queue.next_check_at is None or queue.next_check_at > near
 
 
 def repair(now: datetime) -> int:

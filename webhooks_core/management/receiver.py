@@ -47,9 +47,8 @@ class Received:
         ]
 
     def _header(self, name: str) -> str:
-        prefixes = (profile.header_prefix for profile in profiles.registered())
-        names = (f"{prefix}-{name}".lower() for prefix in prefixes)
-        return next((self.headers[key] for key in names if key in self.headers), "")
+        ours = (profile.header_prefix.lower() for profile in profiles.registered())
+        return next(filter(None, (self.headers.get(f"{p}-{name}") for p in ours)), "")
 
     def _field(self, name: str) -> str:
         try:

@@ -1,6 +1,6 @@
 """The signature schemes that a profile picks from. Pure; the key is the whole secret, as a text.
 
-To add one: its functions, and its line in SCHEMES; outside of this package, `register()`.
+To add one: its functions, and its line in SCHEMES, before a profile names it.
 """
 
 from __future__ import annotations
@@ -47,11 +47,8 @@ class SignatureHeaders(NamedTuple):
         return timestamp | {f"{prefix}-Signature": self.signature}
 
 
-class ParsedSignature(NamedTuple):
-    """What signature headers hold: the signed time, and a digest for each secret."""
-
-    timestamp: str
-    digests: Sequence[str]
+# What signature headers hold: the signed time, and a digest for each secret.
+ParsedSignature = tuple[str, Sequence[str]]
 
 
 def is_empty(secret: str) -> bool:
@@ -122,26 +119,12 @@ class SignatureScheme:
         distance = abs(now - int(timestamp))
         if tolerance_s and not distance <= tolerance_s:  # NaN skips no check
             raise SignatureError("the timestamp is too far from now")
-        if not self.fits(secret, timestamp, body, digests):
-            raise SignatureError("no signature fits secret, timestamp and body")
-
-    def fits(
-        self, secret: str, timestamp: str, body: bytes, digests: Sequence[str]
-    ) -> bool:
-        """Return True if one of the digests is that of this secret, time and body.
-
-        None fits an empty secret: every sender knows it.
-        """
-        if is_empty(secret):
-            return False
         expected = self.digest(secret, timestamp, body).encode()
         # Every digest is compared, so that the time taken does not depend on which one fits.
-        fits = [hmac.compare_digest(expected, _bytes(digest)) for digest in digests]
-        return any(fits)
-
-
-def _bytes(digest: str) -> bytes:
-    return digest.encode(errors="backslashreplace")
+        given = (digest.encode(errors="backslashreplace") for digest in digests)
+        fits = [hmac.compare_digest(expected, digest) for digest in given]
+        if not any(fits):
+            raise SignatureError("no signature fits secret, timestamp and body")
 
 
 # `<prefix>-Signature: sha256=<hex>` beside `<prefix>-Timestamp`; the newest secret alone.
@@ -158,7 +141,7 @@ def _parse_sha256(headers: SignatureHeaders) -> ParsedSignature:
     name, _, digest = headers.signature.partition("=")
     if name != "sha256" or not _DIGEST.fullmatch(digest):
         raise SignatureError("the signature header is not sha256=<64 hex digits>")
-    return ParsedSignature(headers.timestamp, [digest])
+    return headers.timestamp, [digest]
 
 
 # `<prefix>-Signature: t=<unix time>,v1=<hex>`, one `v1=` for each secret.
@@ -181,7 +164,7 @@ def _parse_timestamped(headers: SignatureHeaders) -> ParsedSignature:
     digests = [digest for digest in digests if _DIGEST.fullmatch(digest)]
     if len(times) != 1 or not digests:
         raise SignatureError("the signature header is not t=<unix time>,v1=<hex>")
-    return ParsedSignature(times[0], digests)
+    return times[0], digests
 
 
 SCHEMES: dict[str, SignatureScheme] = {
@@ -198,8 +181,3 @@ SCHEMES: dict[str, SignatureScheme] = {
         "of the timestamp, a dot and the body.",
     ),
 }
-
-
-def register(name: str, scheme: SignatureScheme) -> None:
-    """Add a scheme; call it before a profile that names it is created."""
-    SCHEMES[name] = scheme

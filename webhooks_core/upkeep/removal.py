@@ -29,6 +29,13 @@ from webhooks_core.models import (
 )
 
 EVENTS, ROWS = 500, 1000
+BATCH = 200  # of rows of products
+REMOVE = "webhooks_core.tasks.remove_ended_owners"
+# As long as a lease: what is claimed then may be a dead dispatcher's.
+SETTLED_AFTER = timedelta(seconds=15)
+# Of the minute between two scheduled sweeps.
+REMOVAL_S = 40.0
+POLL_S = 0.05
 # Between two steps, so that others may write: SQLite has a single writer.
 PAUSE_S = 0.005
 
@@ -93,14 +100,6 @@ def _is_work_waiting() -> bool:
     """Return True if work is due and no dispatcher is live: this worker should become one."""
     due = EndpointQueue.objects.due(clock.in_sql(), lease=0)
     return not DispatcherLease.objects.live().exists() and due.exists()
-
-
-REMOVE = "webhooks_core.tasks.remove_ended_owners"
-POLL_S = 0.05
-# As long as a lease: what is claimed then may be a dead dispatcher's.
-SETTLED_AFTER = timedelta(seconds=15)
-# Of the minute between two scheduled sweeps.
-REMOVAL_S = 40.0
 
 
 def end_owner(*, profile: str, owner: str) -> None:
@@ -193,9 +192,6 @@ def _events(profile: str, owner: str) -> Any:
     return Event.objects.filter(profile=profile, owner=owner)
 
 
-BATCH = 200
-
-
 class StaticEndpointError(Exception):
     """A configuration declares an endpoint of this owner, and would create it again."""
 
@@ -210,13 +206,13 @@ class OwnerErasure:
 
     def count(self) -> dict[str, int]:
         """Return how many rows of each kind there are."""
-        mine = {"profile": self.profile, "owner": self.owner}
+        events = _events(self.profile, self.owner)
         webhooks: dict[str, QuerySet[Any]] = {
-            "endpoints": Endpoint.objects.filter(**mine),
-            "events": Event.objects.filter(**mine),
-            "deliveries": Delivery.objects.filter(
-                event__in=Event.objects.filter(**mine)
+            "endpoints": Endpoint.objects.filter(
+                profile=self.profile, owner=self.owner
             ),
+            "events": events,
+            "deliveries": Delivery.objects.filter(event__in=events),
         }
         return {name: rows.count() for name, rows in {**webhooks, **self.rows}.items()}
 

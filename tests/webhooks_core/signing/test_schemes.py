@@ -129,7 +129,6 @@ def test_a_sha256_signature_does_not_hold_with(_case, changes):
 @pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
 def test_an_empty_secret_fits_nothing(scheme, secret):
     headers = scheme.sign([secret], NOW, BODY)
-    assert not scheme.fits(secret, str(NOW), BODY, scheme.parse(headers).digests)
     with pytest.raises(SignatureError, match="the secret is empty"):
         scheme.verify(secret, headers, body=BODY, now=NOW)
     with pytest.raises(ValueError, match=r"is empty|does not start with whsec_"):
