@@ -325,7 +325,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 COOKIE_PREFIX = "" if LOCAL else "__Host-"
 SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid"
 CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken"
-MESSAGE_STORAGE = "config.cookies.MessageStorage"
+MESSAGE_STORAGE = "config.cookies.PrefixedCookieStorage"
 # Probes and scrapers ask each web process directly, over plain http.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_PROXY_SSL_HEADER = (

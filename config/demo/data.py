@@ -23,12 +23,10 @@ def has_user() -> bool:
 
 
 @transaction.atomic
-def load() -> str | None:
-    """Create the missing parts of the demo data; return the password of a new user, to be shown once."""
-    users, password = get_user_model().objects, None
-    if (user := users.filter(username=USER).first()) is None:
-        password = secrets.token_urlsafe(12)
-        user = users.create_superuser(USER, f"{USER}@example.com", password)
+def load() -> str:
+    """Fill an empty database; return the password of the user, to be shown once."""
+    users, password = get_user_model().objects, secrets.token_urlsafe(12)
+    user = users.create_superuser(USER, f"{USER}@example.com", password)
     catalog_demo.load()
     recording_demo.load(user=user)
     return password

@@ -42,10 +42,8 @@ def _checked(
         "wsgi.url_scheme": scheme,
         "wsgi.input": BytesIO(),
     }
-    request, security = (
-        WSGIRequest(environ),
-        SecurityMiddleware(lambda _: HttpResponse()),
-    )
+    request = WSGIRequest(environ)
+    security = SecurityMiddleware(lambda _: HttpResponse())
     try:
         request.get_host()
     except DisallowedHost:

@@ -77,7 +77,7 @@ def test_the_first_start_makes_the_demo_user_and_a_second_one_changes_nothing(tm
     assert rows(data) == before
 
 
-def test_no_demo_leaves_an_empty_database_empty_and_demo_fills_it_later(data):
+def test_no_demo_leaves_an_empty_database_empty_and_so_does_a_user(data):
     """Without a web server: the only child is the task cluster."""
     with start(data, "--no-demo", "--no-web") as it:
         it.wait_for(READY)
@@ -95,11 +95,6 @@ def test_no_demo_leaves_an_empty_database_empty_and_demo_fills_it_later(data):
         assert it.end() == 0
         assert "User: demo" not in it.output
     assert len(rows(data)["auth_user"]) == 1
-    with start(data, "--demo", "--no-web") as it:
-        it.wait_for(READY)
-        assert it.end() == 0
-        assert "User: demo" in it.output
-    assert len(rows(data)["auth_user"]) == 2
 
 
 # ── Start and stop ──────────────────────────────────────────────────────────────────

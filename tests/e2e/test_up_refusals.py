@@ -54,19 +54,12 @@ def production(**more: str) -> dict[str, str]:
     return environment(**(PRODUCTION | more))
 
 
-def test_production_refuses_demo_data_and_addresses_that_are_not_its_own():
-    words = {
-        ("--demo",): "--demo: a production instance gets no demo data.",
-        ("--host", "192.0.2.1"): "cannot listen on 192.0.2.1 port",
-    }
-    up_on = ("up", "--port", str(free_port()))
-    refused = outcomes(
-        *((*up_on, *options) for options in words), environment=production()
-    )
-    for outcome, expected in zip(refused, words.values(), strict=True):
-        assert outcome.status == 1
-        assert expected in outcome.output
-        assert "Traceback" not in outcome.output
+def test_production_refuses_an_address_that_is_not_its_own():
+    elsewhere = ("up", "--port", str(free_port()), "--host", "192.0.2.1")
+    (outcome,) = outcomes(elsewhere, environment=production())
+    assert outcome.status == 1
+    assert "cannot listen on 192.0.2.1 port" in outcome.output
+    assert "Traceback" not in outcome.output
 
 
 def test_a_database_that_is_away_is_one_clear_line_without_the_password():

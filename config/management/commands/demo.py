@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -24,23 +23,16 @@ class Command(BaseCommand):
             default=settings.BASE_URL,
             help="the address of the instance, on this database (%(default)s)",
         )
-        parser.add_argument(
-            "--user", default=data.USER, help="the account to use (%(default)s)"
-        )
 
-    def handle(self, *args: Any, url: str, user: str, **options: Any) -> None:
-        account = get_user_model().objects.filter(username=user).first()
+    def handle(self, *args: Any, url: str, **options: Any) -> None:
+        account = get_user_model().objects.filter(username=data.USER).first()
         if account is None:
-            raise CommandError(f"there is no user {user!r}: name one with --user")
+            raise CommandError(f"there is no user {data.USER!r}: run `manage.py up`")
         created = personal_tokens.create(user=account, days=1, name="demo command")
         instance = round_trips.Instance(url.rstrip("/"), created.text)
-        trips = (
-            partial(round_trips.add_a_book, instance),
-            partial(round_trips.deliver_a_summary, instance, account),
-            partial(round_trips.chat, instance),
-        )
         try:
-            for trip in trips:
-                self.stdout.write(f"✔ {trip()}")
+            self.stdout.write(f"✔ {round_trips.add_a_book(instance)}")
+            self.stdout.write(f"✔ {round_trips.deliver_a_summary(instance, account)}")
+            self.stdout.write(f"✔ {round_trips.chat(instance)}")
         finally:
             created.token.delete()

@@ -34,14 +34,8 @@ class Command(BaseCommand):
             default=8000,
             help="default: %(default)s",
         )
-        demo = parser.add_mutually_exclusive_group()
-        demo.add_argument(
+        parser.add_argument(
             "--no-demo", action="store_true", help="leave an empty database empty"
-        )
-        demo.add_argument(
-            "--demo",
-            action="store_true",
-            help="add the missing demo data although the database has users",
         )
         parser.add_argument("--no-web", action="store_true", help="start no web server")
         parser.add_argument(
@@ -50,8 +44,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = options["host"], str(options["port"])
-        if options["demo"] and not settings.LOCAL:
-            raise CommandError("--demo: a production instance gets no demo data.")
         programs = {}
         if not options["no_web"]:
             server.listen(host, options["port"]).close()
@@ -71,7 +63,7 @@ class Command(BaseCommand):
         )
         sys.exit(status)
 
-    def _prepare(self, *, no_demo: bool, demo: bool, **options: Any) -> list[str]:
+    def _prepare(self, *, no_demo: bool, **options: Any) -> list[str]:
         """Migrate and load the demo data; return lines on how to log in."""
         password = None
         self.check()
@@ -81,7 +73,7 @@ class Command(BaseCommand):
             self.check(tags=[checks.Tags.database], databases=["default"])
             call_command("migrate", interactive=False, verbosity=0)
             call_command("sync_gateway_config", verbosity=0)
-            if demo or (settings.LOCAL and not no_demo and data.is_wanted()):
+            if settings.LOCAL and not no_demo and data.is_wanted():
                 logging.disable(logging.INFO)  # of each endpoint that is made
                 password = data.load()
                 logging.disable(logging.NOTSET)
