@@ -1,10 +1,12 @@
-"""The system check of the gateway's file."""
+"""The system checks of the gateway: its file, and the operator's function."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core import checks
+from django.utils.module_loading import import_string
 
 
 @checks.register
@@ -14,3 +16,18 @@ def check_configuration(**_: Any) -> list[checks.CheckMessage]:
 
     configuration.current()
     return []
+
+
+@checks.register
+def check_policy(**_: Any) -> list[checks.CheckMessage]:
+    """Return an error if GATEWAY_CHAT_POLICY names nothing that can be called."""
+    path = settings.GATEWAY_CHAT_POLICY
+    try:
+        if not path or callable(import_string(path)):
+            return []
+        fault = "is nothing that can be called"
+    except ImportError as error:
+        fault = f"cannot be imported: {error}"
+    return [
+        checks.Error(f"GATEWAY_CHAT_POLICY: {path!r} {fault}.", id="gateway_chat.E001")
+    ]

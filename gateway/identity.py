@@ -41,9 +41,6 @@ class Rights:
     budget: BudgetEntry | None = None
 
 
-UNRESTRICTED = Rights()
-
-
 @dataclass(frozen=True, slots=True)
 class Caller:
     """A principal of a tenant; `key_id` is None for header identity."""
@@ -51,7 +48,7 @@ class Caller:
     tenant: str
     principal: str
     key_id: int | None = None
-    rights: Rights = UNRESTRICTED
+    rights: Rights = Rights()
 
 
 def is_name(text: str) -> bool:

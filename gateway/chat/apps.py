@@ -11,7 +11,6 @@ class ChatConfig(AppConfig):
     verbose_name = "Gateway chat"
 
     def ready(self) -> None:
-        from gateway.chat import checks  # noqa: F401 - registers them
         from webhooks_core.upkeep import bootstrap
 
         bootstrap.schedule_after_migrate(
