@@ -25,7 +25,12 @@ from gateway.models import GatewayKey
 from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.errors import BadRequestError, NotFoundError
-from webhooks_core.web.fields import StrictCharField, StrictListField, TimeParameter
+from webhooks_core.web.fields import (
+    StrictCharField,
+    StrictChoiceField,
+    StrictListField,
+    TimeParameter,
+)
 from webhooks_core.web.pages import CursorQuery, items_shape, newest, page_of
 from webhooks_core.web.views import ProductViewSet, route
 
@@ -47,9 +52,13 @@ class NewKeySerializer(serializers.Serializer[Any]):
     )
     scopes = StrictListField(
         required=False,
-        child=StrictCharField(),
-        help_text=f"Of {', '.join(SCOPES)}. Those of your key, but `keys`, if it is missing. "
-        "Operators alone give `keys`.",
+        child=StrictChoiceField(
+            choices=SCOPES,
+            error_messages={
+                "invalid_choice": f"scopes must be at least one of {', '.join(SCOPES)}."
+            },
+        ),
+        help_text="Those of your key, but `keys`, if it is missing. Operators alone give `keys`.",
     )
     models = StrictListField(
         required=False,

@@ -100,6 +100,7 @@ def test_no_key_gives_a_right_that_it_does_not_have(fields, detail):
     [
         ({"scope": ["chat"]}, "A field of the body is unknown."),
         ({"scopes": "chat"}, "scopes must be an array of strings."),
+        ({"scopes": ["admin"]}, "scopes must be at least one of chat, events"),
         ({"principal": "a b"}, "principal: 1 to 128"),
         ({"expires_at": "tomorrow"}, "expires_at must be a time such as"),
         ({"budget": BUDGET}, "A field of the body is unknown."),
