@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from django.utils import timezone
@@ -25,6 +26,7 @@ MAX_DAYS = 3650
 # How long another process may still accept a key that was revoked here.
 CACHE_S = 5.0
 CACHE_SIZE = 10_000
+MAX_LENGTH = 100  # of what may be a key
 MAX_NAME = 100
 MAX_MODELS, MAX_MODEL = 100, 128
 
@@ -186,9 +188,14 @@ def cached_caller(token: str) -> Caller | Miss | None:
 
     MISS: the cache does not know the key, ask look_up().
     """
-    if not bearer.is_well_formed(token, PREFIX):
-        return None
-    return _cache.get(bearer.digest(token))
+    digest = _digest(token) if len(token) < MAX_LENGTH else None
+    return None if digest is None else _cache.get(digest)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _digest(token: str) -> str | None:
+    """Return the digest of a key, None for what is none: to work it out each time takes long."""
+    return bearer.digest(token) if bearer.is_well_formed(token, PREFIX) else None
 
 
 def look_up(token: str) -> Caller | None:
