@@ -54,6 +54,8 @@ class UsageWriter:
 
     def record(self, context: ChatContext) -> None:
         """Keep what a request has used."""
+        if context.log and len(self._ended) >= TEXTS_KEPT // 2:
+            self._is_urgent.set()
         if context.log and len(self._ended) >= TEXTS_KEPT:
             log.warning("texts of a request dropped", request_id=context.request_id)
             context.log = None
@@ -89,12 +91,13 @@ class UsageWriter:
                 await asyncio.sleep(RETRY_S)
 
     async def _wait(self) -> None:
-        """Let a batch grow, which denials do not wait for."""
+        """Let a batch grow, which denials do not wait for, and texts not when they are many."""
         with suppress(TimeoutError):
             async with asyncio.timeout(EVERY_S):
                 await self._is_urgent.wait()
                 self._is_urgent.clear()
-                await asyncio.sleep(DENIALS_S)
+                if self._denials:
+                    await asyncio.sleep(DENIALS_S)
 
     async def flush(self) -> bool:
         """Write all that is kept; return False if the database is unavailable."""

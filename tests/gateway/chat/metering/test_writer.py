@@ -173,3 +173,23 @@ def test_a_denial_does_not_wait_until_a_batch_of_requests_has_grown(monkeypatch)
         await writer.stop()
 
     asyncio.run(run())
+
+
+def test_prompts_and_answers_are_written_before_they_are_too_many(monkeypatch):
+    monkeypatch.setattr(module, "EVERY_S", 2 * PATIENCE_S)
+    monkeypatch.setattr(module, "TEXTS_KEPT", 4)
+    sink, texts = Sink(), object()
+
+    async def run() -> None:
+        writer = sink.writer()
+        writer.start()
+        for number in range(3):
+            each = context(str(number))
+            each.log = texts
+            writer.record(each)
+        await until(lambda: sink.batches)
+        assert each.log is texts
+        await writer.stop()
+
+    asyncio.run(run())
+    assert sink.batches == [["0", "1", "2"]]
