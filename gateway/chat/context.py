@@ -103,17 +103,18 @@ class ChatContext:
 
     def note(self, delta: Delta) -> None:
         """Count a delta of the answer, and log it. A usage of nothing counts as none."""
-        self.completion_characters += length_of(delta)
-        if isinstance(delta, Tokens):
-            usage = delta.usage
-            if usage.prompt_tokens or usage.completion_tokens:
-                self.usage = usage.at_least(self.usage)
+        if not isinstance(delta, Tokens):
+            self.completion_characters += length_of(delta)
+        elif delta.usage.prompt_tokens or delta.usage.completion_tokens:
+            self.usage = delta.usage.at_least(self.usage)
         if self.log is not None:
             self.log.answer.add(delta)
 
     def estimated_prompt(self) -> int:
         """Return about how many tokens the prompt has."""
-        return estimate(self.prompt_characters or prompt_length(self.request.body))
+        if not self.prompt_characters:
+            self.prompt_characters = prompt_length(self.request.body)
+        return estimate(self.prompt_characters)
 
     def begin_call(self, target: Target) -> None:
         """Call a target; what an earlier one reported counts for nothing."""
@@ -124,7 +125,7 @@ class ChatContext:
 
     def forget_body(self) -> None:
         """Release the request's body, which may be large; the length of its text stays."""
-        self.prompt_characters = prompt_length(self.request.body)
+        self.estimated_prompt()
         self.request = self.request.without_body()
 
     def reported(self) -> Usage:
@@ -146,7 +147,7 @@ class ChatContext:
         is_called = self.target is not NO_TARGET and self.operation.is_budgeted
         if is_called and has_begun:
             reported, self.usage = self.usage, self.reported()
-            self.is_estimated = self.usage != reported
+            self.is_estimated = self.usage is not reported
         self.request = self.request.without_body()
 
     @property

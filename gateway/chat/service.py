@@ -175,6 +175,7 @@ class Service:
         require(context.endpoint, context.operation, context.request)
         if self.policy is not None:
             context.request = await self.policy(caller, context.request)
+            context.prompt_characters = 0  # it may be another one
 
     def _fail(
         self, context: ChatContext, error: Exception, *, is_stream: bool

@@ -35,7 +35,7 @@ from gateway.chat.metering.usage import NANO_PER_TOKEN
 from gateway.chat.metering.windows import end_of, next_start, start_of
 from gateway.chat.metrics import budget_store_up
 from gateway.chat.models import ModelPrice
-from gateway.chat.tokens import Usage, count, estimate, prompt_length
+from gateway.chat.tokens import Usage, count
 from gateway.configuration.shapes import (
     COST,
     EMBEDDING,
@@ -181,12 +181,11 @@ class Budgets:
         if usage is None:
             return
         model = context.endpoint.name
-        tokens = usage.prompt_tokens + (usage.completion_tokens or 0)
-        used = Amounts(1, tokens, self._cost(model, usage))
-        counts_cost = any(c.budget.counts == COST for c in reservation.counters)
-        if counts_cost and model not in self.prices and used.cost:
+        counters = self._counters_of(context, reservation.at).values()
+        used = self._amounts(model, usage, counters)
+        if used.cost and model not in self.prices:
             context.assumed_cost, context.is_estimated = used.cost, True
-        for counter in self._counters_of(context, reservation.at).values():
+        for counter in counters:
             counter.own += used.of(counter.budget)
 
     def _counters_of(
@@ -216,9 +215,15 @@ class Budgets:
         has_completion = context.endpoint.inference_type != EMBEDDING
         default = self.default_tokens if has_completion else 0
         completion = (max(limits) or default) * context.request.choices
-        usage = Usage(estimate(prompt_length(body)), completion)
-        tokens = usage.prompt_tokens + completion
-        return Amounts(1, tokens, self._cost(context.endpoint.name, usage))
+        usage = Usage(context.estimated_prompt(), completion)
+        return self._amounts(context.endpoint.name, usage, counters)
+
+    def _amounts(
+        self, model: str, usage: Usage, counters: Iterable[Counter]
+    ) -> Amounts:
+        tokens = usage.prompt_tokens + (usage.completion_tokens or 0)
+        counts_cost = any(counter.budget.counts == COST for counter in counters)
+        return Amounts(1, tokens, self._cost(model, usage) if counts_cost else 0)
 
     def _cost(self, model: str, usage: Usage) -> int:
         """Return a cost in billionths; without a price, what the dearest of its kind costs."""

@@ -29,6 +29,12 @@ TOKENS = (
     *("cache_write_tokens", "reasoning_tokens"),
 )
 TEXTS = ("excerpt", "truncated", "tools", "prompt", "answer")
+COLUMNS = (
+    *("created_at", "tenant", "principal", "key_id", "operation", "requested"),
+    *("model", "upstream_model", "base_url", "request_id", "session", "streamed"),
+    *("status", "error_status", "error", "ending", *TOKENS, "estimated", "cost_nano"),
+    *("first_chunk_ms", "duration_ms", *TEXTS),
+)
 UNKNOWN, NO_TEXTS = (None,) * len(TOKENS), ("", False, None, None, None)
 tokens_of = attrgetter(*TOKENS)
 SUMS = (
@@ -74,37 +80,22 @@ def cost_nano(it: ChatContext, prices: Mapping[str, ModelPrice]) -> int | None:
     return min(round(price.cost(it.usage) * NANO_PER_TOKEN), MAX_COST)
 
 
-def _record(it: ChatContext, cost: int | None) -> dict[str, Any]:
-    """Return the columns of a request's record."""
+def _record(it: ChatContext, cost: int | None) -> tuple[Any, ...]:
+    """Return the values of COLUMNS."""
     caller, target, first_chunk_s = it.caller, it.target, it.first_chunk_s
-    tokens = tokens_of(it.usage) if it.usage else UNKNOWN
-    texts = it.log.columns() if it.log else NO_TEXTS
-    return {
-        "created_at": connection.ops.adapt_datetimefield_value(it.ended_at),
-        "tenant": caller.tenant,
-        "principal": caller.principal,
-        "key_id": caller.key_id,
-        "operation": it.operation.action,
-        "requested": storable(it.request.model)[:128],
-        "model": it.endpoint.name,
-        "upstream_model": target.model[:255],
-        "base_url": target.base_url,
-        "request_id": it.request_id,
-        "session": it.session,
-        "status": it.status,
-        "error_status": it.error_status,
-        "error": storable(it.failure[:MAX_ERROR]),
-        "ending": it.ending,
-        "streamed": it.request.stream,
-        **dict(zip(TOKENS, tokens, strict=True)),
-        "estimated": it.is_estimated,
-        "cost_nano": cost,
-        "first_chunk_ms": None
-        if first_chunk_s is None
-        else round(first_chunk_s * 1000),
-        "duration_ms": round(it.duration_s * 1000),
-        **dict(zip(TEXTS, texts, strict=True)),
-    }
+    return (
+        connection.ops.adapt_datetimefield_value(it.ended_at),
+        *(caller.tenant, caller.principal, caller.key_id),
+        *(it.operation.action, storable(it.request.model)[:128]),
+        *(it.endpoint.name, target.model[:255], target.base_url),
+        *(it.request_id, it.session, it.request.stream),
+        *(it.status, it.error_status, storable(it.failure[:MAX_ERROR]), it.ending),
+        *(tokens_of(it.usage) if it.usage else UNKNOWN),
+        *(it.is_estimated, cost),
+        None if first_chunk_s is None else round(first_chunk_s * 1000),
+        round(it.duration_s * 1000),
+        *(it.log.columns() if it.log else NO_TEXTS),
+    )
 
 
 def _day_key(it: ChatContext) -> Key:
@@ -162,12 +153,12 @@ def _batches(rows: QuerySet[RequestRecord]) -> Iterator[list[int]]:
         yield pks
 
 
-def _insert(records: Sequence[Mapping[str, Any]]) -> None:
+def _insert(records: Sequence[tuple[Any, ...]]) -> None:
     """Add records. bulk_create() took a tenth of the whole gateway's time."""
-    columns, marks = ", ".join(records[0]), ", ".join(["%s"] * len(records[0]))
+    columns, marks = ", ".join(COLUMNS), ", ".join(["%s"] * len(COLUMNS))
     statement = f"INSERT INTO gateway_chat_requestrecord ({columns}) VALUES ({marks})"  # noqa: S608 - names of ours
     with connection.cursor() as cursor:
-        cursor.executemany(statement, [[*record.values()] for record in records])
+        cursor.executemany(statement, records)
 
 
 @dataclass(frozen=True, slots=True)

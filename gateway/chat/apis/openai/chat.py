@@ -26,12 +26,12 @@ class ChatCompletions(Operation):
 
     def note(self, context: ChatContext, answer: dict[str, Any]) -> None:
         """Read only the usage of an answer that has it all: reading its text costs a tenth more."""
-        usage, has_choices = usage_in(answer), isinstance(answer.get("choices"), list)
-        is_plain = has_choices and context.log is None and not replaces_answer(answer)
-        if usage is not None and usage.completion_tokens and is_plain:
-            context.note(Tokens(usage))
-        else:
-            super().note(context, answer)
+        if context.log is None and (usage := usage_in(answer)):
+            is_answer = isinstance(answer.get("choices"), list)
+            if usage.completion_tokens and is_answer and not replaces_answer(answer):
+                context.note(Tokens(usage))
+                return
+        super().note(context, answer)
 
     def translate(self, context: ChatContext) -> tuple[dict[str, Any], Writer]:
         return {**context.request.body}, ChatWriter(context)
