@@ -45,6 +45,7 @@ ABUSES = {
     "two hundred inline fragments": ("{ getAllBooks { " + "... { id } " * 200 + "} }", "repeated fields"),
     "repeats that no operation spreads": ("{ __typename } fragment A on Book { " + "id " * 200 + "}", "repeated fields"),
     "sixty inline fragments": ("{ getBookById(id: 1) { " + inline(60, "id") + " } }", "nesting"),
+    "objects beside their fields": ("{ " + " ".join(f"b{n}: getAllBooks {{ ...A }}" for n in range(60)) + " } fragment A on Book { " + " ".join(f"a{n}: author {{ id }}" for n in range(50)) + " }", "expanded fields"),
     "introspection that multiplies": ("{ __schema { types { " + "fields { type { " * 4 + "name" + " } }" * 4 + " } } }", "expanded fields"),
     "introspection again and again": ("{ " + " ".join(f"a{n}: __schema {{ ...F }}" for n in range(50)) + " } fragment F on __Schema { types { fields { type { fields { name } } } } }", "expanded fields"),
     "introspection beyond its depth": ("{ __schema { queryType { " + "ofType { " * 20 + "name" + " }" * 20 + " } } }", "depth"),
