@@ -25,16 +25,16 @@ def tell(kind: str, endpoint_id: str) -> None:
     endpoint = Endpoint.objects.filter(public_id=endpoint_id, deleted_at=None).first()
     if endpoint is None:
         return
-    told = state.describe(endpoint, for_owner=True)
+    shown = state.describe(endpoint, for_owner=True)
     events.publish(
         origin=Origin.system(endpoint.owner),
         event_type=f"endpoint.{kind}",
         data={
             "subscription_id": endpoint.public_id,
             "url": endpoint.url,
-            "since": iso(told.since) if told.since else None,
+            "since": iso(shown.since) if shown.since else None,
             "attempts": endpoint.failed_attempts,
             "error": endpoint.last_error if endpoint.failed_attempts else None,
-            "message": told.sentence,
+            "message": shown.sentence,
         },
     )

@@ -185,10 +185,10 @@ class Service:
             self.recorder.deny(context, error.denial)
         elif isinstance(error, TooManyRequestsError):
             context.endpoint = ABSENT  # it was not called, so that it counts in no sum
-        told, request_id = _told(error, context.request_id), context.request_id
+        shown, request_id = _logged(error, context.request_id), context.request_id
         table = context.api_format.before_first_chunk if is_stream else SYNCHRONOUS
-        status, body, headers = context.operation.failure(context, table, told)
-        context.failure = str(look_up(table, told, request_id)[1])
+        status, body, headers = context.operation.failure(context, table, shown)
+        context.failure = str(look_up(table, shown, request_id)[1])
         self._end(context, status)
         return ChatResponse.json(status, body, headers)
 
@@ -249,12 +249,12 @@ def failure_response(
     error: Exception, request_id: str, api_format: Format
 ) -> ChatResponse:
     """Return the response to a request that failed before anything was known of it."""
-    told = _told(error, request_id)
-    return ChatResponse.json(*api_format.failure(SYNCHRONOUS, told, request_id))
+    shown = _logged(error, request_id)
+    return ChatResponse.json(*api_format.failure(SYNCHRONOUS, shown, request_id))
 
 
-def _told(error: Exception, request_id: str) -> Exception:
-    """Return the error that the client is told of; an unexpected one is logged."""
+def _logged(error: Exception, request_id: str) -> Exception:
+    """Return the error that the client sees; an unexpected one is logged."""
     known = error if isinstance(error, ChatError) else HANDLER.translate(error)
     if known is None:
         log.error("chat failed", request_id=request_id, exc_info=error)

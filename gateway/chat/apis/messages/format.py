@@ -72,17 +72,17 @@ class MessagesFormat(Format):
         if upstream.response is not None:
             return upstream.response
         status, body, headers = super().failure(table, error, request_id)
-        headers["request-id"], told = request_id, body["error"]
+        headers["request-id"], inner = request_id, body["error"]
         names = {upstream.fields.get("code"), upstream.fields.get("type")}
         has_no_credit = upstream.status == NO_CREDIT_STATUS or bool(NO_CREDIT & names)
         if has_no_credit or isinstance(error, OverBudgetError):
-            message = upstream.reason or told["message"]
+            message = upstream.reason or inner["message"]
             body["error"] = {"type": BILLING, "message": message}
             headers["x-should-retry"] = "false"
         elif upstream.status in LASTING:
             headers["x-should-retry"] = "false"
-        elif is_too_long(error) and TOO_LONG not in told["message"]:
-            told["message"] = f"{TOO_LONG}: {told['message']}"
+        elif is_too_long(error) and TOO_LONG not in inner["message"]:
+            inner["message"] = f"{TOO_LONG}: {inner['message']}"
         return status, body, headers
 
     def models(self, endpoints: Sequence[ModelEntry]) -> dict[str, Any]:
