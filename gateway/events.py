@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import uuid4
 
-import orjson
 from django.http import HttpRequest
 from rest_framework.request import Request
 
-from gateway import json
 from gateway.event_types import POLICY_VIOLATION
 from gateway.identity import SYSTEM, Caller
 from gateway.models import PolicyDecision
@@ -20,9 +18,6 @@ from gateway.webhooks import PROFILE
 from webhooks_core import publishing
 from webhooks_core.models import Event
 from webhooks_core.times import iso
-
-# Below the limit of the JSON encoder, also within an envelope.
-MAX_DATA_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +51,6 @@ class Origin:
             "principal_id": self.principal,
             "trace_id": self.trace_id,
         }
-
-
-def is_deeper(value: Any, levels: int) -> bool:
-    """Return True if JSON is nested more than so many levels deep."""
-    if not isinstance(value, dict | list):
-        return False
-    inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(is_deeper(item, levels - 1) for item in inner)
-
-
-def exactly(data: Mapping[str, Any]) -> dict[str, orjson.Fragment]:
-    """Return data as it was given: its integers may be larger than those of orjson."""
-    return {name: orjson.Fragment(json.dumps(value)) for name, value in data.items()}
 
 
 def publish(*, origin: Origin, event_type: str, data: Mapping[str, Any]) -> Event:

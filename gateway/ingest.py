@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from django.db import IntegrityError, transaction
 
-from gateway import events, json
+from gateway import events
 from gateway.event_types import INGEST_COMPLETED
 from gateway.events import Origin
 from gateway.models import Document
@@ -56,7 +56,7 @@ def ingest(
         content=text,
         size=len(encoded),
         characters=len(text),
-        metadata=json.dumps(metadata),
+        metadata=orjson.dumps(metadata),
     )
     try:
         _save(document, origin)
@@ -85,7 +85,6 @@ def result(document: Document) -> dict[str, Any]:
         "checksum": f"sha256:{document.checksum}",
         "size_bytes": document.size,
         "characters": document.characters,
-        # As it is: its integers may be larger than those that orjson reads.
         "metadata": orjson.Fragment(bytes(document.metadata)),
         "created_at": iso(document.created_at),
     }

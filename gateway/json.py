@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Never
 
 import orjson
@@ -23,8 +23,6 @@ LONG_NUMBER = b"0" * 19  # an integer that may not fit into 64 bits
 MAX_VALUES_READ = 4 * MAX_VALUES
 ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
-# Python 3.11 writes about 900 levels, later ones many more: all refuse the same.
-MAX_DEPTH = 800
 
 
 def loads(raw: bytes, most: int = MAX_VALUES) -> Any:
@@ -38,13 +36,6 @@ def loads(raw: bytes, most: int = MAX_VALUES) -> Any:
         if HALF_PAIR.search(raw):
             return _exactly(raw)
         raise
-
-
-def loads_strict(raw: bytes) -> Any:
-    """Return JSON as loads() does, but refuse halves of surrogate pairs, which are no text."""
-    check_values(raw)
-    value = orjson.loads(raw)
-    return _exactly(raw) if LONG_NUMBER in raw.translate(ZEROS) else value
 
 
 def _exactly(raw: bytes) -> Any:
@@ -63,33 +54,15 @@ def _refuse(text: str) -> Never:
     raise ValueError(f"{text[:100]} is not JSON")
 
 
-def dumps(value: Any, *, sort_keys: bool = False) -> bytes:
+def dumps(value: Any) -> bytes:
     """Return compact JSON. Raises ValueError: it is nested too deeply."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sort_keys else None)
+        return orjson.dumps(value)
     except TypeError:
-        if _is_too_deep(value):
-            raise ValueError("nested too deeply") from None
         try:
-            text = json.dumps(value, separators=(",", ":"), sort_keys=sort_keys)
+            return json.dumps(value, separators=(",", ":")).encode()
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
-        return text.encode()
-
-
-def _is_too_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        if not level:
-            return False
-        level = [part for item in level for part in _parts_of(item)]
-    return bool(level)
-
-
-def _parts_of(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 def is_json(text: str) -> bool:

@@ -1,19 +1,18 @@
-"""What is sent to the ingest route and to /v1/events: JSON with exact integers, and a form."""
+"""What is sent to the ingest route and to /v1/events: JSON of their sizes, and a form."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import orjson
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import MultiPartParser
 
-from gateway import json
-from gateway.ingest import MARKDOWN, PLAIN
-from webhooks_core.errors import PayloadTooLargeError
+from gateway.ingest import PLAIN
+from webhooks_core.web.json_values import check_values
 from webhooks_core.web.parsers import StrictJSONParser, check_length
 
 # What clients send for a file of unknown type.
@@ -28,28 +27,23 @@ def max_body_bytes() -> int:
     return JSON_GROWTH * settings.GATEWAY_INGEST_MAX_BYTES + JSON_REST
 
 
-class ExactJSONParser(StrictJSONParser):
-    """Parses JSON whose integers keep all their digits."""
-
-    def loads(self, body: bytes) -> Any:
-        try:
-            return json.loads_strict(body)
-        except orjson.JSONDecodeError:
-            raise
-        except ValueError as error:
-            raise ParseError(f"The body is not usable: {error}.") from error
-
-
-class EventParser(ExactJSONParser):
+class EventParser(StrictJSONParser):
     max_bytes = 2 * MAX_DATA_BYTES
 
 
-class DocumentJSONParser(ExactJSONParser):
+class DocumentJSONParser(StrictJSONParser):
     """Parses JSON as large as the largest document can make it."""
 
     @property
     def max_bytes(self) -> int:  # type: ignore[override] # follows the setting
         return max_body_bytes()
+
+    def loads(self, body: bytes) -> Any:
+        try:
+            check_values(body)
+        except ValueError as error:
+            raise ParseError(f"The body is not usable: {error}.") from error
+        return super().loads(body)
 
 
 class DocumentFormParser(MultiPartParser):
@@ -65,44 +59,22 @@ class DocumentFormParser(MultiPartParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         check_length(parser_context, limit=max_body_bytes())
-        try:
-            form: Any = super().parse(stream, media_type, parser_context)
-        except RequestDataTooBig as error:
-            raise PayloadTooLargeError(
-                "A form field is too large. Send the document as a file."
-            ) from error
-        files = [(name, file) for name, each in form.files.lists() for file in each]
-        try:
-            return _body(form.data.dict(), files)
-        finally:
-            for _, file in files:
-                file.close()
-
-
-def _body(fields: dict[str, Any], files: list[tuple[str, Any]]) -> dict[str, Any]:
-    if files and ([name for name, _ in files] != ["file"] or "text" in fields):
-        raise ParseError(
-            "Send one document, as a file named file or as the field text."
-        )
-    for name, value in fields.items():
-        if "\ufffd" in value:  # Django's, for what is none
-            raise ParseError(f"{name} is not UTF-8.")
-    if "metadata" in fields:
-        try:
-            fields["metadata"] = json.loads_strict(fields["metadata"].encode())
-        except ValueError as error:
-            raise ParseError("metadata is not JSON.") from error
-    return (_described(files[0][1]) if files else {}) | fields
+        form: Any = super().parse(stream, media_type, parser_context)
+        fields = form.data.dict()
+        if "metadata" in fields:
+            with suppress(orjson.JSONDecodeError):  # a text is no object
+                fields["metadata"] = orjson.loads(fields["metadata"])
+        file = form.files.get("file")
+        return _described(file) | fields if file else fields
 
 
 def _described(file: Any) -> dict[str, Any]:
     """Return the fields that a file gives: its text, name and type."""
     try:
-        text = file.read().decode()
+        with file:
+            text = file.read().decode()
     except UnicodeDecodeError as error:
         raise ParseError("The file is not UTF-8 text.") from error
-    name = file.name or ""
-    content_type = (file.content_type or UNKNOWN).partition(";")[0].strip().lower()
-    if content_type == UNKNOWN:
-        content_type = MARKDOWN if name.lower().endswith(".md") else PLAIN
-    return {"text": text, "title": name, "content_type": content_type}
+    kind = (file.content_type or UNKNOWN).partition(";")[0].strip().lower()
+    content_type = PLAIN if kind == UNKNOWN else kind
+    return {"text": text, "title": file.name or "", "content_type": content_type}

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from gateway import configuration, events, json
+from gateway import configuration, events
 from gateway.errors import UnprocessableError
 from gateway.events import Origin
 from gateway.models import IdempotencyKey
@@ -37,23 +37,22 @@ def publish(
 ) -> dict[str, Any]:
     """Publish an event; return its `id`, `duplicate` and the `subscriptions` that get it."""
     with transaction.atomic():
-        event = events.publish(
-            origin=origin, event_type=event_type, data=events.exactly(data)
-        )
+        event = events.publish(origin=origin, event_type=event_type, data=data)
         receivers = Delivery.objects.filter(event=event).order_by("endpoint")
         names = list(receivers.values_list("endpoint__public_id", flat=True))
     return {"id": event.public_id, "duplicate": False, "subscriptions": names}
 
 
 def publish_once(
-    key: str, body: Any, *, origin: Origin, event_type: str, data: Mapping[str, Any]
+    key: str, *, origin: Origin, event_type: str, data: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Publish an event and keep the result with its key for a day; or return what is kept.
 
     Both happen in one transaction. A concurrent request with the same key waits for it. Raises 422
     for a key that was used with another body.
     """
-    fingerprint = hashlib.sha256(json.dumps(body, sort_keys=True)).hexdigest()
+    sent = orjson.dumps([event_type, data], option=orjson.OPT_SORT_KEYS)
+    fingerprint = hashlib.sha256(sent).hexdigest()
     used = IdempotencyKey.objects.filter(tenant=origin.tenant, key=key)
     if known := _kept(used, fingerprint):
         return known

@@ -197,6 +197,6 @@ class PublishView(GatewayView):
         if key is not None:
             if not IDEMPOTENCY_KEY.fullmatch(key):
                 raise BadRequestError(BAD_KEY)
-            publish = partial(publishing.publish_once, key, request.data)
+            publish = partial(publishing.publish_once, key)
         event = {"event_type": fields["type"], "data": fields["data"]}
         return self.respond(publish(origin=self.origin, **event))

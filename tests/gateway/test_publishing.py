@@ -72,15 +72,8 @@ def test_an_event_is_published_and_the_response_says_who_gets_it(acme, globex):
     assert stripe_accepts(request, named["secret"])
 
 
-def test_integers_of_data_keep_every_digit(acme):
-    number = b"123456789012345678901234567890"
-    body = b'{"type": "order.created", "data": {"n": %s}}' % number
-    assert acme.call("POST", EVENTS, body).status_code == 202
-    assert b'"data":{"n":%s}' % number in bytes(Event.objects.get().body)
-
-
 NESTED: Any = 1
-for _ in range(101):
+for _ in range(252):
     NESTED = [NESTED]
 UNKNOWN = "type cannot be published; known are drift.detected, order.created."
 
@@ -93,7 +86,7 @@ UNKNOWN = "type cannot be published; known are drift.detected, order.created."
             for name in ("no.such", "ingest.completed", "webhook.test")
         ),
         (EVENT | {"data": []}, "data must be an object."),
-        (EVENT | {"data": {"a": NESTED}}, "data is nested deeper than 100 levels."),
+        (EVENT | {"data": {"a": NESTED}}, "data is nested too deeply."),
         (EVENT | {"data": {"a": "x" * 262_144}}, "data is over 262144 bytes."),
         (EVENT | {"more": "x" * 524_288}, "The body is over 524288 bytes."),
         (b'{"type": "order.created", "data": {"a": 1e999}}', "The body is not JSON"),

@@ -152,14 +152,6 @@ def test_half_a_surrogate_pair_stays_in_translation(claude, upstream, path, stre
     assert rb"{\"\\ud83d\":" in response.content  # the arguments are JSON in JSON
 
 
-def test_every_python_writes_the_same_depth():
-    depth = exact_json.MAX_DEPTH
-    deep = b"[" * depth + b"]" * depth
-    assert exact_json.dumps(exact_json.loads(deep)) == deep
-    with pytest.raises(ValueError, match="nested too deeply"):
-        exact_json.dumps(exact_json.loads(b"[%s,[]]" % deep))
-
-
 # ── Another name of the model in JSON that keeps every other byte ─────────────────────
 
 
@@ -281,7 +273,7 @@ def test_what_is_no_object_or_nested_too_deeply_is_the_upstreams_failure():
         with pytest.raises(UpstreamServiceError):
             parse(payload)
     deep: Any = {}
-    for _ in range(2000):
+    for _ in range(100_000):
         deep = {"x": deep}
     with pytest.raises(UpstreamServiceError):
         dump(deep)
