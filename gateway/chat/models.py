@@ -15,8 +15,6 @@ from webhooks_core.secrets import EncryptedTextField
 if TYPE_CHECKING:
     from gateway.configuration.shapes import BudgetEntry, ModelEntry
 
-# What the API's vendor charges for tokens that its cache keeps for an hour.
-HOUR_WRITE_FACTOR = 2
 OPTIONAL = {"null": True, "blank": True}
 
 
@@ -113,14 +111,12 @@ class ModelPrice(models.Model):
 
     def cost(self, usage: Usage) -> Decimal:
         """Return what tokens cost, in millionths of the currency."""
-        cached, hour = usage.cached_tokens, usage.hour_write_tokens
-        written = usage.cache_write_tokens - hour
+        cached, written = usage.cached_tokens, usage.cache_write_tokens
         completion, reasoning = usage.completion_tokens or 0, usage.reasoning_tokens
         parts = (
-            (usage.prompt_tokens - cached - written - hour, self.prompt_price),
+            (usage.prompt_tokens - cached - written, self.prompt_price),
             (cached, _default(self.cached_input_price, self.prompt_price)),
             (written, _default(self.cache_write_price, self.prompt_price)),
-            (hour, HOUR_WRITE_FACTOR * self.prompt_price),
             (completion - reasoning, self.completion_price),
             (reasoning, _default(self.reasoning_price, self.completion_price)),
         )

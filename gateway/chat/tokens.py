@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any
@@ -12,16 +12,11 @@ from gateway.json import mapping
 CHARACTERS_PER_TOKEN = 4
 # The maximum of a column; an upstream that reports more is wrong.
 MAX_TOKENS = 2**31 - 1
-CACHED = ("cached_tokens", "cache_read_input_tokens", "prompt_cache_hit_tokens")
-WRITTEN = (
-    "cache_write_tokens",
-    "cache_creation_tokens",
-    "cache_creation_input_tokens",
+# The names of the sums and of their details, in Chat Completions and in the Responses API.
+NAMES = (
+    ("prompt_tokens", "completion_tokens"),
+    ("input_tokens", "output_tokens"),
 )
-# The limit of an estimate's work.
-MAX_PARTS = 1_000_000
-# About what an image or the least of another medium is, and the characters of base64 per token.
-MEDIA_TOKENS, MEDIA_CHARACTERS = 1_500, 100
 # The fields with the text of a request, the last first; and fields without text.
 PROMPT = (
     *("functions", "tools", "system", "instructions", "input", "prompt", "messages"),
@@ -30,27 +25,28 @@ NOT_TEXT = frozenset(
     {
         *("role", "type", "id", "index", "tool_call_id", "cache_control", "signature"),
         *("image_url", "input_audio", "file", "file_data"),
-        *("reasoning_opaque", "reasoning_signature", "thought_signature"),
-        "encrypted_content",
+        *("thought_signature", "encrypted_content"),
         "thinking_blocks",  # their text is in reasoning_content, too
     }
 )
-# Parts that are media: images, sound, and documents; the members with their data.
-IMAGES = frozenset({"image_url", "image", "input_image"})
-MEDIA = IMAGES | {"input_audio", "audio", "file", "input_file", "document"}
-MEDIA_DATA = ("source", "input_audio", "file", "file_data", "data")
-# Data that is no text: Anthropic's of images, documents and hidden thinking, OpenRouter's of the
-# latter.
-NO_TEXT_TYPES = ("base64", "redacted_thinking", "reasoning.encrypted")
+# About how many tokens an image, a sound or a document is.
+MEDIA_TOKENS = 1_500
+MEDIA = frozenset(
+    {
+        *("image_url", "image", "input_image", "input_audio", "audio"),
+        *("file", "input_file", "document"),
+    }
+)
+# Data of Anthropic's API that is no text: of images and documents, and of hidden thinking.
+NO_TEXT_TYPES = ("base64", "redacted_thinking")
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """The tokens of a request.
 
-    The prompt's include those read from and written to the cache, and the written ones those
-    that are kept for an hour. The completion's include those of reasoning.
-    `completion_tokens` is None until the upstream reports it.
+    The prompt's include those read from and written to the cache, the completion's those of
+    reasoning. `completion_tokens` is None until the upstream reports it.
     """
 
     prompt_tokens: int
@@ -58,14 +54,12 @@ class Usage:
     cached_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
-    hour_write_tokens: int = 0
 
     @classmethod
     def read(cls, value: Any) -> Usage | None:
         """Return an upstream's `usage`, or None if its numbers are not valid.
 
-        Its names are those of Chat Completions or of the Responses API; for the cache also those
-        of Anthropic, DeepSeek and LiteLLM. Gemini and xAI count reasoning in the total alone.
+        Gemini and xAI count reasoning in the total alone.
         """
         if not isinstance(value, dict):
             return None
@@ -76,27 +70,31 @@ class Usage:
                 "total_tokens": int(t),
             } if len(value) == 3 and 0 < c < t == p + c <= MAX_TOKENS:
                 return cls(p, c)
-        prompt_given = _either(value, "prompt_tokens", "input_tokens")
-        completion_given = _either(value, "completion_tokens", "output_tokens")
-        prompt, completion = count(prompt_given), count(completion_given)
-        if prompt is None or completion is None:
+        prompt_name, completion_name = NAMES["input_tokens" in value]
+        given = value.get(completion_name)
+        prompt, completion = count(value.get(prompt_name)), count(given)
+        if prompt is None or completion is None or prompt_name not in value:
             return None
-        if prompt_given is None and completion_given is None:
-            return None
-        total = count(value.get("total_tokens")) or 0
-        if prompt_given is None:
-            prompt = max(0, total - completion)
-        completion = max(completion, total - prompt)
-        is_reported = completion > 0 or completion_given is not None
-        inputs = _details(value, "prompt_tokens_details", "input_tokens_details")
-        outputs = _details(value, "completion_tokens_details", "output_tokens_details")
-        cached = min(_first(CACHED, inputs, value), prompt)
-        reasoning = count(outputs.get("reasoning_tokens")) or 0
+        completion = max(completion, (count(value.get("total_tokens")) or 0) - prompt)
+        is_reported = completion > 0 or given is not None
+        inputs, outputs = (
+            mapping(value.get(f"{name}_details"))
+            for name in (prompt_name, completion_name)
+        )
+        cached, written, reasoning = (
+            count(details.get(name)) or 0
+            for details, name in (
+                (inputs, "cached_tokens"),
+                (inputs, "cache_write_tokens"),
+                (outputs, "reasoning_tokens"),
+            )
+        )
+        cached = min(cached, prompt)
         return cls(
             prompt,
             completion if is_reported else None,
             cached,
-            min(_first(WRITTEN, inputs, value), prompt - cached),
+            min(written, prompt - cached),
             min(reasoning, completion) if is_reported else reasoning,
         )
 
@@ -135,33 +133,12 @@ class Usage:
 _numbers = attrgetter(*(field.name for field in fields(Usage)))
 
 
-def _either(value: Mapping[str, Any], name: str, other: str) -> Any:
-    """Return a member under its name, or under another one if it is 0 or missing."""
-    given = value.get(name)
-    return given or (given if value.get(other) is None else value[other])
-
-
-def _details(value: Mapping[str, Any], name: str, other: str) -> Mapping[str, Any]:
-    return mapping(_either(value, name, other))
-
-
 def count(value: Any) -> int | None:
     """Return a number of tokens, 0 for null, None for an invalid value."""
     if value is None:
         return 0
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 <= value <= MAX_TOKENS or value != int(value):
-        return None
-    return int(value)
-
-
-def _first(names: Iterable[str], *places: Mapping[str, Any]) -> int:
-    """Return the first number above 0 that has one of the names in one of the places."""
-    for name in names:
-        for place in places:
-            if (given := place.get(name)) and (number := count(given)):
-                return number
-    return 0
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 <= value <= MAX_TOKENS else None
 
 
 def estimate(characters: int) -> int:
@@ -170,19 +147,12 @@ def estimate(characters: int) -> int:
 
 
 def prompt_length(body: Mapping[str, Any]) -> int:
-    """Return how many characters of text a request holds; a token that is no text counts 4."""
-    return text_length([body.get(name) for name in PROMPT])
+    """Return how many characters of text a request holds; a token that is no text counts 4.
 
-
-def text_length(value: Any) -> int:
-    """Return how many characters of text JSON holds; a token that is no text counts 4.
-
-    Integers are tokens, as embeddings take them. Images, sound and documents count as an estimate.
-    Of more than MAX_PARTS parts, each further one counts as a token.
+    Integers are tokens, as embeddings take them; images, sound and documents are about as many.
     """
-    total, looked_at, left = 0, 0, [value]
-    while left and looked_at < MAX_PARTS:
-        looked_at += 1
+    total, left = 0, [body.get(name) for name in PROMPT]
+    while left:
         item = left.pop()
         if isinstance(item, str):
             total += len(item)
@@ -193,17 +163,7 @@ def text_length(value: Any) -> int:
         elif isinstance(item, dict):
             kind = item.get("type")
             if isinstance(kind, str) and kind in MEDIA:
-                total += CHARACTERS_PER_TOKEN * _media_tokens(kind, item)
+                total += CHARACTERS_PER_TOKEN * MEDIA_TOKENS
             if kind not in NO_TEXT_TYPES:
                 left += [inner for name, inner in item.items() if name not in NOT_TEXT]
-    return total + CHARACTERS_PER_TOKEN * len(left)
-
-
-def _media_tokens(kind: str, part: Mapping[str, Any]) -> int:
-    """Return about how many tokens an image, a sound or a document is."""
-    if kind in IMAGES:
-        return MEDIA_TOKENS
-    values = [part.get(name) for name in MEDIA_DATA]
-    values += [mapping(value).get(name) for value in values for name in MEDIA_DATA]
-    length = sum(len(value) for value in values if isinstance(value, str))
-    return MEDIA_TOKENS + length // MEDIA_CHARACTERS
+    return total

@@ -34,7 +34,6 @@ FINISH_REASONS = {
 }
 THINKING = ("thinking", "redacted_thinking")
 WRITTEN, CACHED = "cache_creation_input_tokens", "cache_read_input_tokens"
-HOUR = "ephemeral_1h_input_tokens"
 
 
 def usage_in(value: Any) -> Usage:
@@ -46,11 +45,10 @@ def usage_in(value: Any) -> Usage:
     given, cached, written = (
         count(value.get(name)) or 0 for name in ("input_tokens", CACHED, WRITTEN)
     )
-    hour = count(member(value, "cache_creation", HOUR)) or 0
     thinking = count(member(value, "output_tokens_details", "thinking_tokens")) or 0
     is_known = value.get("output_tokens") is not None
     completion = (count(value["output_tokens"]) or 0) if is_known else None
-    return Usage(given + cached + written, completion, cached, written, thinking, hour)
+    return Usage(given + cached + written, completion, cached, written, thinking)
 
 
 @dataclass(slots=True)

@@ -8,11 +8,12 @@ from typing import Any
 from gateway.chat.apis.base import Operation
 from gateway.chat.apis.deltas import Tokens, Writer
 from gateway.chat.apis.openai.passing import PassedChunks
-from gateway.chat.apis.openai.reader import ChatReader, usage_in
+from gateway.chat.apis.openai.reader import ChatReader
 from gateway.chat.apis.openai.writer import ChatWriter
 from gateway.chat.context import ChatContext
 from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.failures import failure_in, replaces_answer
+from gateway.chat.tokens import Usage
 
 
 class ChatCompletions(Operation):
@@ -26,7 +27,7 @@ class ChatCompletions(Operation):
 
     def note(self, context: ChatContext, answer: dict[str, Any]) -> None:
         """Read only the usage of an answer that has it all: reading its text costs a tenth more."""
-        if context.log is None and (usage := usage_in(answer)):
+        if context.log is None and (usage := Usage.read(answer.get("usage"))):
             is_answer = isinstance(answer.get("choices"), list)
             if usage.completion_tokens and is_answer and not replaces_answer(answer):
                 context.note(Tokens(usage))
@@ -49,7 +50,7 @@ class Embeddings(Operation):
             raise failure_in(answer)
         if not isinstance(answer.get("data"), list):
             raise UpstreamServiceError("the answer has no data")
-        if usage := usage_in(answer):
+        if usage := Usage.read(answer.get("usage")):
             context.note(Tokens(replace(usage, completion_tokens=0)))
 
 

@@ -74,8 +74,8 @@ def test_requests_at_once_cannot_both_take_the_rest():
                     {"type": "image_url", "image_url": {"url": "data:" + "x" * 9999}},
                     1500,
                 ),
-                ({"type": "input_audio", "input_audio": {"data": "x" * 8000}}, 1580),
-                ({"type": "file", "file": {"file_data": "x" * 8000}}, 1580),
+                ({"type": "input_audio", "input_audio": {"data": "x" * 8000}}, 1500),
+                ({"type": "file", "file": {"file_data": "x" * 8000}}, 1500),
                 ({"type": "document", "source": {"type": "base64", "data": "x"}}, 1500),
             )
         ),

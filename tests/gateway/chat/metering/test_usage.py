@@ -103,7 +103,6 @@ DETAILS = {
         ("no details", DETAILS, (100, 50), 100 * 2500 + 50 * 10_000),
         ("each at its own price", DETAILS, (100, 50, 60, 10, 40), 30 * 2500 + 60 * 1250 + 10 * 3125 + 10 * 10_000),
         ("without prices of their own", {}, (100, 50, 60, 10, 40), 100 * 2500 + 50 * 10_000),
-        ("kept for an hour", {"cache_write_price": Decimal("3.75")}, (100, 0, 0, 30, 0, 20), 70 * 2500 + 10 * 3750 + 20 * 2 * 2500),
         ("free of charge", dict.fromkeys(DETAILS, Decimal(0)), (100, 50, 100, 0, 50), 0),
     ],
 )  # fmt: skip
