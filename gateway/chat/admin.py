@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import json
 from copy import copy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.forms.models import construct_instance
 from django.http import HttpRequest
+from django.urls import NoReverseMatch
 from django.utils.safestring import SafeString
 
 from gateway import configuration
 from gateway.chat.metering import reports
 from gateway.chat.models import Budget, ModelEndpoint, ModelPrice, RequestRecord
 from gateway.configuration import EntryError
+from gateway.configuration.shapes import BudgetEntry, ModelEntry
 from webhooks_core.admin import base
 from webhooks_core.admin.base import ReadOnlyAdmin
 from webhooks_core.secrets import EncryptedText, SecretUnreadableError
+
+
+def names_in_file(section: str) -> list[str]:
+    return [entry.name for entry in getattr(configuration.current(), section)]
 
 
 class DefinedForm(forms.ModelForm[Any]):
@@ -30,8 +37,7 @@ class DefinedForm(forms.ModelForm[Any]):
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        entries = getattr(configuration.current(), self.section)
-        if any(entry.name == name for entry in entries):
+        if name in names_in_file(self.section):
             raise ValidationError("The configuration file has one of this name.")
         return name
 
@@ -39,13 +45,16 @@ class DefinedForm(forms.ModelForm[Any]):
         cleaned: dict[str, Any] = self.cleaned_data
         if not self.errors:
             try:
-                construct_instance(self, copy(self.instance)).entry()
+                self.check(construct_instance(self, copy(self.instance)).entry())
             except SecretUnreadableError as error:
                 text = "The stored key cannot be read any more: set it anew."
                 raise ValidationError({"api_key": text}) from error
             except EntryError as error:
                 raise ValidationError({"definition": str(error)}) from error
         return cleaned
+
+    def check(self, entry: Any) -> None:
+        """Raise EntryError for an entry that does not fit to what is stored."""
 
 
 class ModelForm(DefinedForm):
@@ -71,6 +80,12 @@ class ModelForm(DefinedForm):
         is_kept = not text and isinstance(stored, EncryptedText)
         return stored if is_kept else EncryptedText.encrypt(text)
 
+    def check(self, entry: ModelEntry) -> None:
+        stored = ModelEndpoint.objects.values_list("name", flat=True)
+        others = {*names_in_file(self.section), *stored} - {entry.name}
+        if unknown := {*entry.fallbacks} - others:
+            raise EntryError(f"fallbacks: {min(unknown)!r} is no other model.")
+
 
 class BudgetForm(DefinedForm):
     section = "budgets"
@@ -79,10 +94,54 @@ class BudgetForm(DefinedForm):
         model = Budget
         fields = ("name", "definition", "is_active")
 
+    def check(self, entry: BudgetEntry) -> None:
+        """Keep what a counter counts: another one would begin with what it has counted."""
+        if self.instance.pk is None:
+            return
+        before = Budget.objects.get(pk=self.instance.pk).entry()
+        for name in ("name", "counts", "window", "per"):
+            if getattr(before, name) != getattr(entry, name):
+                raise EntryError(f"{name} cannot change: make another budget.")
+
+
+class DefinedList(ChangeList):
+    """First what the file declares, without links: only the file changes it. Then the rows."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if self.page_num == 1 and not self.query:
+            names = names_in_file(cast("DefinedAdmin", self.model_admin).form.section)
+            declared = [self.model(name=name) for name in names]
+            self.result_list = [*declared, *self.result_list]
+
+    def url_for_result(self, result: Any) -> str:
+        if result.pk is None:
+            raise NoReverseMatch
+        return super().url_for_result(result)
+
 
 class DefinedAdmin(admin.ModelAdmin[Any]):
-    list_display = ("name", "is_active", "updated_at")
+    form: type[DefinedForm]
+    actions = None
+    list_display = ("name", "source")
     search_fields = ("name",)
+    sortable_by = ()
+
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
+        return DefinedList
+
+    @admin.display
+    def source(self, row: Any) -> str:
+        """Return where an entry stands, and why a row has no effect."""
+        if row.pk is None:
+            return "the configuration file"
+        if row.name in names_in_file(self.form.section):
+            return "hidden by the configuration file"
+        try:
+            row.entry()
+        except (EntryError, SecretUnreadableError) as error:
+            return f"has no effect: {error}"
+        return "here" if row.is_active else "here, switched off"
 
 
 @admin.register(ModelEndpoint)
@@ -101,6 +160,20 @@ class ModelPriceAdmin(admin.ModelAdmin[ModelPrice]):
     search_fields = ("model",)
 
 
+class OutcomeFilter(admin.SimpleListFilter):
+    """Not the stock filter, which would read every row for the different statuses."""
+
+    title = parameter_name = "outcome"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("refused", "Refused before a call"), ("failed", "Failed")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        failed = Q(error_status__gte=400) | Q(status__gte=400)
+        outcomes = {"refused": Q(model=""), "failed": failed & ~Q(model="")}
+        return queryset.filter(outcomes.get(self.value() or "", Q()))
+
+
 @admin.register(RequestRecord)
 class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
     """Every request, refused ones too; with prompt and answer where the log is switched on."""
@@ -109,7 +182,7 @@ class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
         *("created_at", "outcome", "requested", "model", "tenant", "principal"),
         *("prompt_tokens", "completion_tokens", "cost", "duration_ms", "excerpt"),
     )
-    list_filter = ("status", "created_at")
+    list_filter = (OutcomeFilter, "created_at")
     search_fields = ("request_id__exact", "tenant__exact")
     indexed = ("request_id", "tenant")
     search_help_text = "A whole request id, or a tenant"

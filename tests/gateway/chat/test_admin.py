@@ -48,7 +48,13 @@ def test_requests_are_neither_added_nor_changed_nor_deleted(admin_client):
 
 @pytest.mark.parametrize(
     ("query", "shown"),
-    [("status=404", 1), ("q=req-7", 4), ("q=acme", 4), ("q=req-", 0)],
+    [
+        ("outcome=refused", 1),
+        ("outcome=failed", 1),
+        ("q=req-7", 4),
+        ("q=acme", 4),
+        ("q=req-", 0),
+    ],
 )
 def test_requests_are_filtered_and_searched(admin_client, query, shown):
     usage.write(

@@ -86,6 +86,7 @@ def test_the_key_is_that_of_each_target_without_one():
         ),
         (MODELS, form("m", "- a"), "must be the keys of an entry"),
         (MODELS, form("m", BILLION), "*a is not what JSON has"),
+        (MODELS, form("m", "{upstream: echo, fallbacks: [x]}"), "is no other model"),
         (
             MODELS,
             form("m", "upstream: echo", api_key="${NOT_SET}"),
@@ -100,6 +101,35 @@ def test_what_the_file_refuses_is_not_stored(admin_client, address, fields, faul
     assert fault in page.content.decode()
     assert not ModelEndpoint.objects.exists()
     assert not Budget.objects.exists()
+
+
+def test_one_list_has_what_the_file_declares_and_what_the_admin_has(
+    admin_client, monkeypatch
+):
+    declared = BudgetEntry("declared", "requests", "hour", 7)
+    current = Configuration(models=configuration.current().models, budgets=(declared,))
+    monkeypatch.setattr(configuration, "current", lambda: current)
+    ModelEndpointFactory.create(name="broken", definition="upstream: [")
+    ModelEndpointFactory.create(name="echo")
+    page = admin_client.get(MODELS).content.decode()
+    for text in (
+        *("the configuration file", "hidden by the configuration file"),
+        "has no effect: is not YAML",
+    ):
+        assert text in page
+    assert "/None/" not in page  # what the file declares is no link
+    assert ">declared<" in admin_client.get(BUDGETS).content.decode()
+
+
+def test_what_a_counter_counts_cannot_change(admin_client):
+    assert admin_client.post(f"{BUDGETS}add/", form("b", LIMIT)).status_code == 302
+    page = f"{BUDGETS}{Budget.objects.get().pk}/change/"
+    for changed in (LIMIT.replace("hour", "day"), LIMIT.replace("tenant", "key")):
+        text = admin_client.post(page, form("b", changed)).content.decode()
+        assert "cannot change: make another budget." in text
+    larger = form("b", LIMIT.replace("5", "9"))
+    assert admin_client.post(page, larger).status_code == 302
+    assert [each.limit for each in definitions.budgets()] == [9]
 
 
 def test_a_budget_without_effect_is_left_out(monkeypatch):
