@@ -5,16 +5,16 @@ Python has no `Partitioned` before 3.14, and Django's messages have a cookie tha
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from http.cookies import Morsel
 
 from django.conf import settings
 from django.contrib.messages.storage.cookie import CookieStorage
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
 PATH = "/portal"
-SESSION, MESSAGES, FORM = "portal", "portal_messages", "portal_form"
+SESSION, MESSAGES = "portal", "portal_messages"
 
 
 class PartitionedMorsel(Morsel[str]):
@@ -27,12 +27,6 @@ class PartitionedMorsel(Morsel[str]):
 def name_of(name: str) -> str:
     """Return the name of a cookie. A browser accepts the prefix over https alone."""
     return f"__Secure-{name}" if settings.SESSION_COOKIE_SECURE else name
-
-
-def read(request: HttpRequest, name: str) -> str:
-    """Return the value of a cookie; "" if it was not sent."""
-    cookies: Mapping[str, str] = request.COOKIES
-    return cookies.get(name_of(name), "")
 
 
 def write(

@@ -14,11 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.crypto import (
-    constant_time_compare,
-    get_random_string,
-    salted_hmac,
-)
+from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.cache import never_cache
@@ -74,7 +70,7 @@ class PortalDoor(Door):
         return served
 
     def enter(self, request: HttpRequest) -> Owner | HttpResponse:
-        token = cookies.read(request, cookies.SESSION)
+        token = _session(request)
         link = links.by_session(token)
         if link is None:
             return pages.say(request, pages.NO_SESSION, 403)
@@ -129,9 +125,9 @@ def csrf_token(session: str) -> str:
     return salted_hmac("gateway.portal.csrf", session).hexdigest()
 
 
-def is_own_form(request: HttpRequest, token: str, *origins: str | None) -> bool:
-    """Return True if a page of this origin, or of one of these, sent a form with this token."""
-    own = {settings.BASE_URL, f"{request.scheme}://{request.get_host()}", *origins}
+def is_own_form(request: HttpRequest, token: str) -> bool:
+    """Return True if a page of this origin sent a form with this token."""
+    own = {settings.BASE_URL, f"{request.scheme}://{request.get_host()}"}
     given = request.POST.get("csrfmiddlewaretoken", "")
     return request.headers.get("Origin") in own and constant_time_compare(given, token)
 
@@ -140,8 +136,7 @@ def is_own_form(request: HttpRequest, token: str, *origins: str | None) -> bool:
 class OpenLink(View):
     """GET asks and changes nothing: programs that check links follow them. POST opens.
 
-    The form is of the page that this browser was shown: no other site opens a link of its own in
-    somebody's browser.
+    No other site opens a link of its own in somebody's browser.
     """
 
     http_method_names = ["get", "head", "post"]
@@ -158,24 +153,16 @@ class OpenLink(View):
 
     def get(self, request: HttpRequest, link: PortalLink) -> HttpResponse:
         state = link.state(timezone.now())
-        if state == State.OPEN and _is_in_this_browser(request, link):
-            return redirect("portal:start")
+        if state == State.OPEN and links.by_session(_session(request)) == link:
+            return redirect("portal:start")  # a page that frames it was loaded again
         if state != State.UNUSED:
             return pages.say(request, pages.OVER[state], 410)
-        known = cookies.read(request, cookies.FORM)
-        browser = known or get_random_string(32)
-        context = {"link": link, "csrf_token": _open_token(browser, link)}
-        response = render(request, "gateway/portal/open.html", context)
-        if not known:
-            cookies.write(response, cookies.FORM, browser)
-        return response
+        return render(request, "gateway/portal/open.html", {"link": link})
 
     def post(self, request: HttpRequest, link: PortalLink) -> HttpResponse:
-        is_unused = link.state(timezone.now()) == State.UNUSED
-        if is_unused and not _is_of_its_page(request, link):
-            has_cookie = cookies.read(request, cookies.FORM)
-            reason = pages.FOREIGN_FORM if has_cookie else pages.NO_SESSION
-            return pages.say(request, reason, 403)
+        # Browsers of before 2023 name no site.
+        if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+            return pages.say(request, pages.FOREIGN_FORM, 403)
         session = links.open_once(link)
         if session is None:
             link.refresh_from_db()
@@ -186,18 +173,5 @@ class OpenLink(View):
         return response
 
 
-def _open_token(browser: str, link: PortalLink) -> str:
-    """Return the token of the form of a link, for the browser that has this cookie."""
-    return csrf_token(f"{browser} {link.pk}")
-
-
-def _is_of_its_page(request: HttpRequest, link: PortalLink) -> bool:
-    site = request.headers.get("Sec-Fetch-Site", "same-origin")  # older browsers: none
-    token = _open_token(cookies.read(request, cookies.FORM), link)
-    # Behind `no-referrer`, the origin is `null`.
-    return site == "same-origin" and is_own_form(request, token, None, "null")
-
-
-def _is_in_this_browser(request: HttpRequest, link: PortalLink) -> bool:
-    current = links.by_session(cookies.read(request, cookies.SESSION))
-    return current is not None and current.pk == link.pk
+def _session(request: HttpRequest) -> str:
+    return request.COOKIES.get(cookies.name_of(cookies.SESSION), "")

