@@ -18,7 +18,7 @@ from gateway.publishing import publishable
 from webhooks_core.api.shapes import DetailsShape
 from webhooks_core.endpoints import Created
 from webhooks_core.errors import PayloadTooLargeError
-from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.models import Delivery
 from webhooks_core.owners.deliveries import State
 from webhooks_core.secrets import MASK
 from webhooks_core.web.fields import (
@@ -45,7 +45,19 @@ class ErrorSerializer(serializers.Serializer[Any]):
     detail = serializers.JSONField(help_text="Usually a text.")
 
 
-class ChangeSerializer(serializers.Serializer[Any]):
+class SecretField(StrictCharField):
+    """The secret of a subscription: written once, and masked in every later response."""
+
+    def get_attribute(self, instance: Any) -> str:
+        return MASK
+
+
+class SubscriptionSerializer(serializers.Serializer[Any]):
+    """A subscription, and what a request says of it."""
+
+    id = serializers.CharField(
+        source="public_id", read_only=True, help_text="`whsub_` and 26 characters."
+    )
     url = StrictCharField(help_text="Where events are sent.")
     event_types = EventTypesField(
         required=False, help_text="The event types to receive. Empty: all of them."
@@ -59,8 +71,22 @@ class ChangeSerializer(serializers.Serializer[Any]):
             "max_length": "description is longer than {max_length} characters."
         },
     )
+    secret = SecretField(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        help_text="Only to create: printable ASCII, generated when it is absent or null. Masked, "
+        "except in the response that creates it.",
+    )
     active = StrictBooleanField(
         required=False, help_text="False: nothing is sent until it is true again."
+    )
+    created_at = TimeField(read_only=True, help_text="UTC.")
+    updated_at = TimeField(
+        read_only=True, help_text="Of the subscription's last change."
+    )
+    last_attempt_at = TimeField(
+        read_only=True, allow_null=True, help_text="Null before the first one."
     )
     filter = FilterField(
         required=False,
@@ -68,20 +94,17 @@ class ChangeSerializer(serializers.Serializer[Any]):
         help_text="What an event must be, beside its type; null or `{}`: anything.",
     )
 
+    # What the fields read.
+    columns = (
+        *("public_id", "url", "event_types", "description", "active", "created_at"),
+        *("updated_at", "last_attempt_at", "filter"),
+    )
+
     def to_internal_value(self, data: Any) -> Any:
-        if "secret" in data and "secret" not in self.fields:
+        if self.instance is not None and "secret" in data:
             message = "secret cannot be changed here; it is rotated."
             raise ValidationError({"secret": message})
         return super().to_internal_value(data)
-
-
-class CreationSerializer(ChangeSerializer):
-    secret = StrictCharField(
-        required=False,
-        allow_null=True,
-        allow_blank=True,
-        help_text="Printable ASCII; generated when it is absent or null.",
-    )
 
     def validate_secret(self, secret: str | None) -> str | None:
         try:
@@ -94,36 +117,6 @@ class CreationSerializer(ChangeSerializer):
         if "url" not in getattr(self, "initial_data", {"url"}):
             fields["url"] = fields.pop("url")  # a missing url is the last error
         return fields
-
-
-class SubscriptionSerializer(serializers.Serializer[Any]):
-    id = serializers.CharField(
-        source="public_id", help_text="`whsub_` and 26 characters."
-    )
-    url = serializers.CharField(help_text="Where events are sent.")
-    event_types = serializers.ListField(
-        child=serializers.CharField(), help_text="Empty: all of them."
-    )
-    description = serializers.CharField(help_text="A note for people.")
-    secret = serializers.SerializerMethodField(
-        help_text="Masked, except in the response that creates it."
-    )
-    active = serializers.BooleanField(help_text="False: nothing is sent.")
-    created_at = TimeField(help_text="UTC.")
-    updated_at = TimeField(help_text="Of the subscription's last change.")
-    last_attempt_at = TimeField(allow_null=True, help_text="Null before the first one.")
-    filter = FilterField(
-        allow_null=True, help_text="What an event must be; null: anything."
-    )
-
-    # What the fields read.
-    columns = (
-        *("public_id", "url", "event_types", "description", "active", "created_at"),
-        *("updated_at", "last_attempt_at", "filter"),
-    )
-
-    def get_secret(self, _: Endpoint) -> str:
-        return MASK
 
 
 class SubscriptionCreatedSerializer(SubscriptionSerializer):

@@ -21,8 +21,6 @@ from gateway.parsers import DocumentFormParser, DocumentJSONParser, EventParser
 from gateway.serializers import (
     DOCUMENT_FORM,
     STATES,
-    ChangeSerializer,
-    CreationSerializer,
     DeliveryDetailsSerializer,
     DeliverySerializer,
     DocumentSerializer,
@@ -86,14 +84,14 @@ class SubscriptionViewSet(GatewayView, views.SubscriptionViewSet):
         ),
         "create": Route(
             summary="Create a subscription; its secret is returned only here",
-            request=CreationSerializer,
+            request=SubscriptionSerializer,
             response=SubscriptionCreatedSerializer,
             status=201,
             throttle="create",
         ),
         "partial_update": Route(
             summary="Change url, event types, description or the active toggle",
-            request=ChangeSerializer,
+            request=SubscriptionSerializer,
             response=SubscriptionSerializer,
             errors=(409,),
         ),
