@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -10,14 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import orjson
 import yaml
 from django.core.exceptions import ImproperlyConfigured
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from gateway.configuration.shapes import Budget, BudgetEntry, Configuration, Model
-from gateway.configuration.shapes import ModelEntry as Entry
+from gateway.configuration.shapes import BudgetEntry, Configuration, ModelEntry
 
 PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
 TAGS = {f"tag:yaml.org,2002:{name}" for name in PLAIN}
@@ -84,7 +81,7 @@ def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configurati
     return read
 
 
-def model(name: str, text: str, key: str = "") -> Entry:
+def model(name: str, text: str, key: str = "") -> ModelEntry:
     """Return a model of the admin: the YAML of an entry, without its name. Raises EntryError.
 
     `key` is the API key of each target that has none.
@@ -94,7 +91,7 @@ def model(name: str, text: str, key: str = "") -> Entry:
     for holder in holders if key and isinstance(holders, list) else ():
         if isinstance(holder, dict):
             holder.setdefault("api_key", key)
-    entry: Entry = _checked(Model, values)
+    entry: ModelEntry = _checked(ModelEntry, values)
     return entry
 
 
@@ -105,7 +102,7 @@ def budget(name: str, text: str) -> BudgetEntry:
 
 def checked_budget(values: Mapping[str, Any]) -> BudgetEntry:
     """Return the budget that these values make. Raises EntryError."""
-    entry: BudgetEntry = _checked(Budget, dict(values))
+    entry: BudgetEntry = _checked(BudgetEntry, dict(values))
     return entry
 
 
@@ -137,9 +134,7 @@ def _parsed(text: str) -> tuple[yaml.Node | None, Any]:
     loader = _Loader(text)
     try:
         root = loader.get_single_node()
-        content = loader.construct_document(root) if root else None
-        # As JSON: with its numbers, without half of a surrogate pair.
-        content = orjson.loads(json.dumps(content, ensure_ascii=False).encode())
+        return root, loader.construct_document(root) if root else None
     except (
         AttributeError,
         LookupError,
@@ -148,7 +143,6 @@ def _parsed(text: str) -> tuple[yaml.Node | None, Any]:
         ValueError,
     ) as error:
         raise yaml.YAMLError(str(error)) from error
-    return root, content
 
 
 def _reason(error: yaml.YAMLError) -> str:

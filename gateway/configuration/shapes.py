@@ -7,9 +7,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StrictBool,
+    model_validator,
+)
 
 from gateway.configuration import rules
 from gateway.configuration.rules import (
@@ -84,17 +92,13 @@ class StaticSubscription(FromFile):
     secret: rules.Secret = field(repr=False)
     event_types: Names = ()
     description: Annotated[Text, Field(max_length=1000)] = ""
-    filter: Annotated[dict[str, Any], rules.accepted_by(filters.compiled)] = field(
-        default_factory=dict
+    filter: Annotated[dict[str, JsonValue], rules.accepted_by(filters.compiled)] = (
+        field(default_factory=dict)
     )
 
 
-# Signpost's own names, now and later.
-RESERVED = re.compile(r"(webhook|endpoint|budget)\.")
-
-
 def _free_name(name: str) -> str:
-    if name in EVENT_TYPES or RESERVED.match(name):
+    if name in EVENT_TYPES:
         raise ValueError("is a name of Signpost's own event types")
     return name
 
@@ -112,7 +116,7 @@ class DeclaredEventType(FromFile):
         AfterValidator(_free_name),
     ]
     description: Annotated[Text, Field(max_length=1000)]
-    sample: dict[str, Any] = field(default_factory=dict)
+    sample: dict[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +134,9 @@ class WebhookSettings(FromFile):
     event_types: Annotated[tuple[DeclaredEventType, ...], unique("name")] = ()
     publishable: Names = ()
 
-    def check(self) -> None:
+    @model_validator(mode="after")
+    def check(self) -> Self:
         """Raise ValueError for keys that do not agree."""
-        if self.max_backoff_s < self.base_backoff_s:
-            raise ValueError("max_backoff_s is below base_backoff_s")
         if unknown := {*self.publishable} - {*PUBLISHABLE}:
             names = ", ".join(PUBLISHABLE)
             raise ValueError(f"publishable: {min(unknown)!r} is none of {names}")
@@ -144,6 +147,7 @@ class WebhookSettings(FromFile):
                     f"subscriptions: {min(unknown)!r} is no event type; known are "
                     f"{', '.join(sorted(known))}"
                 )
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +216,10 @@ class ModelEntry(FromFile):
     timeouts: Timeouts = Timeouts()
     thinking: Thinking = ADAPTIVE
     drop_params: Names = ()
-    extra_headers: rules.ExtraHeaders = field(default_factory=dict, repr=False)
-    extra_body: rules.ExtraBody = field(default_factory=dict, repr=False)
+    extra_headers: dict[rules.HeaderName, ApiKey] = field(
+        default_factory=dict, repr=False
+    )
+    extra_body: dict[str, JsonValue] = field(default_factory=dict, repr=False)
     fallbacks: Names = ()
     server: Server = "openai"
     api_version: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]{0,32}$")] = ""
@@ -234,7 +240,8 @@ class ModelEntry(FromFile):
     def _only_target(self) -> Target:
         return Target(self.base_url, self.model or self.name, self.api_key)
 
-    def check(self) -> None:
+    @model_validator(mode="after")
+    def check(self) -> Self:
         """Raise ValueError for keys that do not agree."""
         has_own = self.base_url or self.model or self.api_key
         if has_own and self.targets != (self._only_target,):
@@ -243,6 +250,7 @@ class ModelEntry(FromFile):
             raise ValueError("needs base_url")
         if self.server != "openai" and self.upstream != "openai":
             raise ValueError("has server, which only the upstream openai can have")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,14 +292,14 @@ class BudgetEntry(FromFile):
         tenants = self.tenants | of_principals
         return next(iter(tenants)) if len(tenants) == 1 else ""
 
-    def check(self) -> None:
+    @model_validator(mode="after")
+    def check(self) -> Self:
         """Raise ValueError for a limit that cannot be counted, or the name of a key's budget."""
         if KEY_BUDGET.fullmatch(self.name):
             raise ValueError(f"{self.name!r} is the name of a key's own budget")
         if self.counts != COST and not float(self.limit).is_integer():
             raise ValueError(f"the limit of {self.name!r} is not a whole number")
-        if not self.counted_limit:
-            raise ValueError(f"the limit of {self.name!r} is below a billionth")
+        return self
 
 
 KEY_BUDGET = re.compile(r"key [0-9]+")
@@ -320,32 +328,21 @@ class RequestLogSettings(FromFile):
         return model in self.models or tenant in self.tenants
 
 
-def _check(entry: Any) -> None:
-    entry.check()
-
-
-def _check_fallbacks(entries: tuple[ModelEntry, ...]) -> None:
-    """Refuse a fallback that is no other entry of the file."""
-    names = {entry.name for entry in entries}
-    for entry in entries:
-        others = {*entry.fallbacks}
-        if unknown := others - (names - {entry.name}):
-            text = f"of {entry.name!r}: {min(unknown)!r} is no other entry"
-            raise ValueError(f"fallbacks {text}")
-
-
-CHECKED = rules.accepted_by(_check)
-Model = Annotated[ModelEntry, CHECKED]
-Budget = Annotated[BudgetEntry, CHECKED]
-
-
 @dataclass(frozen=True, slots=True)
 class Configuration(FromFile):
     """The content of the file."""
 
-    webhooks: Annotated[WebhookSettings, CHECKED] = WebhookSettings()
-    models: Annotated[
-        tuple[Model, ...], unique("name"), rules.accepted_by(_check_fallbacks)
-    ] = ()
-    budgets: Annotated[tuple[Budget, ...], unique("name")] = ()
+    webhooks: WebhookSettings = WebhookSettings()
+    models: Annotated[tuple[ModelEntry, ...], unique("name")] = ()
+    budgets: Annotated[tuple[BudgetEntry, ...], unique("name")] = ()
     request_log: RequestLogSettings = field(default_factory=RequestLogSettings)
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        """Raise ValueError for a fallback that is no other entry."""
+        names = {entry.name for entry in self.models}
+        for entry in self.models:
+            if unknown := {*entry.fallbacks} - (names - {entry.name}):
+                fallbacks = f"models: fallbacks of {entry.name!r}"
+                raise ValueError(f"{fallbacks}: {min(unknown)!r} is no other entry")
+        return self
