@@ -22,21 +22,6 @@ from webhooks_core.errors import ConflictError
 TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
 
 
-class LinesField(forms.JSONField):
-    """A list of texts, one a line."""
-
-    widget = forms.Textarea(attrs={"rows": 3})
-
-    def prepare_value(self, value: Any) -> Any:
-        return "\n".join(value) if isinstance(value, list) else value
-
-    def bound_data(self, data: Any, initial: Any) -> Any:
-        return data
-
-    def to_python(self, value: Any) -> Any:
-        return [line.strip() for line in (value or "").splitlines() if line.strip()]
-
-
 class KeyForm(forms.ModelForm[GatewayKey]):
     """The owner, the name and the rights of a new key, whose text is generated."""
 
@@ -53,8 +38,9 @@ class KeyForm(forms.ModelForm[GatewayKey]):
         widget=forms.CheckboxSelectMultiple,
         help_text=f"None means all but {KEYS}, which manages the tenant's keys over HTTP.",
     )
-    models = LinesField(
+    models = forms.CharField(
         required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
         help_text="The only models that it calls, one a line; empty means all.",
     )
     budget = forms.CharField(
@@ -71,10 +57,10 @@ class KeyForm(forms.ModelForm[GatewayKey]):
         cleaned: dict[str, Any] = self.cleaned_data
         if self.errors:
             return cleaned
-        words = cleaned["budget"].split()
+        words, lines = cleaned["budget"].split(), cleaned["models"].splitlines()
         try:
             cleaned["budget"] = keys.parse_budget(words) if words else None
-            cleaned["models"] = cleaned["models"] or None
+            cleaned["models"] = [line.strip() for line in lines if line.strip()] or None
             keys.check(**cleaned)
         except keys.KeyInputError as error:
             raise forms.ValidationError(str(error)) from error

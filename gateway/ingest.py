@@ -43,8 +43,7 @@ def ingest(
     """
     encoded = text.encode()
     checksum = hashlib.sha256(encoded).hexdigest()
-    same = Document.objects.filter(tenant=origin.tenant, checksum=checksum)
-    if known := same.without_text().first():
+    if known := _known(origin.tenant, checksum):
         return Ingested(known, is_new=False)
     document = Document(
         public_id=public_id("doc_"),
@@ -62,10 +61,16 @@ def ingest(
         _save(document, origin)
     except IntegrityError:
         # A concurrent request stored the same text.
-        if known := same.without_text().first():
+        if known := _known(origin.tenant, checksum):
             return Ingested(known, is_new=False)
         raise
     return Ingested(document, is_new=True)
+
+
+def _known(tenant: str, checksum: str) -> Document | None:
+    # Without the text, which may have megabytes.
+    rows = Document.objects.defer("content")
+    return rows.filter(tenant=tenant, checksum=checksum).first()
 
 
 def _save(document: Document, origin: Origin) -> None:

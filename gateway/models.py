@@ -101,12 +101,6 @@ class PolicyDecision(TenantRow):
         indexes = [models.Index(fields=["tenant", "-id"], name="decision_of_tenant")]
 
 
-class DocumentQuerySet(models.QuerySet["Document"]):
-    def without_text(self) -> Self:
-        """Leave the text, which may have megabytes, in the database."""
-        return self.defer("content")
-
-
 class Document(TenantRow):
     """One text of a tenant, exactly as it was sent.
 
@@ -120,8 +114,6 @@ class Document(TenantRow):
     size = models.PositiveIntegerField(help_text="Bytes of UTF-8.")
     characters = models.PositiveIntegerField()
     metadata = models.BinaryField(default=b"{}", help_text="JSON.")
-
-    objects = DocumentQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -40,6 +40,6 @@ def remove_old(*, budget_s: float = BUDGET_S) -> int:
 def _kept() -> Iterator[tuple[QuerySet[Any], int]]:
     """Yield what is kept for so many days."""
     yield PolicyDecision.objects.all(), settings.GATEWAY_DECISION_RETENTION_DAYS
-    yield Document.objects.without_text(), settings.GATEWAY_DOCUMENT_RETENTION_DAYS
+    yield Document.objects.defer("content"), settings.GATEWAY_DOCUMENT_RETENTION_DAYS
     yield IdempotencyKey.objects.all(), KEPT_FOR.days
     yield PortalLink.objects.all(), KEPT_DAYS

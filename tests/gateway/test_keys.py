@@ -112,14 +112,6 @@ def test_revoked_keys_stop_working():
     ids = [str(pk) for pk in GatewayKey.objects.values_list("pk", flat=True)]
     Api(key=one).call("GET", PATH)
     assert run("revoke_gateway_key", *ids) == "revoked 2\n"
-    assert run("revoke_gateway_key", *ids) == "revoked 0\n"
+    absent = ("0", "99999", "99999999999999999999")
+    assert run("revoke_gateway_key", *ids, *absent) == "revoked 0\n"
     assert {Api(key=key).call("GET", PATH).status_code for key in (one, two)} == {401}
-
-
-@pytest.mark.parametrize("absent", ["0", "99999", "99999999999999999999"])
-def test_an_absent_key_is_told_and_nothing_is_revoked(absent):
-    make()
-    pk = str(GatewayKey.objects.get().pk)
-    with pytest.raises(CommandError, match=f"no key with id {absent}"):
-        run("revoke_gateway_key", pk, absent)
-    assert GatewayKey.objects.get().revoked_at is None

@@ -18,7 +18,6 @@ from gateway.events import Origin
 from gateway.identity import NAME_RULE, is_name
 from gateway.webhooks import PROFILE, subscribable
 from webhooks_core import profiles
-from webhooks_core.management.command_line import add_json_argument, format_output
 
 
 class Command(BaseCommand):
@@ -30,7 +29,6 @@ class Command(BaseCommand):
         data = parser.add_mutually_exclusive_group()
         data.add_argument("--data", help="a JSON object")
         data.add_argument("--file", help="a file with one; - is standard input")
-        add_json_argument(parser)
 
     def handle(self, *args: Any, tenant: str, **options: Any) -> None:
         if not is_name(tenant):
@@ -48,10 +46,7 @@ class Command(BaseCommand):
             )
         except TypeError as error:
             raise CommandError(f"the data is nested too deeply: {error}") from error
-        values = {"event_id": event.public_id, "type": name}
-        self.stdout.write(
-            format_output(values, event.public_id, as_json=options["json"])
-        )
+        self.stdout.write(event.public_id)
 
 
 def _data(source: str, text: str) -> dict[str, Any]:
