@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import NamedTuple
 
 from webhooks_core.conf import webhook_settings
@@ -52,8 +52,9 @@ class OutgoingRequest(NamedTuple):
     owner: tuple[str, str] = ("", "")
 
 
-class AttemptResult(NamedTuple):
-    """How an attempt ended; an `outcome` of None means that it was released without being made.
+@dataclass(slots=True)
+class AttemptResult:
+    """How an attempt ended, written down as it goes on; an `outcome` of None means that it was released without being made.
 
     Then `error` names what it lacked here, such as a descriptor or the egress proxy; "" means that
     it did not start in time.
@@ -67,7 +68,7 @@ class AttemptResult(NamedTuple):
     key: int
     queue: int
     started_at: datetime
-    outcome: Outcome | None
+    outcome: Outcome | None = None
     status_code: int | None = None
     error: str = ""
     retry_after: float | None = None
@@ -105,30 +106,21 @@ def connections_in(
     return Connections(networks, loop, defaults)
 
 
-# An AttemptResult of a request, from `outcome` on.
-Ended = Callable[..., AttemptResult]
-
-
 async def attempt(request: OutgoingRequest, connections: Connections) -> AttemptResult:
     """Make one attempt within its deadline; raises nothing but a cancellation."""
-    started_at, start, progress = datetime.now(UTC), time.perf_counter(), Progress()
-    ended = partial(AttemptResult, request.key, request.queue, started_at)
-    result = await _try(request, connections, progress, ended)
-    connection = progress.connection
-    first_byte_at = connection.first_byte_at if connection else 0
+    result = AttemptResult(request.key, request.queue, datetime.now(UTC))
+    start, progress = time.perf_counter(), Progress()
+    await _try(request, connections, progress, result)
+    result.duration_ms = round((time.perf_counter() - start) * 1000)
+    result.is_repeated = progress.is_repeated
+    first_byte_at = 0.0
+    if connection := progress.connection:
+        first_byte_at = connection.first_byte_at
+        result.request_head, result.address = progress.head, connection.address
+        result.response_headers = _kept_headers(connection)
     times = (progress.connected_at, progress.secured_at, first_byte_at)
-    result = result._replace(
-        duration_ms=round((time.perf_counter() - start) * 1000),
-        is_repeated=progress.is_repeated,
-        timings=[round((at - start) * 1000) if at else None for at in times],
-    )
-    if connection is None:
-        return result
-    return result._replace(
-        request_head=progress.head,
-        address=connection.address,
-        response_headers=_kept_headers(connection),
-    )
+    result.timings = [round((at - start) * 1000) if at else None for at in times]
+    return result
 
 
 def _kept_headers(connection: Connection) -> Sequence[tuple[bytes, bytes]]:
@@ -143,9 +135,12 @@ def _kept_headers(connection: Connection) -> Sequence[tuple[bytes, bytes]]:
 
 
 async def _try(
-    request: OutgoingRequest, connections: Connections, progress: Progress, ended: Ended
-) -> AttemptResult:
-    """Return how the attempt ended."""
+    request: OutgoingRequest,
+    connections: Connections,
+    progress: Progress,
+    result: AttemptResult,
+) -> None:
+    """Send the request, and write down how that ended."""
     try:
         headers = request.sign(int(time.time()))
         target = target_of(request.url)
@@ -153,66 +148,71 @@ async def _try(
             connection = await connections.post(
                 target, request.owner, headers, request.body, progress
             )
-        return await _read_response(connections, connection, progress, ended)
+        await _read_response(connections, connection, progress, result)
     except (SecretUnreadableError, SecretFormError):
-        return ended(Outcome.UNSIGNED, error="the signing secret cannot be read")
+        result.outcome = Outcome.UNSIGNED
+        result.error = "the signing secret cannot be read"
     except Exception as error:  # one receiver must not stop the others
         forget_frames(error)
         # That of the system has a number.
         if isinstance(error, TimeoutError) and error.errno is None:
-            return _timed_out(progress, request.timeout_s, ended)
-        if resource := local_failure(error):
-            return ended(None, error=resource)
-        outcome, text = classify(error)
-        return ended(outcome, error=text)
+            _time_out(progress, request.timeout_s, result)
+        elif resource := local_failure(error):
+            result.error = resource
+        else:
+            result.outcome, result.error = classify(error)
 
 
-def _timed_out(progress: Progress, timeout_s: float, ended: Ended) -> AttemptResult:
+def _time_out(progress: Progress, timeout_s: float, result: AttemptResult) -> None:
     """Distinguish a slow receiver, one that was never reached, and a proxy that never was."""
     if progress.awaits_proxy:
-        return ended(None, error=UNREACHABLE)
-    is_new = bool(progress.connected_at)
-    if progress.connection or is_new:
-        text = f"no answer within {timeout_s:g} s"
-        return ended(Outcome.TIMEOUT, error=text, proves_network=is_new)
-    return ended(Outcome.CONNECT, error=f"no connection within {timeout_s:g} s")
+        result.error = UNREACHABLE
+    elif progress.connection or progress.connected_at:
+        result.outcome = Outcome.TIMEOUT
+        result.error = f"no answer within {timeout_s:g} s"
+        result.proves_network = bool(progress.connected_at)
+    else:
+        result.outcome = Outcome.CONNECT
+        result.error = f"no connection within {timeout_s:g} s"
 
 
 async def _read_response(
     connections: Connections,
     connection: Connection,
     progress: Progress,
-    ended: Ended,
-) -> AttemptResult:
+    result: AttemptResult,
+) -> None:
     """Read a bounded part of the body; a receiver can make us neither wait nor store more.
 
     The connection serves again after a success alone. Receivers that refuse a request often leave
     its body unread, although RFC 9112 section 9.3 forbids it, and would read the next request as
     its continuation. Nor after a repetition: the receiver closes what we keep.
     """
-    body = await _start_of_body(connection)
-    status_code = connection.status_code or 0
+    result.body = await _start_of_body(connection)
+    result.status_code = status_code = connection.status_code or 0
     if 200 <= status_code < 300:
+        result.outcome = Outcome.OK
         if progress.is_repeated:
             connection.abort()
         else:
             connections.keep(connection)
-        return ended(Outcome.OK, status_code, body=body)
+        return
     connection.abort()
+    result.outcome, result.error = Outcome.HTTP, f"HTTP {status_code}"
     pauses = (v for name, v in connection.headers if name.lower() == b"retry-after")
     seconds, _ = retry_after(next(pauses, b"").strip().decode("latin-1"))
-    text = f"HTTP {status_code}"
-    return ended(Outcome.HTTP, status_code, text, seconds or None, body)
+    result.retry_after = seconds or None
 
 
 async def _start_of_body(connection: Connection) -> bytes:
     """Return the start of a body. What fails here changes nothing: the status has decided."""
     body = bytearray()
-    limit = nullcontext() if connection.has_ended else within(READ_FOR_S)
     try:
-        with suppress(OSError, NotHttpError), limit:
+        with within(READ_FOR_S):
             while len(body) <= READ_AT_MOST and (part := await connection.read()):
                 body += part
+    except (OSError, NotHttpError):
+        pass
     except BaseException:
         connection.abort()
         raise
