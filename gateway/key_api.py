@@ -22,7 +22,6 @@ from gateway.errors import ForbiddenError, UnauthorizedError
 from gateway.fields import ShownModel
 from gateway.identity import KEYS, NAME_RULE, SCOPES
 from gateway.models import GatewayKey
-from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.errors import BadRequestError, NotFoundError
 from webhooks_core.web.fields import (
@@ -156,7 +155,6 @@ class KeyViewSet(GatewayView, ProductViewSet):
         own = GatewayKey.objects.live(timezone.now()).filter(pk=self.caller.key_id or 0)
         created = create(own.first(), fields)
         self._log("gateway key created", created.key)
-        CreateThrottle().count(request, self)
         return self.respond(created)
 
     @route(summary="Describe a key", response=KeySerializer, errors=(400,))

@@ -27,8 +27,7 @@ class CallerThrottle(RateThrottle):
 class CreateThrottle(CallerThrottle):
     """Counts successful creations alone."""
 
-    def __init__(self) -> None:
-        super().__init__("create")
+    scope = "create"
 
     def throttle_success(self) -> bool:
         return True

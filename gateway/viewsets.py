@@ -9,7 +9,6 @@ from typing import Any, ClassVar, cast
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
 from rest_framework.throttling import BaseThrottle
 
 from gateway import errors, ingest, publishing
@@ -34,7 +33,6 @@ from gateway.serializers import (
 from gateway.subscriptions import Subscriptions
 from gateway.throttles import CallerThrottle, CreateThrottle
 from webhooks_core.api import shapes, views
-from webhooks_core.endpoints import Created
 from webhooks_core.errors import BadRequestError, ConflictError
 from webhooks_core.models import Endpoint
 from webhooks_core.web.openapi import IDEMPOTENCY
@@ -56,7 +54,13 @@ class GatewayView(ProductAPIView):
         require_scope(self.caller, self.required_scope)
 
     def throttle_for(self, rate: str) -> BaseThrottle:
-        return CreateThrottle() if rate == "create" else CallerThrottle(rate)
+        is_create = rate == CreateThrottle.scope
+        return CreateThrottle() if is_create else CallerThrottle(rate)
+
+    def respond(self, result: Any) -> Response:
+        if self.route.throttle == CreateThrottle.scope:
+            CreateThrottle().count(self.request, self)
+        return super().respond(result)
 
     @property
     def caller(self) -> Caller:
@@ -130,11 +134,6 @@ class SubscriptionViewSet(GatewayView, views.SubscriptionViewSet):
     @route(summary="Describe a subscription", response=SubscriptionSerializer)
     def retrieve(self, request: Request, **_: str) -> Response:
         return self.respond(self.get_object())
-
-    def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
-        created = super().perform_create(serializer)
-        CreateThrottle().count(self.request, self)
-        return created
 
 
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")

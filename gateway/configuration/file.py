@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -61,8 +60,8 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configuration:
-    """Read a file; `environ` is what `${NAME}` refers to. Raises ConfigurationError."""
+def load(path: Path) -> Configuration:
+    """Read a file. Raises ConfigurationError."""
     try:
         root, content = _parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -73,7 +72,7 @@ def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configurati
         raise ConfigurationError(f"{path}{_reason(error)}") from error
     try:
         values = {} if content is None else content
-        read: Configuration = _read(Configuration, values, environ)
+        read: Configuration = _adapter(Configuration).validate_python(values)
     except ValidationError as errors:
         faults = sorted((_line(root, e["loc"]), _text(e)) for e in errors.errors())
         lines = (f"{path}:{line}: {text}" for line, text in faults)
@@ -118,15 +117,9 @@ def _mapping(text: str) -> dict[str, Any]:
 
 def _checked(kind: Any, values: Any) -> Any:
     try:
-        return _read(kind, values, None)
+        return _adapter(kind).validate_python(values)
     except ValidationError as errors:
         raise EntryError("; ".join(map(_text, errors.errors()))) from None
-
-
-def _read(kind: Any, values: Any, environ: Mapping[str, str] | None) -> Any:
-    # Outside the settings, only this reads the environment: the operator chooses the names.
-    context = {"environ": os.environ if environ is None else environ}
-    return _adapter(kind).validate_python(values, context=context)
 
 
 def _parsed(text: str) -> tuple[yaml.Node | None, Any]:

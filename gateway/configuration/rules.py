@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from pydantic import AfterValidator, Field, Strict, ValidationInfo
+from pydantic import AfterValidator, Field, Strict
 
 from gateway.identity import NAME
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
@@ -19,8 +20,11 @@ BARE_REFERENCE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 MAX_SECRET = 256
 
 
-def resolve(text: str, environ: Mapping[str, str]) -> str:
-    """Return a secret, or the value of the variable that `${NAME}` refers to."""
+def resolve(text: str) -> str:
+    """Return a secret, or the value of the variable that `${NAME}` refers to.
+
+    Outside the settings, only this reads the environment: the operator chooses the names.
+    """
     match = REFERENCE.fullmatch(text)
     if BARE_REFERENCE.fullmatch(text):
         # Not its name: a secret may look like one.
@@ -29,9 +33,9 @@ def resolve(text: str, environ: Mapping[str, str]) -> str:
         raise ValueError("is neither a text nor a whole ${NAME}")
     if match is None:
         return text
-    if not environ.get(match[1]):
+    if not (value := os.environ.get(match[1])):
         raise ValueError(f"the environment variable {match[1]} is not set")
-    return environ[match[1]]
+    return value
 
 
 def as_key(text: str) -> str:
@@ -92,10 +96,6 @@ def _checked_url(url: str) -> str:
     return url
 
 
-def _resolved(text: str, info: ValidationInfo[Mapping[str, Mapping[str, str]]]) -> str:
-    return resolve(text, info.context["environ"])
-
-
 def each_once(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(items))
 
@@ -132,7 +132,7 @@ Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
 # `tenant/principal`.
 Principal = Annotated[str, Field(pattern=f"^{NAME.pattern}/{NAME.pattern}$")]
 SubscribableURL = Annotated[Text, AfterValidator(_checked_url)]
-Reference = Annotated[Text, AfterValidator(_resolved)]
+Reference = Annotated[Text, AfterValidator(resolve)]
 Address = Annotated[Reference, AfterValidator(_address)]
 Proxy = Annotated[Address, AfterValidator(_proxy)]
 ApiKey = Annotated[Reference, AfterValidator(as_key)]

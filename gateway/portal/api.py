@@ -13,7 +13,6 @@ from rest_framework.response import Response
 from gateway.identity import WEBHOOKS
 from gateway.models import PortalLink
 from gateway.portal import links
-from gateway.throttles import CreateThrottle
 from gateway.viewsets import GatewayView
 from webhooks_core.errors import NotFoundError
 from webhooks_core.web.fields import (
@@ -107,7 +106,6 @@ class PortalView(GatewayView):
             key_id=caller.key_id,
             **fields,
         )
-        CreateThrottle().count(request, self)
         return self.respond(created)
 
     @route(

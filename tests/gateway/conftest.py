@@ -29,12 +29,14 @@ def globex() -> Api:
 
 
 @pytest.fixture
-def load(tmp_path):
+def load(tmp_path, monkeypatch):
     """Load a text as a configuration file: `load(text, NAME="value")`."""
 
     def read(text: str | bytes, **environ: str) -> configuration.Configuration:
         file = tmp_path / "gateway.yaml"
         file.write_bytes(text.encode() if isinstance(text, str) else text)
-        return configuration.load(file, environ=environ)
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        return configuration.load(file)
 
     return read

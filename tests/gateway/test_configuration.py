@@ -36,7 +36,7 @@ def test_every_key_has_the_specifications_default(load, text):
 
 def test_the_shipped_sample_is_what_a_local_instance_runs_with(settings):
     assert Path(settings.GATEWAY_CONFIG) == SAMPLE
-    loaded = configuration.load(SAMPLE, environ={})
+    loaded = configuration.load(SAMPLE)
     assert loaded == configuration.current()
     assert loaded.webhooks == WebhookSettings(
         publishable=("drift.detected", "eval.regression")

@@ -134,7 +134,7 @@ def test_all_faults_are_told_in_their_order(load):
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path):
     with pytest.raises(ConfigurationError, match="No such file"):
-        configuration.load(tmp_path / "absent.yaml", environ={})
+        configuration.load(tmp_path / "absent.yaml")
 
 
 @pytest.mark.slow
