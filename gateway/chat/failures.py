@@ -14,12 +14,11 @@ from gateway.chat.errors import (
     UpstreamError,
     UpstreamServiceError,
 )
-from gateway.json import mapping, objects
+from gateway.json import mapping, objects, text_of
 
 REFUSAL_STATUSES = frozenset({400, 413, 422})
 REFUSED = "The upstream refused the request."
 PASSED_ON = ("type", "param", "code")
-STATUSES = ("code", "status", "status_code")
 REASONS = ("message", "detail", "error")
 # Codes for an account that is used up, until its operator pays.
 NO_CREDIT = frozenset({"insufficient_quota", "billing_error"})
@@ -38,6 +37,7 @@ REFUSALS = CONTEXT_CODES | {
     *("invalid_prompt", "invalid_image", "cyber_policy"),
 }
 LIMIT = "rate_limit_exceeded"
+STATUS = re.compile("[1-9][0-9]{2}")
 MAX_FAULTS = 10
 MAX_CHARACTERS = 1000  # of a body whose shape is not known
 
@@ -49,21 +49,8 @@ def is_failure(value: Any) -> bool:
     return isinstance(value, dict) and (
         bool(value.get("error"))
         or "error" in (value.get("object"), value.get("type"))
-        or value.get("success") is False
+        or any(choice.get("error") for choice in objects(value.get("choices")))
     )
-
-
-def replaces_answer(value: Mapping[str, Any], list_key: str = "choices") -> bool:
-    """Return True if a response or chunk reports a failure in place of its list."""
-    answer = value.get(list_key)
-    if is_failure(value) or any(map(_has_failed, objects(answer))):
-        return True
-    has_answer = answer or isinstance(value.get("usage"), dict)
-    return not has_answer and bool(value.get("message") or value.get("detail"))
-
-
-def _has_failed(choice: Mapping[str, Any]) -> bool:
-    return bool(choice.get("error")) or choice.get("finish_reason") == "error"
 
 
 def failure_in(value: Any, *, status: int = 0) -> ChatError:
@@ -75,20 +62,20 @@ def failure_in(value: Any, *, status: int = 0) -> ChatError:
     if is_failure(value) and isinstance(value, list):
         value = value[0]
     fields = _error(value)
-    statuses = {status} if status else _statuses(fields) or _statuses(mapping(value))
-    reason = (_reason(fields) or _reason(value) or _text(value)).strip()
+    code = str(fields.get("code"))
+    known = status or (int(code) if STATUS.fullmatch(code) else 0)
+    reason = (_reason(fields) or _text(value)).strip()
     if isinstance(value, str):
         reason = reason[:MAX_CHARACTERS]
     passed = {name: fields[name] for name in PASSED_ON if _is_name(fields.get(name))}
     names = [str(fields[name]) for name in ("type", "code") if fields.get(name)]
-    if not statuses and LIMIT in names:
-        statuses = {TOO_MANY_REQUESTS}
-    if statuses & REFUSAL_STATUSES or (not statuses and REFUSALS & {*names}):
+    if not known and LIMIT in names:
+        known = TOO_MANY_REQUESTS
+    if known in REFUSAL_STATUSES or (not known and REFUSALS & {*names}):
         return RefusedError(reason or REFUSED, upstream=UpstreamError(fields=passed))
     source = f"HTTP {status}" if status else "an error in the answer"
     text = " ".join((source, *names[:1]))[:200]
-    worst, reason = max(statuses, default=0), reason[:MAX_CHARACTERS]
-    upstream = UpstreamError(worst, passed, reason=reason)
+    upstream = UpstreamError(known, passed, reason=reason[:MAX_CHARACTERS])
     return UpstreamServiceError(text, upstream=upstream)
 
 
@@ -109,28 +96,21 @@ def _error(value: Any) -> Mapping[str, Any]:
     return next((item for item in inner if item and isinstance(item, dict)), fields)
 
 
-def _statuses(error: Mapping[str, Any]) -> set[int]:
-    """Return the HTTP statuses that an error object names."""
-    texts = (str(error.get(name)) for name in STATUSES)
-    return {int(text) for text in texts if re.fullmatch("[1-9][0-9]{2}", text)}
-
-
 def _is_name(value: Any) -> bool:
     """Return True for what names a failure; `error` is the type of an event."""
     is_short = isinstance(value, str) and 0 < len(value) <= 200 and value != "error"
     return is_short and value.isprintable()
 
 
-def _reason(value: Any, depth: int = 3) -> str:
+def _reason(fields: Mapping[str, Any]) -> str:
     """Return the text of an error; FastAPI has a list of faults, each with its place."""
-    if isinstance(value, str):
-        return value if value.strip() else ""
-    if isinstance(value, list):
-        return "; ".join(filter(None, map(_fault, objects(value[:MAX_FAULTS]))))
-    if not isinstance(value, dict) or not depth:
-        return ""
-    reasons = (_reason(value.get(name), depth - 1) for name in REASONS)
-    return next(filter(None, reasons), "")
+    for name in REASONS:
+        given = fields.get(name)
+        faults = objects(given[:MAX_FAULTS] if isinstance(given, list) else ())
+        text = text_of(given) or "; ".join(filter(None, map(_fault, faults)))
+        if text.strip():
+            return text
+    return ""
 
 
 def _fault(fault: Mapping[str, Any]) -> str:

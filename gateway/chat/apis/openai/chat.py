@@ -12,7 +12,7 @@ from gateway.chat.apis.openai.reader import ChatReader
 from gateway.chat.apis.openai.writer import ChatWriter
 from gateway.chat.context import ChatContext
 from gateway.chat.errors import UpstreamServiceError
-from gateway.chat.failures import failure_in, replaces_answer
+from gateway.chat.failures import failure_in, is_failure
 from gateway.chat.tokens import Usage
 
 
@@ -29,7 +29,7 @@ class ChatCompletions(Operation):
         """Read only the usage of an answer that has it all: reading its text costs a tenth more."""
         if context.log is None and (usage := Usage.read(answer.get("usage"))):
             is_answer = isinstance(answer.get("choices"), list)
-            if usage.completion_tokens and is_answer and not replaces_answer(answer):
+            if usage.completion_tokens and is_answer and not is_failure(answer):
                 context.note(Tokens(usage))
                 return
         super().note(context, answer)
@@ -46,7 +46,7 @@ class Embeddings(Operation):
     can_stream = False
 
     def note(self, context: ChatContext, answer: dict[str, Any]) -> None:
-        if replaces_answer(answer, "data"):
+        if is_failure(answer):
             raise failure_in(answer)
         if not isinstance(answer.get("data"), list):
             raise UpstreamServiceError("the answer has no data")

@@ -18,7 +18,7 @@ from gateway.chat.apis.deltas import (
 )
 from gateway.chat.apis.openai.chunks import Template
 from gateway.chat.errors import UpstreamServiceError
-from gateway.chat.failures import failure_in, replaces_answer
+from gateway.chat.failures import failure_in, is_failure
 from gateway.chat.tokens import Usage
 from gateway.json import mapping, objects, text_of
 
@@ -43,7 +43,7 @@ class ChatReader:
             raise UpstreamServiceError("the answer has no choices")
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        if replaces_answer(event):
+        if is_failure(event):
             raise failure_in(event)
         usage = Usage.read(event.get("usage"))
         if isinstance(event.get("choices"), list) or usage is not None:
