@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
@@ -21,15 +20,10 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """One event loop per process, started by the first call and so after every fork."""
+    """One event loop per process, started by the first request and so after the server has forked."""
 
     def __init__(self) -> None:
-        self._reset()
-        os.register_at_fork(after_in_child=self._reset)
         atexit.register(self.stop)
-
-    def _reset(self) -> None:
-        """Forget the loop, which a forked process does not inherit."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

@@ -27,10 +27,7 @@ from webhooks_core.errors import PayloadTooLargeError
 
 
 class ChatView(GatewayView):
-    """Passes a request to the service on its event loop, and waits.
-
-    The body is read here; an error of it is raised where the service reads.
-    """
+    """Passes a request to the service on its event loop, and waits."""
 
     schema = None  # gateway.chat.openapi describes it
     required_scope = CHAT
@@ -63,16 +60,10 @@ class ChatView(GatewayView):
 
 
 def _chat_request(request: Request) -> ChatRequest:
-    body: bytes | Exception = b""
-    if request.method == "POST":
-        try:
-            body = _read_body(request)
-        except Exception as error:  # raised when the service reads
-            body = error
+    """Raises as _read_body does."""
+    body = _read_body(request) if request.method == "POST" else b""
 
     async def read() -> bytes:
-        if isinstance(body, Exception):
-            raise body
         return body
 
     chat_request = ChatRequest(
@@ -121,12 +112,12 @@ class _Stream(StreamingHttpResponse):
         asyncio.run_coroutine_threadsafe(_close(self._rest), LOOP_THREAD.loop)
 
 
-async def _close(rest: AsyncGenerator[bytes]) -> None:
-    await rest.aclose()
-
-
 async def _next(rest: AsyncGenerator[bytes]) -> bytes | None:
     return await anext(rest, None)
+
+
+async def _close(rest: AsyncGenerator[bytes]) -> None:
+    await rest.aclose()
 
 
 def _parts(first: bytes, rest: AsyncGenerator[bytes]) -> Iterator[bytes]:

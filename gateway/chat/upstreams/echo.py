@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 import zlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import orjson
@@ -20,7 +20,7 @@ from gateway.json import objects
 
 # The pace is part of the upstream's model name: `echo-200ms` waits 200 ms before each word.
 PACE = re.compile(r"-([0-9]{1,5})ms\Z")
-DEFAULT_PACE_S = 0.02
+DEFAULT_PACE_MS = 20
 WORD = re.compile(r"\S+\s*|\s+")
 
 
@@ -34,43 +34,37 @@ class Echo:
         return frozenset({"chat"})
 
     async def post(self, call: Call) -> bytes:
-        body = _body(call)
-        text = _last_text(body)
-        message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        text, usage = _answer(call)
         head = _head(call, "chat.completion")
-        return orjson.dumps({**head, "choices": [choice], "usage": _usage(body, text)})
+        message = {"message": {"role": "assistant", "content": text}}
+        return _json(head, {**message, "finish_reason": "stop"}, usage=usage)
 
     async def stream(self, call: Call) -> AsyncGenerator[list[bytes]]:
-        body, pace = _body(call), _pace(call.context.target.model)
-        text, head = _last_text(body), _head(call, "chat.completion.chunk")
-        for delta in _deltas(text):
-            await asyncio.sleep(pace)
-            yield [_chunk(head, delta, None)]
-        yield [_chunk(head, {}, "stop")]
-        usage = {**head, "choices": [], "usage": _usage(body, text)}
-        yield (
-            [orjson.dumps(usage), DONE]
-            if call.context.endpoint.stream_usage
-            else [DONE]
-        )
+        text, usage = _answer(call)
+        head = _head(call, "chat.completion.chunk")
+        pace = PACE.search(call.context.target.model)
+        first = {"role": "assistant", "content": ""}
+        for delta in (first, *({"content": word} for word in WORD.findall(text))):
+            await asyncio.sleep(int(pace[1] if pace else DEFAULT_PACE_MS) / 1000)
+            yield [_json(head, {"delta": delta, "finish_reason": None})]
+        yield [_json(head, {"delta": {}, "finish_reason": "stop"})]
+        if call.context.endpoint.stream_usage:
+            yield [orjson.dumps({**head, "choices": [], "usage": usage})]
+        yield [DONE]
 
 
-def _body(call: Call) -> Any:
+def _answer(call: Call) -> tuple[str, dict[str, int]]:
+    """Return the last text of a request, and the usage."""
     if call.path == "embeddings":
         raise UnsupportedRequestError("embeddings")
-    return orjson.loads(call.body)
-
-
-def _chunk(head: dict[str, Any], delta: dict[str, str], reason: str | None) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": reason}
-    return orjson.dumps({**head, "choices": [choice]})
-
-
-def _deltas(text: str) -> Iterator[dict[str, str]]:
-    yield {"role": "assistant", "content": ""}
-    for word in WORD.findall(text):
-        yield {"content": word}
+    texts = [
+        "".join(texts_of(message.get("content")))
+        for message in objects(orjson.loads(call.body).get("messages"))
+    ]
+    text = texts[-1] if texts else ""
+    prompt, completion = len(" ".join(texts).split()), len(text.split())
+    tokens = {"prompt_tokens": prompt, "completion_tokens": completion}
+    return text, {**tokens, "total_tokens": prompt + completion}
 
 
 def _head(call: Call, kind: str) -> dict[str, Any]:
@@ -82,28 +76,5 @@ def _head(call: Call, kind: str) -> dict[str, Any]:
     }
 
 
-def _usage(body: Any, text: str) -> dict[str, int]:
-    prompt = sum(len(words.split()) for words in _texts(body))
-    completion = len(text.split())
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-    }
-
-
-def _pace(model: str) -> float:
-    match = PACE.search(model)
-    return int(match[1]) / 1000 if match else DEFAULT_PACE_S
-
-
-def _last_text(body: Any) -> str:
-    return next(reversed(list(_texts(body))), "")
-
-
-def _texts(body: Any) -> Iterator[str]:
-    """Yield the text of each message of OpenAI's shape."""
-    for message in objects(body.get("messages")):
-        content = message.get("content")
-        if isinstance(content, str | list):
-            yield "".join(texts_of(content))
+def _json(head: dict[str, Any], choice: dict[str, Any], **more: Any) -> bytes:
+    return orjson.dumps({**head, "choices": [{"index": 0, **choice}], **more})

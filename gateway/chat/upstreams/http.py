@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from urllib.parse import quote
@@ -32,8 +33,7 @@ DEFAULT_BASE_URL = "https://api.openai.com/v1"
 PASSED_ON = frozenset({"request-id", "x-should-retry"})
 USER_AGENT = "Signpost"
 OK = 200
-MILLISECONDS = re.compile(r"[0-9]{1,10}(\.[0-9]+)?")
-FRACTION = re.compile(r"[0-9]{1,7}\.[0-9]+")
+NUMBER = re.compile(r"[0-9]{1,10}(\.[0-9]+)?")
 # What is raised of a server that cannot be reached, or does not speak HTTP.
 FAULTS = (TimeoutError, OSError, NotHttpError, ValueError)
 
@@ -153,11 +153,12 @@ def _place(
 
 async def _failure(response: Answer, *, is_kept: bool) -> ChatError:
     """Return the failure that a response other than 200 stands for."""
-    try:
-        with within(ERROR_BODY_S):
-            body = await _read(response, MAX_ERROR_BYTES)
-    except FAULTS:
-        body = b""
+    body = b""
+    with suppress(*FAULTS), within(ERROR_BODY_S):
+        read = bytearray()
+        while len(read) < MAX_ERROR_BYTES and (part := await response.read()):
+            read += part
+        body = bytes(read)  # of one that is cut off nothing
     try:
         value = json.loads(body.removeprefix(BYTE_ORDER_MARK))
     except ValueError:
@@ -190,22 +191,11 @@ def pause_of(headers: Mapping[str, str]) -> float | None:
 
     Vendors use seconds, with a fraction too, dates, and milliseconds.
     """
-    milliseconds = headers.get("retry-after-ms", "")
-    text = headers.get("retry-after", "")
-    if MILLISECONDS.fullmatch(milliseconds):
-        return float(milliseconds) / 1000
-    if FRACTION.fullmatch(text):
-        return float(text)
+    for name, units in (("retry-after-ms", 1000), ("retry-after", 1)):
+        if NUMBER.fullmatch(text := headers.get(name, "")):
+            return float(text) / units
     seconds, is_valid = retry_after(text)
     return seconds if is_valid else None
-
-
-async def _read(response: Answer, limit: int) -> bytes:
-    """Return the beginning of a body."""
-    body = bytearray()
-    while len(body) < limit and (part := await response.read()):
-        body += part
-    return bytes(body[:limit])
 
 
 def describe(error: BaseException) -> str:

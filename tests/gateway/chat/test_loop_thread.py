@@ -4,7 +4,6 @@ The golden contract is replayed in this way, too. All other tests reach the serv
 """
 
 import asyncio
-import os
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -16,7 +15,7 @@ from django.db import connections
 from django.test import Client
 
 from gateway.chat import loop_thread, runtime
-from gateway.chat.loop_thread import LOOP_THREAD, LoopThread
+from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.models import RequestRecord
 from gateway.chat.upstreams import echo
 from gateway.models import PolicyDecision
@@ -111,24 +110,6 @@ def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists(proce
     assert (decision.action, decision.allowed) == ("chat.completions", False)
     assert decision.reason == "not_found_or_forbidden"
     assert (decision.request_id, decision.trace_id) == ("req-7", trace)
-
-
-# Python 3.12 warns of every fork of a process that has threads.
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_process_has_a_loop_of_its_own():
-    thread = LoopThread()
-    loop = thread.loop
-
-    async def running_loop() -> int:
-        return id(asyncio.get_running_loop())
-
-    if (child := os.fork()) == 0:
-        is_new = thread.loop is not loop
-        response = thread.submit(running_loop()).result(PATIENCE_S)
-        os._exit(0 if is_new and response == id(thread.loop) else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert thread.submit(running_loop()).result(PATIENCE_S) == id(loop)
-    thread.stop()
 
 
 def test_a_loop_that_ends_closes_the_client_of_its_one_runtime(monkeypatch):
