@@ -64,12 +64,10 @@ class MessagesWriter(Writer):
         }
         self._has_begun = False
         self._finish = Finish("stop")
-        self._started = 0
         self._open: Block = {}
         self._call = -1  # the number of the open call
-        self._keys: set[str] = set()
         self._texts: list[str] = []  # of the open block
-        self._content: list[Block] = []  # of a whole answer
+        self._content: list[Block] = []  # the blocks that have ended
 
     def write(self, delta: Delta) -> Iterator[bytes]:
         if not self._has_begun:
@@ -82,8 +80,12 @@ class MessagesWriter(Writer):
                 yield from self._add("thinking", text, SIGNATURES.get(field, ""))
             case Thinking(block=dict(block)):
                 yield from self._sign(block)
-            case CallStart():
-                yield from self._start_call(delta)
+            case CallStart(number, key, name, extra):
+                # Some servers leave out the ids.
+                key = carried.call_id(key or f"call_{secrets.token_hex(8)}", extra)
+                block = {"type": "tool_use", "id": key, "name": name, "input": {}}
+                yield from self._start_block(block)
+                self._call = number
             case CallArguments(number, text) if number == self._call:
                 yield from self._send(text)
             case CallArguments(text=text) if text.strip():
@@ -91,21 +93,6 @@ class MessagesWriter(Writer):
             case Finish():
                 self._finish = delta
                 yield from self._end_block()
-
-    def _start_call(self, start: CallStart) -> Iterator[bytes]:
-        yield from self._end_block()
-        self._call = start.number
-        key = self._id(start.key, start.extra)
-        block = {"type": "tool_use", "id": key, "name": start.name, "input": {}}
-        yield from self._start_block(block)
-
-    def _id(self, key: str, extra: Any) -> str:
-        """Return the client's id of a call: some servers begin theirs again, or leave them out."""
-        key = carried.call_id(key or f"call_{secrets.token_hex(8)}", extra)
-        if key in self._keys:
-            key = f"{key}_{secrets.token_hex(4)}"
-        self._keys.add(key)
-        return key
 
     def _start_message(self) -> bytes:
         usage = self.context.usage or Usage(self.context.estimated_prompt(), 0)
@@ -117,11 +104,8 @@ class MessagesWriter(Writer):
 
     def _add(self, kind: str, text: str, signature: str = "") -> Iterator[bytes]:
         if self._open.get("type") != kind:
-            yield from self._end_block()
-            block: Block = {"type": kind, kind: ""}
-            yield from self._start_block(
-                block | ({"signature": ""} if kind != "text" else {})
-            )
+            more = {} if kind == "text" else {"signature": ""}
+            yield from self._start_block({"type": kind, kind: "", **more})
         if signature:
             self._open["signature"] = signature
         yield from self._send(text)
@@ -133,7 +117,6 @@ class MessagesWriter(Writer):
         """
         if block.get("type") == "redacted_thinking":
             data = carried.pack({"data": block.get("data")})
-            yield from self._end_block()
             yield from self._start_block({"type": "redacted_thinking", "data": data})
         else:
             text = "" if self._open.get("type") == "thinking" else block.get("thinking")
@@ -142,9 +125,9 @@ class MessagesWriter(Writer):
         yield from self._end_block()
 
     def _start_block(self, block: Block) -> Iterator[bytes]:
-        self._open = {**block, "index": self._started}
-        self._texts = []
-        self._started += 1
+        """Begin a block: the one before is over."""
+        yield from self._end_block()
+        self._open, self._texts = block, []
         yield self._event("content_block_start", content_block=block)
 
     def _send(self, text: str) -> Iterator[bytes]:
@@ -154,31 +137,25 @@ class MessagesWriter(Writer):
             yield self._event("content_block_delta", delta={"type": kind, member: text})
 
     def _end_block(self) -> Iterator[bytes]:
-        if not self._open:
+        if not (block := self._open):
             return
-        if self._call >= 0:
-            if not "".join(self._texts).strip():
+        text, kind = "".join(self._texts), block["type"]
+        if kind == "tool_use":
+            if not text.strip():
                 yield from self._send("{}")
-            self._call = -1
-        elif signature := self._open.get("signature"):
+            block["input"] = arguments_of(text)
+        elif kind in DELTAS:
+            block[kind] = text
+        if signature := block.get("signature"):
             delta = {"type": "signature_delta", "signature": signature}
             yield self._event("content_block_delta", delta=delta)
         yield self._event("content_block_stop")
-        self._content.append(self._whole_block())
-        self._open = {}
-
-    def _whole_block(self) -> Block:
-        block, text = {**self._open}, "".join(self._texts)
-        del block["index"]
-        match block["type"]:
-            case "tool_use":
-                block["input"] = arguments_of(text)
-            case "text" | "thinking" as kind:
-                block[kind] = text
-        return block
+        self._content.append(block)
+        self._open, self._call = {}, -1
 
     def _event(self, kind: str, **fields: Any) -> bytes:
-        return _event({"type": kind, "index": self._open["index"], **fields})
+        """Return an event of the open block."""
+        return _event({"type": kind, "index": len(self._content), **fields})
 
     # ── The end ─────────────────────────────────────────────────────────────────────
 

@@ -85,7 +85,6 @@ class ResponsesWriter(Writer):
         self._texts: list[str] = []  # of the open part or call
         self._thought = ""  # where the upstream wants thinking back
         self._call = -1  # the number of the open call
-        self._keys: set[str] = set()
         self._finish = ""
 
     def write(self, delta: Delta) -> Iterator[bytes]:
@@ -96,7 +95,8 @@ class ResponsesWriter(Writer):
             raise UpstreamServiceError("the answer is too large")
         match delta:
             case Text(text, is_refusal):
-                yield from self._open_item("message", "msg", MESSAGE | {"content": []})
+                if self._open.get("type") != "message":
+                    yield from self._start("msg", {**MESSAGE, "content": []})
                 yield from self._say("refusal" if is_refusal else "output_text", text)
             case Thinking():
                 yield from self._think(delta)
@@ -157,22 +157,16 @@ class ResponsesWriter(Writer):
         key, place = self._open["id"], len(self._output) - 1
         return self._event(kind, item_id=key, output_index=place, **fields)
 
-    def _open_item(
-        self, kind: str, prefix: str, fields: Mapping[str, Any]
-    ) -> Iterator[bytes]:
-        """Begin an item of a kind, unless it is open; it takes the place of the one before."""
-        if self._open.get("type") != kind:
-            yield from self._start(f"{prefix}_{self._next_key()}", fields)
-
-    def _next_key(self) -> str:
-        return f"{self._key}{len(self._output):04x}"
-
-    def _start(self, key: str, fields: Mapping[str, Any]) -> Iterator[bytes]:
+    def _start(self, prefix: str, fields: Mapping[str, Any]) -> Iterator[bytes]:
+        """Begin an item: the one before is over."""
         yield from self._end_item()
-        self._open = {"id": key, **fields}
+        self._open = {"id": f"{prefix}_{self._next_key()}", **fields}
         self._output.append(self._open)
         self._thought = ""
         yield self._of_output("added")
+
+    def _next_key(self) -> str:
+        return f"{self._key}{len(self._output):04x}"
 
     def _of_output(self, what: str) -> bytes:
         kind, place = f"response.output_item.{what}", len(self._output) - 1
@@ -201,8 +195,8 @@ class ResponsesWriter(Writer):
     # ── Text and thinking ───────────────────────────────────────────────────────────
 
     def _think(self, delta: Thinking) -> Iterator[bytes]:
-        summary: Item = {"type": "reasoning", "summary": []}
-        yield from self._open_item("reasoning", "rs", summary)
+        if self._open.get("type") != "reasoning":
+            yield from self._start("rs", {"type": "reasoning", "summary": []})
         if delta.text:
             self._thought = delta.field or self._thought
             yield from self._say("summary_text", delta.text)
@@ -246,20 +240,20 @@ class ResponsesWriter(Writer):
 
     def _start_call(self, start: CallStart) -> Iterator[bytes]:
         """Begin a call in the form in which the client declared the tool."""
-        tool, key = self._tools.tool(start.name), self._next_key()
-        is_new = start.key and start.key not in self._keys
-        own = start.key if is_new else f"call_{key}"
-        self._keys.add(own)
-        is_custom = tool.is_custom
+        tool, key = (
+            self._tools.tool(start.name),
+            start.key or f"call_{self._next_key()}",
+        )
+        kind = "custom_tool_call" if tool.is_custom else "function_call"
         fields = {
-            "type": "custom_tool_call" if is_custom else "function_call",
+            "type": kind,
             "status": "in_progress",
-            "call_id": carried.call_id(own, start.extra),
+            "call_id": carried.call_id(key, start.extra),
             "name": tool.name,
             **({"namespace": tool.namespace} if tool.namespace else {}),
-            "input" if is_custom else "arguments": "",
+            "input" if tool.is_custom else "arguments": "",
         }
-        yield from self._start(f"{'ctc' if is_custom else 'fc'}_{key}", fields)
+        yield from self._start("ctc" if tool.is_custom else "fc", fields)
         self._call = start.number
 
     def _continue_call(self, text: str) -> Iterator[bytes]:
@@ -285,24 +279,20 @@ class ResponsesWriter(Writer):
 
 def _head(body: Mapping[str, Any], model: str, key: str) -> dict[str, Any]:
     """Return what a response has whatever its answer is."""
-    echoed = {
-        name: default if body.get(name) is None else body[name]
-        for name, default in ECHOED.items()
-    }
+    given = {name: body[name] for name in ECHOED if body.get(name) is not None}
     return {
         "id": key,
         "object": "response",
         "created_at": int(time.time()),
         "background": False,
-        "error": None,
-        "incomplete_details": None,
-        "instructions": None,
+        **dict.fromkeys(("error", "incomplete_details", "instructions")),
         "model": model,
         "previous_response_id": None,
         "store": False,
         "tools": [],
         "usage": None,
-        **echoed,
+        **ECHOED,
+        **given,
     }
 
 
