@@ -19,7 +19,6 @@ from gateway.chat.apis.deltas import (
 from gateway.chat.apis.messages.format import STATUSES
 from gateway.chat.errors import ChatError, UpstreamServiceError
 from gateway.chat.failures import failure_in, is_failure
-from gateway.chat.sse import MAX_EVENT_BYTES
 from gateway.chat.tokens import Usage, count
 from gateway.json import mapping, member, objects, text_of
 
@@ -53,22 +52,20 @@ def usage_in(value: Any) -> Usage:
 
 @dataclass(slots=True)
 class _Block:
-    """A block that has not ended: a call's number, or a block of thinking with its texts."""
+    """A block that has not ended, the number of its call, and the parts of its texts."""
 
     block: dict[str, Any]
     number: int = 0
-    has_arguments: bool = False
-    texts: dict[str, list[str]] = field(default_factory=dict)
-    size: int = 0
+    parts: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, name: str, text: str) -> None:
-        self.size += len(text)
-        if self.size > MAX_EVENT_BYTES:
-            raise UpstreamServiceError("a block of thinking is too large")
-        self.texts.setdefault(name, [text_of(self.block.get(name))]).append(text)
+        self.parts.setdefault(name, []).append(text)
+
+    def text(self, name: str) -> str:
+        return text_of(self.block.get(name)) + "".join(self.parts.get(name, ()))
 
     def joined(self) -> dict[str, Any]:
-        return self.block | {n: "".join(parts) for n, parts in self.texts.items()}
+        return self.block | {name: self.text(name) for name in self.parts}
 
 
 class MessagesReader:
@@ -116,9 +113,8 @@ class MessagesReader:
                 key, name = text_of(block.get("id")), text_of(block.get("name"))
                 yield CallStart(call.number, key, name)
                 if block.get("input"):
-                    call.has_arguments = True
-                    text = json.dumps(block["input"]).decode()
-                    yield CallArguments(call.number, text)
+                    call.add("input", json.dumps(block["input"]).decode())
+                    yield CallArguments(call.number, call.text("input"))
             case "thinking" | "redacted_thinking":
                 self._open[index] = _Block(block)
                 if text := text_of(block.get("thinking")):
@@ -136,7 +132,7 @@ class MessagesReader:
                 known.add("signature", text)
             # The input of other blocks is for tools of the API's own.
             case {"type": "input_json_delta", "partial_json": str(text)} if known:
-                known.has_arguments |= bool(text.strip())
+                known.add("input", text)
                 yield CallArguments(known.number, text)
 
     def _stop_all(self) -> Iterator[Delta]:
@@ -149,7 +145,7 @@ class MessagesReader:
             return
         if block.block.get("type") in THINKING:
             yield Thinking(block=block.joined())
-        elif not block.has_arguments:
+        elif not block.text("input").strip():
             yield CallArguments(block.number, "{}")
 
     def whole(self, answer: dict[str, Any]) -> Iterator[Delta]:

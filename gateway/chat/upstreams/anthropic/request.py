@@ -23,7 +23,7 @@ TRANSLATED = frozenset(
         *("model", "messages", "stream", "stream_options"),
         *("max_tokens", "max_completion_tokens", "temperature", *SAME_NAME, "stop"),
         *("tools", "tool_choice", "parallel_tool_calls", "response_format"),
-        *("reasoning_effort", "thinking", "output_config"),
+        "reasoning_effort",
         # Without an effect on an answer.
         *("store", "prompt_cache_key", "prompt_cache_retention"),
     }
@@ -67,38 +67,23 @@ def translate(
 
 def _lengths(body: Mapping[str, Any], way: str) -> dict[str, Any]:
     """Return how long a completion may be, and how the model thinks for it."""
-    limits = [
-        body[name]
-        for name in ("max_completion_tokens", "max_tokens")
-        if body.get(name) is not None
-    ]
-    thinking = _thinking(body, limits[0] if limits else None, way)
-    limit = limits[0] if limits else _default_limit(thinking, way)
+    names = ("max_completion_tokens", "max_tokens")
+    limit = next((body[name] for name in names if body.get(name) is not None), None)
+    thinking = _thinking(body, limit, way)
+    if limit is None:
+        is_free = thinking.get("type") == ADAPTIVE if thinking else way == UNASKED
+        budget = thinking.get("budget_tokens", 0)
+        limit = THINKING_MAX_TOKENS if is_free else DEFAULT_MAX_TOKENS + budget
     return {"max_tokens": limit, **({"thinking": thinking} if thinking else {})}
 
 
-def _default_limit(thinking: Mapping[str, Any], way: str) -> int:
-    budget = thinking.get("budget_tokens")
-    if isinstance(budget, int):
-        return DEFAULT_MAX_TOKENS + budget
-    default = ADAPTIVE if way == UNASKED else "disabled"
-    is_adaptive = thinking.get("type", default) == ADAPTIVE
-    return THINKING_MAX_TOKENS if is_adaptive else DEFAULT_MAX_TOKENS
-
-
-def _thinking(body: Mapping[str, Any], limit: Any, way: str) -> Mapping[str, Any]:
-    """Return the `thinking` of a request, or what its effort asks for."""
-    effort, thinking = body.get("reasoning_effort"), body.get("thinking") or {}
-    if thinking == {"type": "enabled"}:  # the API requires a budget
-        effort, thinking = effort or "medium", {}
+def _thinking(body: Mapping[str, Any], limit: Any, way: str) -> dict[str, Any]:
+    """Return how the model thinks for the effort that a request asks for."""
+    effort = str(body.get("reasoning_effort") or "none")
     # The API refuses to think before a call that it is forced to make.
     is_forced = body.get("tool_choice") not in (None, "auto", "none")
-    if effort in (None, "none") or thinking or is_forced:
-        return thinking
-    return _for_effort(str(effort), limit, way)
-
-
-def _for_effort(effort: str, limit: Any, way: str) -> Mapping[str, Any]:
+    if effort == "none" or is_forced:
+        return {}
     if way != BUDGET:
         return {"type": ADAPTIVE, "display": "summarized"}
     if effort not in EFFORTS:
@@ -114,14 +99,13 @@ def _for_effort(effort: str, limit: Any, way: str) -> Mapping[str, Any]:
 
 
 def _output_config(body: Mapping[str, Any], way: str, entry: str) -> dict[str, Any]:
-    """Return the `output_config`, with the effort and the format that other fields ask for."""
+    """Return the `output_config`: the effort, where no budget stands for it, and the format."""
     effort, _ = EFFORTS.get(str(body.get("reasoning_effort")), ("", 0))
     wanted = {
-        "effort": None if way == BUDGET else effort or None,
+        "effort": "" if way == BUDGET else effort,
         "format": _format(body.get("response_format") or {}, entry),
-        **(body.get("output_config") or {}),
     }
-    config = {name: value for name, value in wanted.items() if value is not None}
+    config = {name: value for name, value in wanted.items() if value}
     return {"output_config": config} if config else {}
 
 

@@ -19,13 +19,6 @@ Block = dict[str, Any]
 SYSTEM = ("system", "developer")
 ROLES = (*SYSTEM, "user", "assistant", "tool")
 NOT_IN_IDS = re.compile(r"[^A-Za-z0-9_-]")
-# Names that clients give to the API's media types.
-MEDIA_TYPES = {
-    "image/jpg": "image/jpeg",
-    "image/pjpeg": "image/jpeg",
-    "image/x-png": "image/png",
-    "application/x-pdf": "application/pdf",
-}
 # Where a block of thinking stood in its message.
 PLACE = ("index", "calls")
 # What shows that a block of thinking is the API's own.
@@ -213,7 +206,8 @@ def _data_url(url: str) -> tuple[str, str]:
     media_type, *parameters = (part.strip() for part in head.lower().split(";"))
     if "base64" not in parameters:
         raise UnsupportedRequestError("data that is not in base64")
-    return MEDIA_TYPES.get(media_type, media_type), data
+    # The API does not know the name that some clients give.
+    return "image/jpeg" if media_type == "image/jpg" else media_type, data
 
 
 def _file(file: Mapping[str, Any]) -> Block:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.apis.messages import reader
 from gateway.chat.apis.messages.reader import MessagesReader
 from gateway.chat.apis.openai.writer import ChatWriter
 from gateway.chat.streams import TranslatedStream
@@ -23,7 +22,6 @@ from tests.gateway.chat.upstreams.anthropic_events import (
     USE,
     block,
     delta,
-    sends_events,
     sent_body,
     started,
     stopped,
@@ -171,13 +169,3 @@ def test_a_streamed_call_without_arguments_has_an_empty_object(parts, ends):
     assert [call["id"] for call in calls if "id" in call] == ["toolu_1"]
     if len(ends) == 2:  # the arguments come before the finish reason
         assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
-
-
-def test_a_thought_without_end_is_cut_off(claude, upstream, monkeypatch):
-    monkeypatch.setattr(reader, "MAX_EVENT_BYTES", 10)
-    more = [delta(0, type="thinking_delta", thinking="12345")] * 3
-    upstream.script = sends_events(
-        started(), block(0, type="thinking", thinking=""), *more
-    )
-    last = events_of(claude(stream=True).content)[-1]
-    assert last["error"]["status_code"] == 500

@@ -29,10 +29,7 @@ def enabled(tokens: int) -> dict[str, Any]:
         (ADAPTIVE, {"max_tokens": 9, "max_completion_tokens": 8}, 8, None),
         (ADAPTIVE, {"reasoning_effort": "high"}, 16_384, SUMMARY),
         (ADAPTIVE, {"reasoning_effort": "none"}, 4096, None),
-        (ADAPTIVE, {"thinking": {"type": "enabled"}}, 16_384, SUMMARY),
-        (ADAPTIVE, {"thinking": enabled(2000)}, 6096, enabled(2000)),
         (BUDGET, {"reasoning_effort": "low"}, 4096 + 2048, enabled(2048)),
-        (BUDGET, {"thinking": {"type": "enabled"}}, 4096 + 8192, enabled(8192)),
         # Half of what a client allows is for the text.
         (BUDGET, {"reasoning_effort": "high", "max_tokens": 3000}, 3000, enabled(1500)),
         # A forced call is made without thinking before it.
