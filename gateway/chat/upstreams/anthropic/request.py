@@ -10,7 +10,7 @@ from typing import Any
 
 from gateway.chat.apis.base import leave_out, messages_of, translating
 from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.upstreams.anthropic.turns import system, turns, with_cache_control
+from gateway.chat.upstreams.anthropic.turns import conversation, with_cache_control
 from gateway.configuration.shapes import ADAPTIVE, BUDGET, UNASKED
 
 # The API requires a limit, which OpenAI's clients seldom set. A budget is added to it; a
@@ -51,13 +51,11 @@ def translate(
     what is not of its shape. Values that the API can check are passed on.
     """
     leave_out(entry, (n for n in body if n not in TRANSLATED and body[n] is not None))
-    messages = messages_of(body)
     call: dict[str, Any] = {
         "model": model,
         **_lengths(body, thinking),
-        "messages": turns(messages),
+        **conversation(messages_of(body)),
         **{name: body[name] for name in SAME_NAME if body.get(name) is not None},
-        **system(messages),
         **_sampling(body),
         **_tools(body),
         **_output_config(body, thinking, entry),

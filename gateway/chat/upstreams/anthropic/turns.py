@@ -9,7 +9,6 @@ from hashlib import sha256
 from typing import Any
 
 from gateway.chat.apis.base import translating
-from gateway.chat.apis.messages.reader import THINKING
 from gateway.chat.apis.messages.writer import arguments_of
 from gateway.chat.errors import UnsupportedRequestError
 from gateway.json import text_of
@@ -17,7 +16,6 @@ from gateway.json import text_of
 Block = dict[str, Any]
 
 SYSTEM = ("system", "developer")
-ROLES = (*SYSTEM, "user", "assistant", "tool")
 NOT_IN_IDS = re.compile(r"[^A-Za-z0-9_-]")
 # Where a block of thinking stood in its message.
 PLACE = ("index", "calls")
@@ -31,71 +29,52 @@ def with_cache_control(block: Block, part: Mapping[str, Any]) -> Block:
     return {**block, "cache_control": cache_control} if cache_control else block
 
 
-def _role(message: Mapping[str, Any]) -> str:
-    """Return the role. Raises UnsupportedRequestError."""
-    role: str = message["role"]
-    if role not in ROLES:
-        raise UnsupportedRequestError(f"messages with the role {role}")
-    return role
+def conversation(messages: Sequence[Any]) -> dict[str, Any]:
+    """Return the turns, and the system prompt: text, or blocks if one has `cache_control`.
 
-
-def system(messages: Sequence[Any]) -> dict[str, Any]:
-    """Return the system prompt: text, or blocks if one has `cache_control`."""
-    blocks = [
-        block
-        for message in messages
-        if (role := _role(message)) in SYSTEM
-        for block in _without_blanks(_blocks(role, message))
-    ]
-    if any("cache_control" in block for block in blocks):
-        return {"system": blocks}
-    return {"system": "\n".join(block["text"] for block in blocks)} if blocks else {}
-
-
-def turns(messages: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the turns; the API requires the results of tools in one turn, before all else."""
-    merged: list[dict[str, Any]] = []
+    The API requires the results of tools in one turn, before all else.
+    """
+    prompt: list[Block] = []
+    turns: list[dict[str, Any]] = []
     for number, message in enumerate(messages):
         with translating(f"messages[{number}]"):
-            role = _role(message)
-            content = _without_blanks(_blocks(role, message))
+            role, content = message["role"], _blocks(message)
+        turn = "assistant" if role == "assistant" else "user"
         if role in SYSTEM:
-            continue
-        turn_role = "assistant" if role == "assistant" else "user"
-        if not content:
-            continue
-        if merged and merged[-1]["role"] == turn_role:
-            merged[-1]["content"] += content
-        else:
-            merged.append({"role": turn_role, "content": content})
-    for turn in merged:
-        turn["content"].sort(key=lambda block: block["type"] != "tool_result")
-    return merged
+            prompt += content
+        elif content and turns and turns[-1]["role"] == turn:
+            turns[-1]["content"] += content
+        elif content:
+            turns.append({"role": turn, "content": content})
+    for each in turns:
+        each["content"].sort(key=lambda block: block["type"] != "tool_result")
+    if not prompt:
+        return {"messages": turns}
+    is_marked = any("cache_control" in block for block in prompt)
+    text = "\n".join(block["text"] for block in prompt)
+    return {"messages": turns, "system": prompt if is_marked else text}
 
 
-def _blocks(role: str, message: Mapping[str, Any]) -> list[Block]:
+def _blocks(message: Mapping[str, Any]) -> list[Block]:
     """Return a message's blocks; its `cache_control` belongs to the last one."""
-    match role:
+    match message["role"]:
         case "assistant":
             blocks = _assistant(message)
         case "tool":
-            result = {
-                "type": "tool_result",
-                "tool_use_id": _id(message["tool_call_id"]),
-                "content": _without_blanks(_content(message.get("content"))),
-            }
+            key, content = (
+                _id(message["tool_call_id"]),
+                _content(message.get("content")),
+            )
+            result = {"type": "tool_result", "tool_use_id": key, "content": content}
             blocks = [result]
-        case _:
+        case "user" | "system" | "developer":
             blocks = _content(message.get("content"))
+        case role:
+            raise UnsupportedRequestError(f"messages with the role {role}")
     return [
         *blocks[:-1],
         *(with_cache_control(block, message) for block in blocks[-1:]),
     ]
-
-
-def _without_blanks(blocks: Sequence[Block]) -> list[Block]:
-    """Return the blocks without texts that are empty or white space, which the API refuses."""
-    return [b for b in blocks if b["type"] != "text" or b["text"].strip()]
 
 
 # ── The assistant ───────────────────────────────────────────────────────────────────
@@ -107,26 +86,19 @@ def _assistant(message: Mapping[str, Any]) -> list[Block]:
     A block of thinking has its `index` among all blocks, and so many `calls` before it.
     """
     texts = _content(message.get("content"))
-    if text := text_of(message.get("refusal")):
+    if (text := text_of(message.get("refusal"))).strip():
         texts.append({"type": "text", "text": text})
-    texts = [block for block in texts if block.get("text") != ""]
     calls = [*map(_tool_use, message.get("tool_calls") or ())]
     blocks: list[Block] = []
-    counted = 0  # blocks of thinking, and calls
-    for block in message.get("thinking_blocks") or ():
-        if (signed := _thinking(block)) is None:
-            continue
-        before = max(0, _number(block, "calls") - (counted - _thoughts(blocks)))
-        place = _number(block, "index") - len(blocks) - before
-        taken, texts = texts[: max(0, place)], texts[max(0, place) :]
-        called, calls = calls[:before], calls[before:]
-        blocks += [*taken, *called, signed]
-        counted += len(called) + 1
-    return [*blocks, *texts, *calls]
-
-
-def _thoughts(blocks: Sequence[Block]) -> int:
-    return sum(block["type"] in THINKING for block in blocks)
+    said = called = 0
+    for thoughts, block in enumerate(message.get("thinking_blocks") or ()):
+        calls_before = max(called, _number(block, "calls"))
+        texts_before = max(said, _number(block, "index") - thoughts - calls_before)
+        blocks += [*texts[said:texts_before], *calls[called:calls_before]]
+        said, called = texts_before, calls_before
+        if signed := _thinking(block):
+            blocks.append(signed)
+    return [*blocks, *texts[said:], *calls[called:]]
 
 
 def _number(block: Mapping[str, Any], name: str) -> int:
@@ -165,10 +137,12 @@ def _id(key: str) -> str:
 
 
 def _content(content: Any) -> list[Block]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    blocks = (_block(part) for part in content or ())
-    return [block for block in blocks if block is not None]
+    """Return the blocks without texts that are empty or white space, which the API refuses."""
+    parts = (
+        ({"type": "text", "text": content},) if isinstance(content, str) else content
+    )
+    blocks = (_block(part) for part in parts or ())
+    return [b for b in blocks if b and (b["type"] != "text" or b["text"].strip())]
 
 
 def _block(part: Mapping[str, Any]) -> Block | None:
