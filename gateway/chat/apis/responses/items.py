@@ -25,13 +25,6 @@ NO_ARGUMENTS = "{}"  # an empty text is no JSON, and some servers read it
 RESULTS = (
     *("function_call_output", "custom_tool_call_output", "local_shell_call_output"),
 )
-# Tools that the client runs and that have forms of their own: the name of a call, and the
-# member with its arguments; without a name, with its result.
-CLIENT_TOOLS = {
-    "tool_search_call": ("tool_search", "arguments"),
-    "local_shell_call": ("local_shell", "action"),
-    "tool_search_output": ("", "tools"),
-}
 # How the kinds of items end that only the server made which ran their tools, or shortened them.
 HOSTED = (
     *("_call", "_output", "_request", "_response", "_list_tools"),
@@ -97,13 +90,15 @@ class Conversation:
                     self._reasoning.append(fields)
             case _ if kind in RESULTS:
                 self._result(item, item.get("output"))
-            case _ if kind in CLIENT_TOOLS and item.get("call_id"):
-                name, member = CLIENT_TOOLS[kind]
-                text = json.dumps(item.get(member) or {}).decode()
-                if name:
-                    self._call({**item, "name": name}, text)
-                else:
-                    self._result(item, text)
+            # Tools that the client runs; a search without an id is the server's.
+            case "local_shell_call":
+                self._call({**item, "name": "local_shell"}, _text(item.get("action")))
+            case "tool_search_call" if item.get("call_id"):
+                self._call(
+                    {**item, "name": "tool_search"}, _text(item.get("arguments"))
+                )
+            case "tool_search_output" if item.get("call_id"):
+                self._result(item, _text(item.get("tools")))
             case _ if kind.endswith(HOSTED):
                 leave_out(self._model, (f"input.{kind}",))
             case _:
@@ -171,6 +166,10 @@ class Conversation:
         content = "\n".join(part["text"] for part in parts if part["type"] == "text")
         self._messages.append({"role": "tool", "tool_call_id": own, "content": content})
         self._images += [part for part in parts if part["type"] != "text"]
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value or {}).decode()
 
 
 def _parts(content: Any) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ INPUT_SCHEMA = {
     "required": [INPUT],
     "additionalProperties": False,
 }
+SAME = ("description", "parameters", "strict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +44,20 @@ class Tools:
 
     def add(self, tool: Mapping[str, Any], namespace: str = "") -> None:
         """Add a tool; one that a server of the API has itself is left out."""
-        match tool["type"]:
-            case "function":
-                known = Tool(tool["name"], namespace)
-                self._add(_function(tool, namespace), known)
-            case "custom":
-                known = Tool(tool["name"], namespace, is_custom=True)
-                self._add(_custom(tool, namespace), known)
-            case "namespace":
-                for item in tool["tools"]:
-                    self.add(item, tool["name"])
-            case kind:
-                leave_out(self.model, (f"tools.{kind}",))
-
-    def _add(self, function: dict[str, Any], tool: Tool) -> None:
-        self.functions.append({"type": "function", "function": function})
-        self.by_name[function["name"]] = tool
+        kind = tool["type"]
+        if kind == "namespace":
+            for item in tool["tools"]:
+                self.add(item, tool["name"])
+        elif kind not in ("function", "custom"):
+            leave_out(self.model, (f"tools.{kind}",))
+        else:
+            name = flat_name(tool["name"], namespace)
+            known = Tool(tool["name"], namespace, is_custom=kind == "custom")
+            given = _custom(tool) if known.is_custom else tool
+            function = {key: given[key] for key in SAME if given.get(key) is not None}
+            function = {"name": name, **function}
+            self.functions.append({"type": "function", "function": function})
+            self.by_name[name] = known
 
 
 def read(tools: Any, model: str = "") -> Tools:
@@ -76,22 +75,10 @@ def flat_name(name: str, namespace: Any) -> str:
     return f"{namespace}__{name}" if is_given else name
 
 
-def _function(tool: Mapping[str, Any], namespace: str) -> dict[str, Any]:
-    same = ("description", "parameters", "strict")
-    return {
-        "name": flat_name(tool["name"], namespace),
-        **{key: tool[key] for key in same if tool.get(key) is not None},
-    }
-
-
-def _custom(tool: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+def _custom(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Return a function for a tool that takes a text; its description says the grammar."""
     texts = [tool.get("description"), _grammar(tool.get("format"))]
-    return {
-        "name": flat_name(tool["name"], namespace),
-        "description": "\n\n".join(text for text in texts if isinstance(text, str)),
-        "parameters": INPUT_SCHEMA,
-    }
+    return {"description": "\n\n".join(filter(None, texts)), "parameters": INPUT_SCHEMA}
 
 
 def _grammar(text_format: Any) -> str | None:
