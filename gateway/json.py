@@ -65,14 +65,6 @@ def dumps(value: Any) -> bytes:
             raise ValueError("nested too deeply") from error
 
 
-def is_json(text: str) -> bool:
-    try:
-        loads(text.encode("utf-8", "surrogatepass"))
-    except ValueError:
-        return False
-    return True
-
-
 def mapping(value: Any) -> Mapping[str, Any]:
     """Return an object; an empty one for any other value."""
     return value if isinstance(value, dict) else {}

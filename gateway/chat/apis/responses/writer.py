@@ -240,10 +240,8 @@ class ResponsesWriter(Writer):
 
     def _start_call(self, start: CallStart) -> Iterator[bytes]:
         """Begin a call in the form in which the client declared the tool."""
-        tool, key = (
-            self._tools.tool(start.name),
-            start.key or f"call_{self._next_key()}",
-        )
+        tool = self._tools.tool(start.name)
+        key = start.key or f"call_{self._next_key()}"
         kind = "custom_tool_call" if tool.is_custom else "function_call"
         fields = {
             "type": kind,
@@ -265,7 +263,6 @@ class ResponsesWriter(Writer):
         if not self._texts:
             yield from self._continue_call("{}")
         text, call = self._take_text(), self._open
-        is_cut = is_cut and not json.is_json(text)
         call["status"] = "incomplete" if is_cut else "completed"
         if "input" in call:
             kind, given = "response.custom_tool_call_input", input_of(text)
