@@ -49,8 +49,12 @@ def is_failure(value: Any) -> bool:
     return isinstance(value, dict) and (
         bool(value.get("error"))
         or "error" in (value.get("object"), value.get("type"))
-        or any(choice.get("error") for choice in objects(value.get("choices")))
+        or any(map(_has_failed, objects(value.get("choices"))))
     )
+
+
+def _has_failed(choice: Mapping[str, Any]) -> bool:
+    return bool(choice.get("error")) or choice.get("finish_reason") == "error"
 
 
 def failure_in(value: Any, *, status: int = 0) -> ChatError:
