@@ -80,42 +80,20 @@ def test_requests_at_once_cannot_both_take_the_rest():
             )
         ),
         ({"max_tokens": 10, "tools": [{"name": "x" * 36, "type": "function"}]}, 25),
+        # An embedding has no completion, and integers in `input` are tokens.
+        *(({"input": given}, 1000) for given in ([[7] * 1000], [7] * 1000, "x" * 4000)),
     ],
 )
 def test_tokens_are_reserved_for_the_prompt_and_the_longest_completion(body, tokens):
-    fitting = process(Database(), budget("tokens", limit=tokens))
-    run(fitting.reserve(request(**body)))
-    refusal(process(Database(), budget("tokens", limit=tokens - 1)), request(**body))
+    def asked() -> ChatContext:
+        if "input" not in body:
+            return request(**body)
+        context = request(messages=None, **body)
+        context.endpoint = replace(context.endpoint, inference_type="embedding")
+        return context
 
-
-@pytest.mark.parametrize(
-    ("given", "tokens"), [([[7] * 1000], 1000), ([7] * 1000, 1000), ("x" * 4000, 1000)]
-)
-def test_an_embedding_reserves_its_tokens_and_no_completion(given, tokens):
-    """Integers in `input` are tokens."""
-
-    async def admitted() -> int:
-        budgets = process(Database(), budget("tokens", limit=10_000))
-        contexts = [request(messages=None, input=given) for _ in range(60)]
-        for context in contexts:
-            context.endpoint = replace(context.endpoint, inference_type="embedding")
-        reserved = (budgets.reserve(context) for context in contexts)
-        results = await asyncio.gather(*reserved, return_exceptions=True)
-        return results.count(None)
-
-    assert asyncio.run(admitted()) == 10_000 // tokens
-
-
-def test_a_stream_that_the_client_left_is_charged():
-    database = Database()
-    budgets = process(database, budget("tokens", limit=10_000))
-    context = request(stream=True)
-    run(budgets.reserve(context))
-    context.target, context.first_chunk_s = context.endpoint.targets[0], 0.1
-    context.completion_characters = 40
-    end(budgets, context, status=499)
-    run(budgets.share())
-    assert list(database.amounts.values()) == [6 + 10]
+    run(process(Database(), budget("tokens", limit=tokens)).reserve(asked()))
+    refusal(process(Database(), budget("tokens", limit=tokens - 1)), asked())
 
 
 def test_costs_are_counted_at_the_price_of_the_model_that_answered():
@@ -163,27 +141,26 @@ def test_a_fallback_is_charged_to_its_own_budget_and_passed_over_when_it_is_used
     assert counter.reserved == 0
 
 
-def test_a_model_without_a_price_costs_the_highest_of_its_kind():
+@pytest.mark.parametrize(
+    ("entry", "model", "counted", "cost"),
+    [
+        (budget("cost"), "other", 2_000_000, 2_000_000),
+        (budget("cost"), "small", 2_000_000, None),  # it has a price
+        (budget("cost"), "third", 0, None),  # no model of its kind has one
+        (budget("tokens", 5000), "other", 1100, None),
+    ],
+)
+def test_a_model_without_a_price_costs_the_highest_of_its_kind(
+    entry, model, counted, cost
+):
+    """The usage has such a cost, too, and is marked as an estimate."""
     known = endpoints(small="openai", other="openai", third="anthropic")
-    for model, amount in (("other", 2000), ("third", 0)):
-        database = Database()
-        budgets = process(database, budget("cost"), endpoints=lambda: known)
-        run(use(budgets, request(model=model), Usage(1000, 100)), budgets.share())
-        assert list(database.amounts.values()) == [amount * 1000]
-
-
-def test_such_a_cost_is_in_the_usage_and_marked_as_an_estimate():
-    known = endpoints(small="openai", other="openai", third="anthropic")
-    for entry, model, cost in (
-        (budget("cost"), "other", 2_000_000),
-        (budget("cost"), "small", None),  # it has a price
-        (budget("cost"), "third", None),  # no model of its kind has one
-        (budget("tokens", 5000), "other", None),
-    ):
-        budgets = process(Database(), entry, endpoints=lambda: known)
-        context = request(model=model)
-        run(use(budgets, context, Usage(1000, 100)))
-        assert (cost_nano(context, {}), context.is_estimated) == (cost, bool(cost))
+    database = Database()
+    budgets = process(database, entry, endpoints=lambda: known)
+    context = request(model=model)
+    run(use(budgets, context, Usage(1000, 100)), budgets.share())
+    assert list(database.amounts.values()) == [counted]
+    assert (cost_nano(context, {}), context.is_estimated) == (cost, bool(cost))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from gateway.chat import streams
 from gateway.chat.context import ChatContext
 from gateway.chat.tokens import Usage
-from tests.gateway.chat.harness import MESSAGES, PATHS, STREAM_OR_NOT, raw_request
+from tests.gateway.chat.harness import MESSAGES, STREAM_OR_NOT, raw_request
 from tests.gateway.chat.mock_upstream import (
     DONE,
     HEAD,
@@ -32,8 +32,6 @@ PROMPT = 6  # "Say hello to the harbour" has 24 characters
 TEXT = "Grüße aus dem Hafen 🌊"  # 21 characters, and more bytes
 SAID = event(chunk(TEXT[:10])), event(chunk(TEXT[10:15])), event(chunk(TEXT[15:]))
 WHOLE = {"choices": [{"message": {"role": "assistant", "content": TEXT}}]}
-FINISH = {"index": 0, "delta": {}, "finish_reason": "stop"}
-NONSENSE: list[Any] = [{"prompt_tokens": -1}, {"prompt_tokens": 10**30}, [1], "x", {"a": {}}]  # fmt: skip
 REPORTED = event(chunk("Hel", usage=USAGE))
 
 
@@ -93,12 +91,9 @@ def test_what_failed_before_its_first_chunk_took_nothing(gateway, upstream, stre
         # A complete one without usage.
         *((*SAID, STREAM[2], *ends) for ends in ((DONE,), (), (NEVER,))),
         # Usage that is none.
-        *(
-            (event(chunk(TEXT, usage=usage)), 0.05, None)
-            for usage in NONSENSE
-        ),
+        (event(chunk(TEXT, usage={"prompt_tokens": -1})), 0.05, None),
     ],
-)  # fmt: skip
+)
 def test_a_stream_without_usage_is_estimated_from_its_text(
     gateway, upstream, monkeypatch, parts
 ):
@@ -136,18 +131,15 @@ def test_a_large_prompt_is_forgotten_and_its_length_kept(gateway, upstream):
 # ── Usage that is incomplete, or in another place ───────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    "usage", [None, 5, [], {}, {"prompt_tokens": True}, dict.fromkeys(USAGE, 0)]
-)
+@pytest.mark.parametrize("usage", [None, [], dict.fromkeys(USAGE, 0)])
 def test_what_an_answer_does_not_tell_is_estimated(gateway, upstream, usage):
     upstream.script = answers({**WHOLE, "usage": usage})
     assert gateway.post().json()["usage"] == usage
     assert counted(gateway) == (Usage(PROMPT, 6), True)
 
 
-@pytest.mark.parametrize("more", [{}, {"completion_tokens": None}])
-def test_a_completion_that_is_not_counted_is_estimated(gateway, upstream, more):
-    usage = {"prompt_tokens": 9} | more
+def test_a_completion_that_is_not_counted_is_estimated(gateway, upstream):
+    usage = {"prompt_tokens": 9}
     upstream.script = answers({**WHOLE, "usage": usage})
     gateway.post()
     assert counted(gateway) == (Usage(9, 6), True)
@@ -158,20 +150,6 @@ def test_a_completion_that_is_not_counted_is_estimated(gateway, upstream, more):
     upstream.script = answers({**WHOLE, "usage": usage | details})
     gateway.post()
     assert counted(gateway) == (Usage(9, 40, reasoning_tokens=40), True)
-
-
-@PATHS
-@pytest.mark.parametrize(
-    "parts",
-    [
-        pytest.param([event(chunk(finish="stop", usage=USAGE))], id="in the last chunk"),
-        pytest.param([REPORTED, event(chunk(finish="stop", usage=dict.fromkeys(USAGE, 0)))], id="zeros at the end"),
-    ],
-)  # fmt: skip
-def test_usage_is_found_where_servers_put_it(gateway, upstream, path, parts):
-    upstream.script = sends(*SAID, *parts, DONE)
-    gateway.stream(path=path)
-    assert counted(gateway) == (Usage(9, 2), False)
 
 
 # ── Anthropic ───────────────────────────────────────────────────────────────────────
@@ -206,12 +184,10 @@ def test_what_anthropic_tells_counts_as_reported(
 
 
 @STREAM_OR_NOT
-@pytest.mark.parametrize(
-    "usage", [{"input_tokens": 20}, {"input_tokens": 20, "output_tokens": None}]
-)
 def test_a_completion_that_anthropic_does_not_count_is_estimated(
-    claude, upstream, gateway, stream, usage
+    claude, upstream, gateway, stream
 ):
+    usage = {"input_tokens": 20, "output_tokens": None}
     events = [started(**usage), SPOKEN, stops()[0] | {"usage": {}}, stops()[1]]
     whole = answers({**MESSAGE, "usage": usage})
     upstream.script = sends_events(*events) if stream else whole
