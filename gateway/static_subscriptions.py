@@ -91,8 +91,6 @@ def _fields(entry: StaticSubscription) -> dict[str, Any]:
     return {
         "url": entry.url,
         "event_types": list(entry.event_types),
-        "description": entry.description,
-        "filter": entry.filter or None,
         # The operator's file declares it: it may reach the networks that they allow.
         "trusted": True,
     }

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.configuration.rules import url_policy
-from gateway.configuration.shapes import DeclaredEventType, WebhookSettings
+from gateway.configuration.shapes import WebhookSettings
 from gateway.event_types import EVENT_TYPES, OPERATIONAL, TEST
 from webhooks_core import profiles
 from webhooks_core.profiles import (
     EventContext,
     EventType,
-    Notice,
     RetryPolicy,
     SigningContext,
     WebhookProfile,
@@ -26,11 +25,6 @@ def subscribable() -> list[str]:
     known = profiles.find(PROFILE)
     kinds = known.event_types.values() if known else EVENT_TYPES.values()
     return [kind.name for kind in kinds if kind.subscribable]
-
-
-def declared(event_type: DeclaredEventType) -> EventType:
-    """Return an event type of the configuration file."""
-    return EventType(event_type.name, event_type.description, event_type.sample)
 
 
 def matches(event_types: Sequence[str], event_type: str) -> bool:
@@ -66,21 +60,19 @@ def headers(context: SigningContext) -> dict[str, str]:
     }
 
 
-def on_notice(notice: Notice) -> None:
-    """Alert the tenant."""
-    from gateway import alerts  # needs the models, which are not loaded yet
-
-    alerts.on_notice(notice)
-
-
 def profile(
     configured: WebhookSettings, *, quota: int, base_url: str, local: bool
 ) -> WebhookProfile:
     """Return the profile that AppConfig.ready registers."""
+    from gateway import alerts  # needs the models, which are loaded by then
+
+    declared = {
+        kind.name: EventType(kind.name, kind.description, kind.sample)
+        for kind in configured.event_types
+    }
     return WebhookProfile(
         name=PROFILE,
-        event_types=EVENT_TYPES
-        | {kind.name: declared(kind) for kind in configured.event_types},
+        event_types=EVENT_TYPES | declared,
         matches=matches,
         envelope=envelope,
         signature_scheme="timestamped",
@@ -97,7 +89,7 @@ def profile(
         endpoint_prefix="whsub_",
         inactive_fails_pending=True,
         enabled=configured.enabled,
-        on_notice=on_notice,
+        on_notice=alerts.on_notice,
         sample_metadata={
             "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",
             "principal_id": "ada",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -100,27 +100,18 @@ def each_once(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(items))
 
 
-def accepted_by(check: Callable[[Any], object]) -> AfterValidator:
-    """Annotate a value about which a function raises no ValueError."""
-
-    def accepted(value: Any) -> Any:
-        check(value)
-        return value
-
-    return AfterValidator(accepted)
-
-
 def unique(*keys: str) -> AfterValidator:
     """Annotate a list whose items differ in the values of these keys."""
 
-    def check(items: tuple[Any, ...]) -> None:
+    def check(items: tuple[Any, ...]) -> tuple[Any, ...]:
         values = [[getattr(item, key) for key in keys] for item in items]
         for value in values:
             if values.count(value) > 1:
                 names = " and ".join(keys)
                 raise ValueError(f"several have the {names} {' and '.join(value)}")
+        return items
 
-    return accepted_by(check)
+    return AfterValidator(check)
 
 
 Int = Annotated[int, Strict()]

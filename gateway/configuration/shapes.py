@@ -32,7 +32,6 @@ from gateway.configuration.rules import (
     unique,
 )
 from gateway.event_types import EVENT_TYPES, PUBLISHABLE, SUBSCRIBABLE
-from webhooks_core import filters
 
 Api = Literal["chat", "responses", "messages"]
 Upstream = Literal["openai", "anthropic", "echo"]
@@ -91,16 +90,6 @@ class StaticSubscription(FromFile):
     url: rules.SubscribableURL
     secret: rules.Secret = field(repr=False)
     event_types: Names = ()
-    description: Annotated[Text, Field(max_length=1000)] = ""
-    filter: Annotated[dict[str, JsonValue], rules.accepted_by(filters.compiled)] = (
-        field(default_factory=dict)
-    )
-
-
-def _free_name(name: str) -> str:
-    if name in EVENT_TYPES:
-        raise ValueError("is a name of Signpost's own event types")
-    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +100,7 @@ class DeclaredEventType(FromFile):
     """
 
     name: Annotated[
-        str,
-        Field(max_length=128, pattern=r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$"),
-        AfterValidator(_free_name),
+        str, Field(max_length=128, pattern=r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$")
     ]
     description: Annotated[Text, Field(max_length=1000)]
     sample: dict[str, JsonValue] = field(default_factory=dict)
@@ -137,10 +124,13 @@ class WebhookSettings(FromFile):
     @model_validator(mode="after")
     def check(self) -> Self:
         """Raise ValueError for keys that do not agree."""
+        own = {kind.name for kind in self.event_types}
+        if taken := own & EVENT_TYPES.keys():
+            raise ValueError(f"event_types: {min(taken)!r} is one of Signpost's own")
         if unknown := {*self.publishable} - {*PUBLISHABLE}:
             names = ", ".join(PUBLISHABLE)
             raise ValueError(f"publishable: {min(unknown)!r} is none of {names}")
-        known = {*SUBSCRIBABLE, *(kind.name for kind in self.event_types)}
+        known = {*SUBSCRIBABLE, *own}
         for subscription in self.subscriptions:
             if unknown := {*subscription.event_types} - known:
                 raise ValueError(

@@ -77,7 +77,6 @@ webhooks:
       url: {URL}
       event_types: [ingest.completed, ingest.completed]
       secret: ${{NAME}}
-      description: Ops
     - {{tenant_id: globex, url: {URL}, secret: plain}}
 """,
         NAME="from the environment",
@@ -95,7 +94,6 @@ webhooks:
                 url=URL,
                 event_types=("ingest.completed",),
                 secret="from the environment",
-                description="Ops",
             ),
             StaticSubscription(
                 tenant_id="globex", url=URL, event_types=(), secret="plain"

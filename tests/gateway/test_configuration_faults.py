@@ -52,6 +52,10 @@ FAULTS = [
     ("webhooks: {base_backoff_s: .nan}", "base_backoff_s: must be a finite number"),
     ("webhooks: {publishable: [x]}", "publishable: 'x' is none of ingest.completed"),
     (
+        "webhooks: {event_types: [{name: drift.detected, description: x}]}",
+        "webhooks: event_types: 'drift.detected' is one of Signpost's own",
+    ),
+    (
         "webhooks:\n  subscriptions:\n    - {}",
         ":3: webhooks.subscriptions[0].url: Field",
     ),
@@ -70,7 +74,7 @@ FAULTS = [
     (static(secret="$ACME"), "[0].secret: must be written ${NAME}, with braces,"),
     (static(secret="x" * 257), "1 to 256"),
     (static(secret="whsec_"), "secret: must be more than whsec_"),
-    (static(filter="{a: {$no: 1}}"), "[0].filter: filter.a.$no is no operator"),
+    (static(filter="{}"), ":3: webhooks.subscriptions[0].filter: unknown key"),
     (
         f"{static()}\n    - {{tenant_id: a, url: '{URL}', secret: t}}",
         ":2: webhooks.subscriptions: several have the tenant_id and url a and",

@@ -77,11 +77,10 @@ def test_a_static_subscription_receives_and_leaves_with_its_history(acme, use):
 
 
 def test_a_static_subscription_shows_as_read_only(acme, globex, use):
-    use(declared(description="declared"))
+    use(declared())
     [shown] = acme.get()["items"]
     assert shown["secret"] == MASK
-    facts = shown["url"], shown["description"], shown["active"]
-    assert facts == (URL, "declared", True)
+    assert (shown["url"], shown["active"]) == (URL, True)
     assert acme.get(f"/{shown['id']}") == shown
     assert globex.get() == {"items": []}
     assert globex.call("DELETE", f"{PATH}/{shown['id']}").status_code == 404
@@ -115,7 +114,8 @@ def test_a_synchronisation_changes_what_changed_and_nothing_else():
     changed = declared(event_types=("drift.detected",), secret="other")
     assert synchronise(changed, second) == 1
     assert synchronise(declared(event_types=("drift.detected",)), second) == 1
-    assert synchronise(declared(), declared(f"{URL}/2", description="d")) == 2
+    drifted = declared(f"{URL}/2", event_types=("drift.detected",))
+    assert synchronise(declared(), drifted) == 2
     assert set(Endpoint.objects.values_list("public_id", flat=True)) == ids
     moved = declared(tenant_id="globex")
     assert synchronise(moved) == 3
@@ -139,7 +139,10 @@ def test_a_secret_that_standard_headers_cannot_use_is_an_error_of_the_start(secr
     synchronise(first, second)
     endpoints.set_standard_headers(only_standard(), wanted=True)
     public_id = only_standard().public_id
-    changed = replace(first, secret=secret), replace(second, description="new")
+    changed = (
+        replace(first, secret=secret),
+        replace(second, event_types=("drift.detected",)),
+    )
     with pytest.raises(configuration.ConfigurationError) as refused:
         synchronise(*changed)
     assert str(refused.value).startswith(
@@ -147,7 +150,7 @@ def test_a_secret_that_standard_headers_cannot_use_is_an_error_of_the_start(secr
     )
     assert secret not in str(refused.value)
     assert only_standard().secrets(now=timezone.now()) == [first.secret]
-    assert not Endpoint.objects.filter(description="new").exists()
+    assert Endpoint.objects.get(url=second.url).event_types == []
 
 
 def only_standard() -> Endpoint:

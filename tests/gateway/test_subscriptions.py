@@ -3,10 +3,8 @@
 import re
 from typing import Any
 
-import orjson
 import pytest
 
-from gateway import static_subscriptions
 from gateway.event_types import EVENT_TYPES
 from tests.gateway.client import PATH
 from webhooks_core.models import Delivery, Endpoint
@@ -152,18 +150,3 @@ def test_a_test_event_passes_any_filter(acme):
     subscription = acme.create(filter=ABOVE)
     assert acme.test(subscription).status_code == 202
     assert Delivery.objects.count() == 1
-
-
-def test_a_static_subscription_can_have_a_filter(acme, load):
-    row = "{tenant_id: acme, url: 'http://127.0.0.1:9/', secret: s, filter: %s}"
-
-    def synchronise(text: str) -> int:
-        current = load(f"webhooks: {{subscriptions: [{row % text}]}}")
-        return static_subscriptions.sync(current)
-
-    assert synchronise(orjson.dumps(ABOVE).decode()) == 1
-    assert publish(acme, 0.1) == []
-    assert len(publish(acme, 0.9)) == 1
-    assert [synchronise("{a: 2.0e+18}") for _ in range(2)] == [1, 0]
-    [subscription] = acme.get()["items"]
-    assert subscription["filter"] == {"a": 2e18}
