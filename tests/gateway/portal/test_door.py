@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.test import Client
 from django.urls import URLPattern
+from django.utils import timezone
 
 from gateway.portal import links
 from gateway.portal.door import csrf_token
@@ -96,15 +97,20 @@ def test_behind_a_proxy_the_origin_is_that_of_base_url(grace):
     )
 
 
-def test_a_session_ends_at_the_next_click_when_it_is_revoked(grace):
-    endpoint = endpoint_of()
-    grace.get()
-    links.revoke(links.of_tenant("acme"), grace.link.created_at)
-    with nothing_changes():
-        page = grace.get(f"/endpoints/{endpoint.public_id}", 403)
-        assert "Your session has ended" in page
-        path = f"/endpoints/{endpoint.public_id}/delete"
-        assert grace.send(path, word="delete").status_code == 403
+@pytest.mark.parametrize("is_revoked", [True, False])
+def test_a_session_ends_at_the_next_click(db, is_revoked):
+    with travel("2030-01-01T00:00:00Z", tick=False) as clock:
+        person, endpoint = visit(new_link()), endpoint_of()
+        clock.shift(links.SESSION_FOR - timedelta(seconds=1))
+        person.get()
+        if is_revoked:
+            links.revoke(links.of_tenant("acme"), timezone.now())
+        else:
+            clock.shift(timedelta(seconds=1))
+        with nothing_changes():
+            assert "Your session has ended" in person.get(status=403)
+            path = f"/endpoints/{endpoint.public_id}/delete"
+            assert person.send(path, word="delete").status_code == 403
 
 
 def test_who_closes_the_portal_ends_this_session_alone(grace):
@@ -115,15 +121,6 @@ def test_who_closes_the_portal_ends_this_session_alone(grace):
     assert "The portal is closed" in grace.post("/close")
     assert "Your session has ended" in grace.get(status=403)
     other.get()
-
-
-def test_a_session_ends_after_its_time(db):
-    with travel("2030-01-01T00:00:00Z", tick=False) as clock:
-        person = visit(new_link())
-        clock.shift(links.SESSION_FOR - timedelta(seconds=1))
-        person.get()
-        clock.shift(timedelta(seconds=1))
-        assert "Your session has ended" in person.get(status=403)
 
 
 WORDS = [

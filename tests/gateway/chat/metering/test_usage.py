@@ -64,16 +64,16 @@ def test_days_grow_by_what_is_added():
     ]
 
 
-def test_totals_tell_a_stream_that_broke_by_its_error():
-    usage.write([ended(), ended(error_status=500), ended(status=499)])
-    rows = UsageTotal.objects.order_by("status").values_list("status", "requests")
-    assert list(rows) == [(200, 1), (499, 1), (500, 1)]
-
-
-def test_buckets_hold_each_value_once():
+def test_metrics_have_totals_by_status_and_each_duration_once():
     usage.write(
-        [ended(duration_s=0.01), ended(duration_s=0.011), ended(duration_s=999)]
+        [
+            ended(duration_s=0.01),
+            ended(duration_s=0.011, error_status=500),  # a stream that broke
+            ended(duration_s=999, status=499),
+        ]
     )
+    totals = UsageTotal.objects.order_by("status").values_list("status", "requests")
+    assert list(totals) == [(200, 1), (499, 1), (500, 1)]
     rows = UsageBucket.objects.filter(metric=usage.DURATION).order_by("bucket")
     assert [(row.bucket, row.count) for row in rows] == [(0, 1), (1, 1), (13, 1)]
     assert sum(row.total for row in rows) == pytest.approx(999.021)
@@ -205,24 +205,20 @@ def test_a_model_at_its_vendor_has_the_price_of_the_list():
 
 
 @pytest.mark.parametrize(
-    ("base_url", "model"),
+    ("base_url", "model", "is_public"),
     [
-        ("", "gpt-4o-mini"),
-        ("http://127.0.0.1:8080/v1", "gpt-4o-mini"),
-        ("https://llm.internal.example/v1", "gpt-4o-mini"),
-        (OPENAI, "no-such-model"),
+        ("", "gpt-4o-mini", True),
+        ("http://127.0.0.1:8080/v1", "gpt-4o-mini", True),
+        ("https://llm.internal.example/v1", "gpt-4o-mini", True),
+        (OPENAI, "no-such-model", True),
+        (OPENAI, "gpt-4o-mini", False),  # the list is switched off
     ],
 )
-def test_other_servers_and_models_have_none(base_url, model):
+def test_other_servers_and_models_have_none(settings, base_url, model, is_public):
+    settings.CHAT_PUBLIC_PRICES = is_public
     assert listed(base_url, model) is None
 
 
-def test_the_list_can_be_switched_off(settings):
-    settings.CHAT_PUBLIC_PRICES = False
-    assert listed(OPENAI, "gpt-4o-mini") is None
-
-
-@pytest.mark.django_db
 def test_an_own_price_wins():
     target = Target(OPENAI, "gpt-4o-mini")
     endpoints = {
@@ -232,7 +228,6 @@ def test_an_own_price_wins():
     prices = definitions.prices(endpoints)
     assert prices["own"] == own
     assert prices["listed"] == listed(OPENAI, "gpt-4o-mini")
-    target = Target(OPENAI, "gpt-4o-mini")
     request = ended(target=target, usage=Usage(1_000_000, 0))
     public = cost_nano(request, {})
     assert public == round(prices["listed"].prompt_price * 10**9)

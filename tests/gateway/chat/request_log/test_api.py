@@ -21,14 +21,15 @@ def shown(api: Api, query: str) -> list[str]:
 
 
 def test_a_tenant_reads_its_own_requests_alone(acme: Api, globex: Api):
+    RequestRecordFactory.create(request_id="mine", status=500)
     row = RequestRecordFactory.create(prompt='{"messages":[]}', request_id="mine")
     RequestRecordFactory.create(tenant="globex", request_id="mine")
-    assert shown(acme, "") == ["mine"]
+    assert shown(acme, "") == ["mine", "mine"]
     details = acme.call("GET", f"{PATH}/{row.public_id}").json()
     assert details["prompt"] == {"messages": []}
     assert details["answer"][0]["text"] == "Hello"
     assert "base_url" not in details
-    assert acme.call("GET", f"{PATH}/mine").json() == details
+    assert acme.call("GET", f"{PATH}/mine").json() == details  # the newest
     refused = globex.call("GET", f"{PATH}/{row.public_id}")
     assert (refused.status_code, list(refused.json())) == (404, ["detail"])
 
@@ -53,13 +54,6 @@ def test_a_key_reads_with_its_scope_for_its_models_alone(acme: Api):
     assert shown(limited, "") == ["small"]
     assert limited.call("GET", f"{PATH}/{hidden.public_id}").status_code == 404
     assert key(scopes=["chat"]).call("GET", PATH).status_code == 403
-
-
-def test_a_request_id_names_its_newest_entry(acme: Api):
-    RequestRecordFactory.create(request_id="twice", status=500)
-    newest = RequestRecordFactory.create(request_id="twice")
-    found = acme.call("GET", f"{PATH}/twice").json()
-    assert (found["id"], found["status"]) == (newest.public_id, 200)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +100,6 @@ def test_pages_go_on_behind_their_cursor(acme: Api):
         *("cursor=x-y", "limit=5", "since=yesterday", "status=x", "key=-1"),
         *("model=%00", f"model={'x' * 129}", "page_size=0", "text=needle"),
         "since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z",
-        "model=a%00",
     ],
 )
 def test_a_malformed_query_is_refused(acme: Api, query: str):
