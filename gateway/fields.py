@@ -42,8 +42,9 @@ class StoredText(StrictCharField):
         return text
 
 
+@extend_schema_field({"type": "array", "items": {"type": "string"}})
 class EventTypesField(StrictListField):
-    """Names of event types."""
+    """Names of event types, also of those that a configuration declares."""
 
     def __init__(self, **kwargs: Any) -> None:
         names = subscribable()

@@ -1,7 +1,5 @@
 """The policy writer: denials are stored, and published."""
 
-from typing import Any
-
 import orjson
 import pytest
 from django.db import connection
@@ -14,19 +12,16 @@ from webhooks_core.times import iso
 
 pytestmark = pytest.mark.django_db
 
-ADA = Caller("acme", "ada")
 
-
-def deny(**fields) -> PolicyDecision:
-    given: dict[str, Any] = {
-        "caller": ADA,
-        "action": "chat.completions",
-        "resource": "model:large",
-        "reason": "not_found_or_forbidden",
-        "request_id": "req-1",
-        "trace_id": "a" * 32,
-    }
-    return policy.record_denial(**(given | fields))
+def deny(resource: str = "model:large") -> PolicyDecision:
+    return policy.record_denial(
+        caller=Caller("acme", "ada"),
+        action="chat.completions",
+        resource=resource,
+        reason="not_found_or_forbidden",
+        request_id="req-1",
+        trace_id="a" * 32,
+    )
 
 
 def fail(_: PolicyDecision) -> None:
@@ -49,7 +44,7 @@ def test_a_failure_to_publish_leaves_the_decision_stored(monkeypatch, caplog, fa
 
 
 def test_a_hostile_resource_is_stored_as_far_as_a_database_can():
-    decision = deny(resource="model:" + "\x00\ud800é" + "x" * 1000)
+    decision = deny("model:" + "\x00\ud800é" + "x" * 1000)
     decision.refresh_from_db()
     assert decision.resource.startswith("model:\ufffd?éxx")
     assert len(decision.resource) == 255

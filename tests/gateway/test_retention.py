@@ -8,29 +8,21 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_q.models import Schedule
 
-from gateway import policy, retention
-from gateway.identity import Caller
+from gateway import retention
 from gateway.models import Document, PolicyDecision
+from tests.gateway.factories import DocumentFactory, PolicyDecisionFactory
 
 pytestmark = pytest.mark.django_db
 
 
 def decide(*, days_ago: float) -> PolicyDecision:
-    decision = policy.record_denial(
-        caller=Caller("acme", "ada"), action="chat", resource="model:m", reason="no"
-    )
-    PolicyDecision.objects.filter(pk=decision.pk).update(
-        created_at=timezone.now() - timedelta(days=days_ago)
-    )
-    return decision
+    created = timezone.now() - timedelta(days=days_ago)
+    return PolicyDecisionFactory.create(created_at=created)
 
 
-def age(answer, *, days_ago: float) -> str:
-    document_id = answer.json()["document_id"]
-    Document.objects.filter(public_id=document_id).update(
-        created_at=timezone.now() - timedelta(days=days_ago)
-    )
-    return str(document_id)
+def document(*, days_ago: float) -> Document:
+    created = timezone.now() - timedelta(days=days_ago)
+    return DocumentFactory.create(created_at=created)
 
 
 @pytest.fixture
@@ -40,23 +32,21 @@ def ten_days(settings):
 
 
 @pytest.mark.usefixtures("ten_days")
-def test_what_is_older_goes_and_the_rest_stays(acme, monkeypatch):
+def test_what_is_older_goes_and_the_rest_stays(monkeypatch):
     monkeypatch.setattr(retention, "BATCH", 2)
-    for number in range(3):
+    for _ in range(3):
         decide(days_ago=10.1)
-        age(acme.ingest(f"old {number}"), days_ago=10.1)
-    kept = decide(days_ago=9.9)
-    young = age(acme.ingest("young"), days_ago=9.9)
+        document(days_ago=10.1)
+    kept, young = decide(days_ago=9.9), document(days_ago=9.9)
     with CaptureQueriesContext(connection) as queries:
         assert retention.remove_old() == 6
-    assert list(PolicyDecision.objects.all()) == [kept]
-    assert [item.public_id for item in Document.objects.all()] == [young]
+    assert PolicyDecision.objects.get() == kept
+    assert Document.objects.get() == young
     assert not [query for query in queries if '"content"' in query["sql"]]
-    assert acme.ingest("old 1").status_code == 201
 
 
-def test_documents_are_kept_for_ever_unless_a_setting_says_otherwise(acme, settings):
-    age(acme.ingest(), days_ago=20_000)
+def test_documents_are_kept_for_ever_unless_a_setting_says_otherwise(settings):
+    document(days_ago=20_000)
     decide(days_ago=366)
     decide(days_ago=364)
     assert retention.remove_old() == 1
