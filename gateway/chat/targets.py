@@ -125,8 +125,7 @@ class Targets:
 
         Raises as Upstream's methods do.
         """
-        requested = context.endpoint
-        failure = UpstreamServiceError("there is no target")
+        requested, failure = context.endpoint, None
         try:
             for entry in (requested, *context.fallbacks):
                 if entry is requested or await self._is_able(context, entry):
@@ -137,7 +136,7 @@ class Targets:
                     else:
                         _name_answerer(context, requested)
                         return result
-            raise failure
+            raise failure or UpstreamServiceError("there is no target")
         except BaseException:
             context.endpoint = requested
             raise
