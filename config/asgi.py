@@ -21,6 +21,7 @@ from config.wsgi import application as wsgi_application
 # After config.wsgi, which sets Django up.
 from gateway.chat import asgi as chat
 from gateway.chat import runtime
+from gateway.chat.http_messages import join_headers
 from gateway.chat.routes import serves
 from recording.mcp.asgi import MCPApplication
 from webhooks_core.web.thread_pool import ThreadPool, with_connection
@@ -64,16 +65,19 @@ async def _serve(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve chat and MCP here, and all the rest by Django: also what it refuses for its Host."""
     is_chat = serves(scope["path"])
     is_mcp = scope["path"] == "/mcp" and scope["method"] == "POST"
-    headers = middleware_checks.security_headers(scope) if is_chat or is_mcp else None
-    if headers is None:
+    added = None
+    if is_chat or is_mcp:
+        headers = join_headers(scope["headers"])
+        added = middleware_checks.security_headers(headers, scope["scheme"])
+    if added is None:
         is_login = scope["method"] == "POST" and scope["path"].startswith(HASHES)
         bridge = logins if is_login else everything_else
         await bridge(scope, receive, send)
     elif is_chat:
         service = runtime.current().service
-        await chat.respond(service, scope, receive, send, headers)
+        await chat.respond(service, scope, headers, receive, send, added)
     else:
-        await mcp(scope, receive, send, headers)
+        await mcp(scope, receive, send, added)
 
 
 async def _run_lifespan(receive: Receive, send: Send) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping
 from functools import lru_cache
 from io import BytesIO
-from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
@@ -15,30 +14,28 @@ from django.middleware.security import SecurityMiddleware
 
 API_HEADERS = ("X-Content-Type-Options", "Strict-Transport-Security")
 
-Scope = MutableMapping[str, Any]
 Header = tuple[bytes, bytes]
 
 
-def security_headers(scope: Scope) -> tuple[Header, ...] | None:
+def security_headers(
+    headers: Mapping[str, str], scheme: str
+) -> tuple[Header, ...] | None:
     """Return the headers that Django's SecurityMiddleware adds to an API's response.
 
     None if Django would refuse the request's Host or redirect to https: it shall do so.
     """
-    hosts, proto = (
-        b",".join(value for name, value in scope["headers"] if name == wanted)
-        for wanted in (b"host", b"x-forwarded-proto")
-    )
-    return _checked(hosts, proto, scope["scheme"], tuple(settings.ALLOWED_HOSTS))
+    host, proto = headers.get("host", ""), headers.get("x-forwarded-proto", "")
+    return _checked(host, proto, scheme, tuple(settings.ALLOWED_HOSTS))
 
 
 @lru_cache(maxsize=256)
 def _checked(
-    host: bytes, proto: bytes, scheme: str, _allowed_hosts: tuple[str, ...]
+    host: str, proto: str, scheme: str, _allowed_hosts: tuple[str, ...]
 ) -> tuple[Header, ...] | None:
     environ = {
         "REQUEST_METHOD": "POST",
-        "HTTP_HOST": host.decode("latin-1"),
-        "HTTP_X_FORWARDED_PROTO": proto.decode("latin-1"),
+        "HTTP_HOST": host,
+        "HTTP_X_FORWARDED_PROTO": proto,
         "wsgi.url_scheme": scheme,
         "wsgi.input": BytesIO(),
     }

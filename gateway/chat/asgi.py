@@ -23,7 +23,6 @@ from gateway.chat.http_messages import (
     ChatResponse,
     ClientGoneError,
     check_length,
-    join_headers,
 )
 from gateway.chat.service import Service
 from webhooks_core.errors import BadRequestError, PayloadTooLargeError
@@ -48,13 +47,13 @@ log = structlog.stdlib.get_logger("signpost.http")
 async def respond(
     service: Service,
     scope: Scope,
+    headers: dict[str, str],
     receive: Receive,
     send: Send,
     extra_headers: Iterable[Header] = (),
 ) -> None:
-    """Answer one request of ASGI's type http; it ends at once when the client leaves."""
+    """Answer one request, with `headers` by name; it ends at once when the client leaves."""
     started = time.perf_counter()
-    headers = join_headers(scope["headers"])
     client = Client(headers.get("content-length", ""), receive, send)
     request = ChatRequest(
         method=scope["method"],

@@ -21,6 +21,7 @@ from gateway.chat.apis.base import Operation
 from gateway.chat.apis.openai.chat import CHAT
 from gateway.chat.apis.openai.format import OPENAI
 from gateway.chat.context import ABSENT, ChatContext
+from gateway.chat.http_messages import join_headers
 from gateway.chat.metering.budget_rows import CounterKey, Stored
 from gateway.chat.metering.budgets import Budgets
 from gateway.chat.metering.definitions import Loaded
@@ -295,7 +296,8 @@ def running(gateway: Gateway) -> Iterator[Gateway]:
     """Serve chat past Django, as the site's server does."""
 
     async def short_cut(scope: Any, receive: Any, send: Any) -> None:
-        await asgi.respond(gateway.service, scope, receive, send)
+        headers = join_headers(scope["headers"])
+        await asgi.respond(gateway.service, scope, headers, receive, send)
 
     gateway.reset()
     gateway.server = Server(short_cut)

@@ -97,7 +97,7 @@ def test_a_server_that_cannot_send_any_more_means_that_the_client_has_gone(
         service: Any = SimpleNamespace(answer=AsyncMock(return_value=response))
         failures = [error] if refused == "head" else [None, None, error]
         send = AsyncMock(side_effect=failures)
-        await asgi.respond(service, SCOPE, AsyncMock(), send)
+        await asgi.respond(service, SCOPE, {}, AsyncMock(), send)
         assert send.await_count == len(failures)
         assert ended == ["stream"]
 
@@ -107,7 +107,7 @@ def test_a_server_that_cannot_send_any_more_means_that_the_client_has_gone(
 def test_a_cancellation_that_is_not_for_the_clients_sake_goes_on():
     async def run() -> None:
         service: Any = SimpleNamespace(answer=lambda _: asyncio.Event().wait())
-        responding = asgi.respond(service, SCOPE, AsyncMock(), AsyncMock())
+        responding = asgi.respond(service, SCOPE, {}, AsyncMock(), AsyncMock())
         task = asyncio.create_task(responding)
         await asyncio.sleep(0)
         task.cancel()
