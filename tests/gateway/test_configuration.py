@@ -10,14 +10,13 @@ from gateway.configuration.shapes import (
     Allow,
     Configuration,
     ModelEntry,
-    StaticSubscription,
     Target,
     Timeouts,
     WebhookSettings,
 )
+from tests.gateway.factories import URL, declared
 
 SAMPLE = Path(django_settings.BASE_DIR) / "gateway" / "sample.yaml"
-URL = "http://127.0.0.1:9/hook"
 
 
 @pytest.mark.spec("gateway", "Configuration keys under webhooks, with their defaults")
@@ -89,15 +88,8 @@ webhooks:
         max_backoff_s=2.5,
         timeout_s=3.0,
         subscriptions=(
-            StaticSubscription(
-                tenant_id="acme",
-                url=URL,
-                event_types=("ingest.completed",),
-                secret="from the environment",
-            ),
-            StaticSubscription(
-                tenant_id="globex", url=URL, event_types=(), secret="plain"
-            ),
+            declared(event_types=("ingest.completed",), secret="from the environment"),
+            declared(tenant_id="globex", secret="plain"),
         ),
     )
 
@@ -158,17 +150,10 @@ models:
 
 
 def test_a_model_may_have_several_targets_and_defaults_for_the_rest(load):
-    [model] = load(
-        """
-models:
-  - name: large
-    upstream: anthropic
-    allow: everyone
-    targets:
-      - {base_url: "https://one.example", weight: 3}
-      - {base_url: "https://two.example", model: other, api_key: k}
-"""
-    ).models
+    one = "{base_url: 'https://one.example', weight: 3}"
+    two = "{base_url: 'https://two.example', model: other, api_key: k}"
+    entry = f"name: large, upstream: anthropic, targets: [{one}, {two}]"
+    [model] = load(f"models: [{{{entry}, allow: everyone}}]").models
     assert model == ModelEntry(
         name="large",
         upstream="anthropic",

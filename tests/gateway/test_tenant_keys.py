@@ -110,15 +110,6 @@ def test_a_manager_that_was_revoked_a_moment_ago_creates_nothing():
     assert create(api, 401) == "The gateway key is not valid."
 
 
-def test_creations_are_throttled_with_those_of_subscriptions(settings):
-    settings.GATEWAY_RATES = settings.GATEWAY_RATES | {"create": "2/hour"}
-    api = manager()
-    create(api, 400, scopes=[])
-    create(api)
-    api.create()
-    create(api, 429)
-
-
 # ── Lists and deletion ──────────────────────────────────────────────────────────────
 
 

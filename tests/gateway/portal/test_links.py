@@ -142,12 +142,3 @@ def test_no_log_has_the_token(client, capfd, settings):
     client.get(f"{path}x/y")
     written = capfd.readouterr().err
     assert token not in written
-
-
-def test_links_count_as_what_a_key_creates(acme, settings):
-    settings.GATEWAY_RATES = settings.GATEWAY_RATES | {"create": "2/hour"}
-    make(acme, 400, expires_in=1)
-    make(acme)
-    make(acme)
-    make(acme, 429)
-    assert len(states()) == 2
