@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 import structlog
@@ -41,10 +42,6 @@ class Claim(NamedTuple):
     due: DueDelivery
     endpoint: Endpoint
     profile: WebhookProfile
-
-    @property
-    def pk(self) -> int:
-        return self.due.pk
 
     @property
     def number(self) -> int:
@@ -141,8 +138,9 @@ class OpenClaims:
                 [endpoints[pk] for pk in {row.queue for row in claimed}], now
             )
             requests = [
-                _request(row, endpoints[row.queue], signer_of[row.queue], sent[row.pk])
-                for row in claimed
+                request
+                for pk, rows in groupby(claimed, key=attrgetter("queue"))
+                for request in _requests(rows, endpoints[pk], signer_of[pk], sent)
             ]
         self._open_claims(claimed, endpoints)
         return requests
@@ -186,14 +184,10 @@ class OpenClaims:
         fits = partial(self._bytes.copy().take, is_contended=self._is_contended)
         for pk in limits:
             self.queues[pk].next_check_at = None
-        may_suspect = not self._suspects
+        suspects = self._suspects.copy()
         rows = sql.due_deliveries(limits, now)
-        for pk, due in groupby(rows, key=lambda row: row.queue):
-            taken = _take(
-                self.queues[pk], due, limits[pk], fits, now, may_suspect=may_suspect
-            )
-            may_suspect = may_suspect and not any(row.is_suspect for row in taken)
-            selected += taken
+        for pk, due in groupby(rows, key=attrgetter("queue")):
+            selected += _take(self.queues[pk], due, limits[pk], fits, suspects, now)
         return selected
 
     def _claim_rows(self, due: Sequence[DueDelivery]) -> list[DueDelivery]:
@@ -207,14 +201,14 @@ class OpenClaims:
     def _open_claims(
         self, claimed: Iterable[DueDelivery], endpoints: Mapping[int, Endpoint]
     ) -> None:
-        for due in claimed:
-            endpoint, queue = endpoints[due.queue], self.queues[due.queue]
-            self._open[due.pk] = Claim(due, endpoint, profiles.get(endpoint.profile))
-            self._count.add(queue.owner, 1)
-            self._bytes.add(queue.owner, due.size)
-            queue.open += 1
-            if due.is_suspect:
-                self._suspects.add(due.pk)
+        for pk, rows in groupby(claimed, key=attrgetter("queue")):
+            endpoint, queue, due = endpoints[pk], self.queues[pk], list(rows)
+            profile = profiles.get(endpoint.profile)
+            self._open |= {row.pk: Claim(row, endpoint, profile) for row in due}
+            self._suspects |= {row.pk for row in due if row.is_suspect}
+            self._count.add(queue.owner, len(due))
+            self._bytes.add(queue.owner, sum([row.size for row in due]))
+            queue.open += len(due)
 
 
 def _take(
@@ -222,21 +216,21 @@ def _take(
     due: Iterable[DueDelivery],
     room: int,
     fits: Callable[[Owner, int], bool],
+    suspects: set[int],
     now: datetime,
-    *,
-    may_suspect: bool,
 ) -> list[DueDelivery]:
-    """Return the first deliveries of a queue to claim, with one suspect at most."""
+    """Return the first deliveries of a queue to claim; at most one of `suspects`, which it extends."""
     taken: list[DueDelivery] = []
     for row in due:
-        if row.is_suspect and not (may_suspect or row.later):
+        if suspects and row.is_suspect and not row.later:
             queue.schedule(now + SUSPECT_TICK)
             continue
         if row.later or len(taken) == room or not fits(queue.owner, row.size):
             queue.schedule(row.later or now)
             break
-        may_suspect = may_suspect and not row.is_suspect
         taken.append(row)
+        if row.is_suspect:
+            suspects.add(row.pk)
     return taken
 
 
@@ -253,17 +247,26 @@ def _is_served(endpoint: Endpoint) -> bool:
     return endpoint.is_receiving and profiles.get(endpoint.profile).enabled
 
 
-def _request(
-    due: DueDelivery, endpoint: Endpoint, signer: RequestSigner, event: Body
-) -> OutgoingRequest:
-    return OutgoingRequest(
-        key=due.pk,
-        queue=due.queue,
-        owner=(endpoint.profile, endpoint.owner),
-        limit=endpoint.in_flight,
-        url=endpoint.url,
-        body=event.bytes,
-        sign=partial(signer.headers, due.public_id, event),
-        timeout_s=profiles.get(endpoint.profile).timeout_s,
-        networks=endpoint.allowed_networks,
-    )
+def _requests(
+    due: Iterable[DueDelivery],
+    endpoint: Endpoint,
+    signer: RequestSigner,
+    sent: Mapping[int, Body],
+) -> Iterator[OutgoingRequest]:
+    """Yield the requests to one endpoint."""
+    owner, limit = (endpoint.profile, endpoint.owner), endpoint.in_flight
+    timeout_s = profiles.get(endpoint.profile).timeout_s
+    networks = endpoint.allowed_networks
+    for row in due:
+        body = sent[row.pk]
+        yield OutgoingRequest(
+            key=row.pk,
+            queue=row.queue,
+            owner=owner,
+            limit=limit,
+            url=endpoint.url,
+            body=body.bytes,
+            sign=partial(signer.headers, row.public_id, body),
+            timeout_s=timeout_s,
+            networks=networks,
+        )

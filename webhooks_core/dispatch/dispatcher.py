@@ -37,8 +37,6 @@ LINGER = timedelta(seconds=95)
 HELP_S = 20.0
 BUSY_TICK_S = 0.02
 RENEW_EVERY_S, EXPIRE_EVERY_S, REPAIR_EVERY_S = 3.0, 1.0, 20.0
-# How long to wait for a notification.
-RESIDENT_WAIT_S, WAIT_S = 1.0, 0.05
 # Results are kept while the database is unavailable for so long; what has no result then is repeated.
 DATABASE_RETRY_S, DATABASE_PAUSE_S = 10.0, 0.5
 # New objects before the next collection of garbage; Python's own threshold is 700 or 2,000.
@@ -188,7 +186,8 @@ class Dispatcher:
             wait_s = 0.0 if self._has_more_due else BUSY_TICK_S
             self._recorder.receive(self.sender.collect(wait_s=wait_s))
         elif not (self._queues.claimable(clock.now()) or self._is_done()):
-            self._wait_for_work()
+            self.listener.wait()
+            clock.measure()  # the last time may be behind that of the notification
 
     def tick(self) -> None:
         """Renew the lease, watch the network, and do now and then what is not urgent."""
@@ -214,18 +213,6 @@ class Dispatcher:
                 self._release_idle()
             if self._renewal.is_due():
                 leases.renew(self.lease)
-
-    def _wait_for_work(self) -> None:
-        """Return when a queue is due, or it is time for something else."""
-        is_long = self.is_resident and not self._recorder.unrecorded
-        until = time.monotonic() + (RESIDENT_WAIT_S if is_long else WAIT_S)
-        next_at = self._queues.next_at()
-        while time.monotonic() < until and not self.stop():
-            self.listener.wait()
-            # The last measurement may be behind the time of the notification.
-            now = clock.measure()
-            if self._queues.has_due(now) or (next_at and next_at <= now):
-                return
 
     def _expects_work(self) -> bool:
         """Return True if work is due soon, in any queue that this dispatcher may lease."""

@@ -130,7 +130,7 @@ def connect(**options: Any) -> Broker:
 
 
 LOOK_EVERY_S = 0.2
-ASK_EVERY_S = 0.005
+ASK_EVERY_S = 0.002
 
 
 class Listener:

@@ -101,7 +101,7 @@ class LeasedQueues:
 
     def lease_due(self, now: datetime) -> int:
         """Lease free queues with work, and note new work in our own; return how many."""
-        if not self.has_due(now):
+        if not EndpointQueue.objects.due(now, lease=self._lease.pk).exists():
             return 0
         room = min(max(MAX_QUEUES - len(self), 1), LEASE_BATCH)
         rows = sql.lease_due(self._lease, now, room)
@@ -109,15 +109,6 @@ class LeasedQueues:
             queue = self._queues.setdefault(pk, QueueState(pk, (profile, owner)))
             queue.next_check_at = now
         return len(rows)
-
-    def has_due(self, now: datetime) -> bool:
-        """Return True if lease_due() would find a queue; called many times a second."""
-        return EndpointQueue.objects.due(now, lease=self._lease.pk).exists()
-
-    def next_at(self) -> datetime | None:
-        """Return when the first delivery in our queues is due, as far as we know."""
-        times = (queue.next_check_at for queue in self._queues.values())
-        return min(filter(None, times), default=None)
 
     def claimable(self, now: datetime) -> list[QueueState]:
         """Return the queues with due work and room for it, the emptiest first."""

@@ -63,7 +63,8 @@ class ResultRecorder:
         now = clock.now()
         for result in results:
             claim = self.claims.pop(result.key)
-            self._tell_local_failure(result)
+            if result.outcome is None and result.error:
+                self._tell_local_failure(result.error)
             self.unrecorded.append((claim, result))
             queue = self.queues[result.queue]
             queue.open -= result.outcome == Outcome.OK
@@ -73,10 +74,9 @@ class ResultRecorder:
                 claim.endpoint.owner, claim.endpoint.url, outcome, now
             )
 
-    def _tell_local_failure(self, result: AttemptResult) -> None:
+    def _tell_local_failure(self, lacking: str) -> None:
         """Log once which resource this machine lacks: the attempt will be made later."""
-        lacking = result.error if result.outcome is None else ""
-        if lacking and lacking not in self._reported:
+        if lacking not in self._reported:
             self._reported.add(lacking)
             log.error("attempts not possible", reason=lacking)
 
@@ -86,9 +86,9 @@ class ResultRecorder:
             return
         now, ended = clock.now(), self.unrecorded
         recorded, self.unrecorded = record_results(self.lease, ended, now=now)
-        later = {claim.pk for claim, _ in self.unrecorded}
-        for claim, result in ended:
-            if claim.pk not in later:
+        later = {result.key for _, result in self.unrecorded}
+        for _, result in ended:
+            if result.outcome != Outcome.OK and result.key not in later:
                 self._free_place(result, now)
         for entry in recorded:
             if entry.retry_at:
@@ -97,7 +97,7 @@ class ResultRecorder:
 
     def _free_place(self, result: AttemptResult, now: datetime) -> None:
         queue = self.queues[result.queue]
-        queue.open -= result.outcome != Outcome.OK
+        queue.open -= 1
         if result.outcome is None:
             if result.error:  # what this machine lacks now
                 queue.next_check_at = now + SECOND
@@ -110,11 +110,8 @@ class RecordedResult(NamedTuple):
 
     claim: Claim
     result: AttemptResult
+    is_delivered: bool
     retry_at: datetime | None
-
-    @property
-    def is_delivered(self) -> bool:
-        return self.result.outcome == Outcome.OK
 
     @property
     def has_timed_out(self) -> bool:
@@ -140,7 +137,7 @@ def record_results(
     that no two writers deadlock. Results of endpoints that another transaction locks are left for
     later: those of other endpoints do not wait for its end. Raises LeaseLostError.
     """
-    untried = [claim.pk for claim, result in ended if result.outcome is None]
+    untried = [result.key for _, result in ended if result.outcome is None]
     with transaction.atomic():
         leases.lock(lease)
         claimed = _still_claimed(lease, ended)
@@ -170,32 +167,34 @@ def _still_claimed(
 ) -> list[EndedAttempt]:
     """Leave out what was not attempted, and what was recorded or freed before."""
     made = [attempt for attempt in ended if attempt[1].outcome is not None]
-    pks = [claim.pk for claim, _ in made]
+    pks = [result.key for _, result in made]
     claimed = Delivery.objects.still_claimed(pks, lease=lease.pk)
-    return [(claim, result) for claim, result in made if claim.pk in claimed]
+    return [attempt for attempt in made if attempt[1].key in claimed]
 
 
 def _decide_all(ended: Iterable[EndedAttempt], now: datetime) -> list[RecordedResult]:
     """Decide when to try again. Equal failures get equal pauses, jitter included."""
-    pauses: dict[tuple[object, ...], float | None] = {}
+    times: dict[tuple[object, ...], datetime | None] = {}
     recorded: list[RecordedResult] = []
     for claim, result in ended:
-        failure = (result.status_code, result.error, result.retry_after)
-        key = (claim.due.queue, claim.tried, *failure)
-        if key not in pauses:
-            pauses[key] = _pause_after(claim, result)
-        pause_s = pauses[key]
-        retry_at = None if pause_s is None else now + timedelta(seconds=pause_s)
-        recorded.append(RecordedResult(claim, result, retry_at))
+        retry_at, is_delivered = None, result.outcome == Outcome.OK
+        if not is_delivered:
+            failure = (result.status_code, result.error, result.retry_after)
+            key = (claim.due.queue, claim.tried, *failure)
+            if key not in times:
+                times[key] = _retry_at(claim, result, now)
+            retry_at = times[key]
+        recorded.append(RecordedResult(claim, result, is_delivered, retry_at))
     return recorded
 
 
-def _pause_after(claim: Claim, result: AttemptResult) -> float | None:
-    """Return the pause until the next attempt in seconds; None for none."""
+def _retry_at(claim: Claim, result: AttemptResult, now: datetime) -> datetime | None:
+    """Return when to try again after a failure; None for never."""
     profile = claim.profile
-    if result.outcome == Outcome.OK or result.status_code in profile.final_statuses:
+    if result.status_code in profile.final_statuses:
         return None
-    return profile.retry.delay_after(claim.tried, retry_after=result.retry_after)
+    pause_s = profile.retry.delay_after(claim.tried, retry_after=result.retry_after)
+    return None if pause_s is None else now + timedelta(seconds=pause_s)
 
 
 def _count(recorded: Iterable[RecordedResult], now: datetime) -> None:
@@ -262,11 +261,11 @@ def _update_deliveries(
     delivered: list[int] = []
     failed: dict[tuple[int, datetime | None, str], list[int]] = defaultdict(list)
     for entry in recorded:
-        pk, result = entry.claim.pk, entry.result
+        result = entry.result
         if entry.is_delivered:
-            delivered.append(pk)
+            delivered.append(result.key)
         else:
-            failed[result.queue, entry.retry_at, result.error].append(pk)
+            failed[result.queue, entry.retry_at, result.error].append(result.key)
     sql.deliver(delivered, lease=lease.pk, at=now)
     for (_, retry_at, error), pks in failed.items():
         if retry_at:
@@ -281,7 +280,7 @@ def _insert_attempts(
     sql.insert_attempts(
         [
             AttemptRow(
-                delivery_id=claim.pk,
+                delivery_id=result.key,
                 number=claim.number,
                 started_at=result.started_at,
                 duration_ms=result.duration_ms,
@@ -292,7 +291,7 @@ def _insert_attempts(
                 is_repeated=result.is_repeated,
                 details=details(result, claim.endpoint, lease=lease.pk),
             )
-            for claim, result, _ in recorded
+            for claim, result, *_ in recorded
         ]
     )
 

@@ -205,9 +205,11 @@ class Sender:
                 del self._queues[pk]
 
     def _connected(self, networks: AllowedNetworks) -> Connections:
-        if networks not in self._connections:
-            self._connections[networks] = connections_in(networks, self._loop)
-        return self._connections[networks]
+        connections = self._connections.get(networks)
+        if connections is None:
+            connections = connections_in(networks, self._loop)
+            self._connections[networks] = connections
+        return connections
 
     async def _close(self) -> None:
         for task in list(self._tasks):

@@ -17,7 +17,7 @@ from webhooks_core import profiles
 from webhooks_core.database.statements import among, fetch_binary
 from webhooks_core.dispatch.sql import DueDelivery
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Event
-from webhooks_core.profiles import Prepared, Sending, SigningContext, WebhookProfile
+from webhooks_core.profiles import Prepared, Sending, SigningContext
 from webhooks_core.secrets import EncryptedText
 from webhooks_core.signing.schemes import standard_key
 
@@ -41,9 +41,11 @@ def prepare(
     bodies = _bodies({row.event_pk for row in due})
     sent = {row.pk: bodies[row.event_pk] for row in due}
     refused: dict[str, list[int]] = defaultdict(list)
-    for name in {endpoints[row.queue].profile for row in due}:
+    for name in {endpoints[pk].profile for pk in {row.queue for row in due}}:
+        if (prepare_all := profiles.get(name).prepare) is None:
+            continue
         rows = [row for row in due if endpoints[row.queue].profile == name]
-        for pk, prepared in _prepared(profiles.get(name), rows, bodies).items():
+        for pk, prepared in prepare_all(_sendings(rows, bodies)).items():
             if isinstance(prepared, Prepared):
                 body, headers = prepared
                 sent[pk] = sent[pk]._replace(bytes=body, headers=headers)
@@ -67,18 +69,12 @@ def _bodies(event_pks: Collection[int]) -> dict[int, Body]:
     return {pk: Body(id_, kind, bytes(body)) for pk, id_, kind, body in rows}
 
 
-def _prepared(
-    profile: WebhookProfile, rows: Sequence[DueDelivery], bodies: Mapping[int, Body]
-) -> Mapping[int, Prepared | str]:
-    if profile.prepare is None:
-        return {}
-    found = ((row, bodies[row.event_pk]) for row in rows)
-    return profile.prepare(
-        [
-            Sending(row.pk, row.queue, row.event_pk, body.type, body.bytes)
-            for row, body in found
-        ]
-    )
+def _sendings(rows: Iterable[DueDelivery], bodies: Mapping[int, Body]) -> list[Sending]:
+    pairs = [(row, bodies[row.event_pk]) for row in rows]
+    return [
+        Sending(row.pk, row.queue, row.event_pk, body.type, body.bytes)
+        for row, body in pairs
+    ]
 
 
 def signers(endpoints: Sequence[Endpoint], now: datetime) -> dict[int, RequestSigner]:

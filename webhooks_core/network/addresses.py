@@ -8,9 +8,8 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -64,8 +63,7 @@ class BlockedAddressError(OSError):
     """The host leads to an address that no webhook may be sent to."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedNetworks:
+class AllowedNetworks(NamedTuple):
     """The addresses that a request may go to: public ones and those of `networks`.
 
     `nothing` overrides the rest: no address is allowed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -87,7 +87,7 @@ class AttemptResult:
         return self.outcome in _SLOW
 
 
-_SLOW = {Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS}
+_SLOW = (Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS)
 
 
 def connections_in(
@@ -207,8 +207,9 @@ async def _read_response(
 async def _start_of_body(connection: Connection) -> bytes:
     """Return the start of a body. What fails here changes nothing: the status has decided."""
     body = bytearray()
+    limit = nullcontext() if connection.has_ended else within(READ_FOR_S)
     try:
-        with within(READ_FOR_S):
+        with limit:
             while len(body) <= READ_AT_MOST and (part := await connection.read()):
                 body += part
     except (OSError, NotHttpError):

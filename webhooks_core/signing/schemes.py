@@ -150,9 +150,9 @@ def _parse_sha256(headers: SignatureHeaders) -> ParsedSignature:
 def _sign_timestamped(
     secrets: Sequence[str], timestamp: int, body: bytes
 ) -> SignatureHeaders:
-    digests = (sha256_digest(secret, str(timestamp), body) for secret in secrets)
-    parts = (f"v1={digest}" for digest in digests)
-    return SignatureHeaders(",".join((f"t={timestamp}", *parts)))
+    digests = [sha256_digest(secret, str(timestamp), body) for secret in secrets]
+    parts = [f"v1={digest}" for digest in digests]
+    return SignatureHeaders(",".join([f"t={timestamp}", *parts]))
 
 
 def _parse_timestamped(headers: SignatureHeaders) -> ParsedSignature:

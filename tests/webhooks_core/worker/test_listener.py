@@ -65,7 +65,6 @@ def test_a_waiting_dispatcher_is_notified_of_a_commit(monkeypatch, calls):
 
 def test_work_that_is_later_than_the_measured_time_is_seen_at_once(monkeypatch, calls):
     monkeypatch.setattr(notify, "LOOK_EVERY_S", 3600.0)
-    monkeypatch.setattr(engine, "RESIDENT_WAIT_S", 3600.0)
 
     def publish() -> None:
         with monkeypatch.context() as patch:
