@@ -36,12 +36,16 @@ ERROR_TYPES = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-STATUSES = {
-    "overloaded_error": 529,
-    **{
-        kind: status for status, kind in ERROR_TYPES.items() if status not in (503, 529)
-    },
+STATUSES = {kind: status for status, kind in ERROR_TYPES.items()}
+# OpenAI's finish reasons as the API calls them.
+STOP_REASONS = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "content_filter": "refusal",
 }
+# OpenAI's choices of a tool, too.
+TOOL_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 # Statuses of an upstream that last until the operator does something.
 NO_CREDIT_STATUS = 402
 LASTING = frozenset({401, 403, 404})

@@ -16,20 +16,15 @@ from gateway.chat.apis.deltas import (
     Thinking,
     Tokens,
 )
-from gateway.chat.apis.messages.format import STATUSES
+from gateway.chat.apis.messages.format import STATUSES, STOP_REASONS
 from gateway.chat.errors import ChatError, UpstreamServiceError
 from gateway.chat.failures import failure_in, is_failure
 from gateway.chat.tokens import Usage, count
 from gateway.json import mapping, member, objects, text_of
 
 FINISH_REASONS = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "pause_turn": "stop",
-    "max_tokens": "length",
+    **{stop: finish for finish, stop in STOP_REASONS.items()},
     "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
 }
 THINKING = ("thinking", "redacted_thinking")
 WRITTEN, CACHED = "cache_creation_input_tokens", "cache_read_input_tokens"

@@ -10,6 +10,7 @@ from typing import Any
 
 from gateway.chat.apis.base import leave_out, translating
 from gateway.chat.apis.messages import turns
+from gateway.chat.apis.messages.format import TOOL_CHOICES
 from gateway.chat.errors import InvalidValueError
 
 SAME_NAME = ("max_tokens", "temperature", "top_p", "top_k")
@@ -24,7 +25,7 @@ TRANSLATED = frozenset(
 )
 # Up to how many tokens of thinking an effort asks for, as the other direction has it.
 BUDGETS = ((2048, "low"), (8192, "medium"))
-CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+CHOICES = {name: choice for choice, name in TOOL_CHOICES.items()}
 
 
 def translate(body: Mapping[str, Any], model: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from gateway.chat.apis.deltas import (
     Thinking,
     Writer,
 )
+from gateway.chat.apis.messages.format import STOP_REASONS
 from gateway.chat.apis.openai.reader import THOUGHTS
 from gateway.chat.context import ChatContext
 from gateway.chat.errors import UpstreamServiceError
@@ -25,12 +26,6 @@ from gateway.chat.sse import frame
 from gateway.chat.tokens import Usage
 from gateway.json import text_of
 
-STOP_REASONS = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "tool_calls": "tool_use",
-    "content_filter": "refusal",
-}
 CALL_OR_NOT = ("end_turn", "tool_use")
 # What stands in a signature of thinking that a server of OpenAI's shape sent: the name of the
 # field in which it gets the text back.

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.chat.apis.base import leave_out, messages_of, translating
+from gateway.chat.apis.messages.format import TOOL_CHOICES
 from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.upstreams.anthropic.turns import conversation, with_cache_control
 from gateway.configuration.shapes import ADAPTIVE, BUDGET, UNASKED
@@ -28,7 +29,6 @@ TRANSLATED = frozenset(
         *("store", "prompt_cache_key", "prompt_cache_retention"),
     }
 )
-TOOL_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 # OpenAI's efforts: the API's names of them, and tokens for thinking where it takes a budget.
 # It requires at least 1,024; as many remain for the text.
 EFFORTS = {
