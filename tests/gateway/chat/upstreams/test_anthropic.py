@@ -136,26 +136,19 @@ def arguments(index: int, text: Any) -> dict[str, Any]:
     return delta(index, type="input_json_delta", partial_json=text)
 
 
+SERVERS_OWN = block(
+    0, type="server_tool_use", id="srvtoolu_1", name="web_search", input={}
+)
+STOPPED = {**STOP, "index": 0}
+
+
 @pytest.mark.parametrize(
     "parts",
     [
         [NO_ARGUMENTS],
-        *(
-            [NO_ARGUMENTS, arguments(0, text), {**STOP, "index": 0}]
-            for text in ("", " ", None, "{}")
-        ),
-        [block(0, type="tool_use", id="toolu_1", name="now", input=""), {**STOP, "index": 0}],
-        [
-            block(0, type="server_tool_use", id="srvtoolu_1", name="web_search", input={}),
-            arguments(0, '{"query":"tide"}'),
-            {**STOP, "index": 0},
-            {**NO_ARGUMENTS, "index": 1},
-            arguments(5, '{"of":"nothing"}'),
-            {**STOP, "index": 1},
-            block(2, type="mcp_tool_use", id="mcptoolu_1", name="x", server_name="y", input={}),
-            arguments(2, '{"a":1}'),
-            {**STOP, "index": 2},
-        ],
+        *([NO_ARGUMENTS, arguments(0, text), STOPPED] for text in ("", " ", None, "{}")),
+        [{**NO_ARGUMENTS, "content_block": {**NO_ARGUMENTS["content_block"], "input": ""}}, STOPPED],
+        [SERVERS_OWN, arguments(0, '{"query":"tide"}'), STOPPED, NO_ARGUMENTS, arguments(5, '{"of":"nothing"}')],
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("ends", [stopped("tool_use"), stopped("tool_use")[1:]])

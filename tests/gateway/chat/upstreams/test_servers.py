@@ -29,11 +29,14 @@ DEPLOYED = "/v1/openai/deployments/a%2Fb/chat/completions?api-version="
 def test_a_call_goes_to_the_servers_own_address(
     gateway, upstream, entry, path, headers
 ):
-    upstream.script = answers(MESSAGE if "upstream" in entry else COMPLETION)
+    answer = MESSAGE if "upstream" in entry else COMPLETION
+    upstream.script = answers(answer, request_id="theirs")
     # What surrounds a key in a file or a variable is none of it.
     target = Target(f"{upstream.url}/", "a/b", " k\n")
     gateway.declare(targets=(target,), **entry)
-    assert gateway.post(headers={"X-Request-Id": "r"}).status_code == 200
+    response = gateway.post(headers={"X-Request-Id": "r"})
+    assert response.status_code == 200
+    assert "request-id" not in response.headers  # that is for clients of its own API
     sent = upstream.requests[0]
     assert sent.path == path
     assert {name: sent.headers[name] for name in headers} == headers

@@ -6,37 +6,14 @@ from tests.gateway.chat.apis.responses.harness import (
     PATCH,
     PATH,
     answer,
-    create,
 )
-from tests.gateway.chat.harness import IDENTITY, STREAM_OR_NOT
+from tests.gateway.chat.harness import IDENTITY
 from tests.gateway.chat.mock_upstream import (
     USAGE,
     WHOLE_STREAM,
     answers,
-    greeting,
     sends,
 )
-
-# ── Upstreams ───────────────────────────────────────────────────────────────────────
-
-
-@STREAM_OR_NOT
-def test_an_upstream_without_the_api_answers_for_one_with_it(gateway, upstream, stream):
-    gateway.declare(speaks=frozenset({"responses"}), fallbacks=("plain",))
-    gateway.declare("plain")
-
-    async def script(request: Any) -> None:
-        is_first = request.path == "/v1/responses"
-        await (answers({}, 503) if is_first else greeting(stream=stream))(request)
-
-    upstream.script = script
-    response = create(gateway, stream=stream)
-    assert (response.status_code, response.headers["X-Signpost-Model"]) == (
-        200,
-        "plain",
-    )
-    paths = [request.path for request in upstream.requests]
-    assert paths == ["/v1/responses", "/v1/chat/completions"]
 
 
 def test_a_completion_without_usage_or_with_parts_is_answered(gateway, upstream):
