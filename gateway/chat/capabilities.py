@@ -53,12 +53,11 @@ def _needs_reasoning(body: Mapping[str, Any]) -> bool:
     return is_thinking or wants_effort or bool(body.get("reasoning"))
 
 
-# Where the three shapes have the format of an answer: OpenAI's two, and Anthropic's two.
+# Where the three shapes have the format of an answer: OpenAI's two, and Anthropic's.
 FORMATS = (
     ("response_format",),
     ("text", "format"),
     ("output_config", "format"),
-    ("output_format",),
 )
 # The values of `supports`, and whether a body needs them. `reasoning` is that of a chat request.
 CAPABILITIES: dict[str, Need] = {

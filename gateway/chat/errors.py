@@ -108,8 +108,6 @@ BEFORE_FIRST_CHUNK: Table = (
     (InvalidValueError, 400, "{error}"),
     (BaseException, 500, INTERNAL),
 )
-# The same for clients that show a text alone: it says what is at fault.
-BEFORE_FIRST_CHUNK_NAMED: Table = (*SYNCHRONOUS[3:5], *BEFORE_FIRST_CHUNK)
 AFTER_FIRST_CHUNK: Table = (
     (InvalidRequestError, 400, "{error}"),
     (UpstreamServiceError, 500, UPSTREAM),

@@ -82,7 +82,7 @@ def _price(help_text: str, **options: Any) -> models.DecimalField[Any, Any]:
 class ModelPrice(models.Model):
     """What a million tokens of a model cost; counts for requests from now on.
 
-    A price that is null is that of the prompt's or the completion's other tokens.
+    A price that is null is that of the prompt's other tokens.
     """
 
     model = models.CharField(max_length=128, unique=True)
@@ -96,11 +96,6 @@ class ModelPrice(models.Model):
         "Of a million tokens written to the cache; empty means the prompt price.",
         **OPTIONAL,
     )
-    reasoning_price = _price(
-        "Of a million tokens of reasoning; empty means the completion price.",
-        **OPTIONAL,
-    )
-
     updated_at = models.DateTimeField(auto_now=True, db_default=Now())
 
     class Meta:
@@ -112,13 +107,11 @@ class ModelPrice(models.Model):
     def cost(self, usage: Usage) -> Decimal:
         """Return what tokens cost, in millionths of the currency."""
         cached, written = usage.cached_tokens, usage.cache_write_tokens
-        completion, reasoning = usage.completion_tokens or 0, usage.reasoning_tokens
         parts = (
             (usage.prompt_tokens - cached - written, self.prompt_price),
             (cached, _default(self.cached_input_price, self.prompt_price)),
             (written, _default(self.cache_write_price, self.prompt_price)),
-            (completion - reasoning, self.completion_price),
-            (reasoning, _default(self.reasoning_price, self.completion_price)),
+            (usage.completion_tokens or 0, self.completion_price),
         )
         return sum((count * price for count, price in parts), Decimal(0))
 

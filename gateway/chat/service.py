@@ -17,6 +17,7 @@ from gateway.chat.capabilities import require
 from gateway.chat.context import ABSENT, CLIENT_GONE, SUCCESS, ChatContext
 from gateway.chat.errors import (
     AFTER_FIRST_CHUNK,
+    BEFORE_FIRST_CHUNK,
     INTERNAL,
     SYNCHRONOUS,
     ChatError,
@@ -186,7 +187,7 @@ class Service:
         elif isinstance(error, TooManyRequestsError):
             context.endpoint = ABSENT  # it was not called, so that it counts in no sum
         shown, request_id = _logged(error, context.request_id), context.request_id
-        table = context.api_format.before_first_chunk if is_stream else SYNCHRONOUS
+        table = BEFORE_FIRST_CHUNK if is_stream else SYNCHRONOUS
         status, body, headers = context.operation.failure(context, table, shown)
         context.failure = str(look_up(table, shown, request_id)[1])
         self._end(context, status)

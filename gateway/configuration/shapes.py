@@ -42,18 +42,7 @@ Capability = Literal[
 # How a model of Anthropic's thinks: as much as it finds right if a request asks for it, or
 # also unasked, or up to a number of tokens (models before Claude 4.6).
 Thinking = Literal["adaptive", "unasked", "budget"]
-Server = Literal[
-    "openai",
-    "azure",
-    "azure-v1",
-    "openrouter",
-    "groq",
-    "mistral",
-    "gemini",
-    "vllm",
-    "ollama",
-    "llamacpp",
-]
+Server = Literal["openai", "azure", "mistral", "ollama"]
 # What a budget counts, for how long, and what can have a counter of its own.
 Counted = Literal["requests", "tokens", "cost"]
 Window = Literal["minute", "hour", "day", "week", "month"]

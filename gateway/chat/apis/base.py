@@ -15,7 +15,6 @@ from gateway.chat.apis.openai import chunks
 from gateway.chat.capabilities import CAPABILITIES, Need
 from gateway.chat.errors import (
     AFTER_FIRST_CHUNK,
-    BEFORE_FIRST_CHUNK,
     NOTHING,
     TOO_MANY_REQUESTS,
     Failure,
@@ -67,7 +66,6 @@ class Format:
     """How an API writes failures, and describes models."""
 
     keep_alive: ClassVar[bytes] = COMMENT  # what a silent stream sends
-    before_first_chunk: ClassVar[Table] = BEFORE_FIRST_CHUNK
     passes_pauses: ClassVar[bool] = True  # those that an upstream asks for
     event_name: ClassVar[bytes] = b""  # of the last event of a stream
 

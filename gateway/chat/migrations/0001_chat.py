@@ -128,17 +128,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "reasoning_price",
-                    models.DecimalField(
-                        blank=True,
-                        decimal_places=6,
-                        help_text="Of a million tokens of reasoning; empty means the completion price.",
-                        max_digits=12,
-                        null=True,
-                        validators=[django.core.validators.MinValueValidator(0)],
-                    ),
-                ),
-                (
                     "updated_at",
                     models.DateTimeField(
                         auto_now=True,

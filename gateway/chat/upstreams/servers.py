@@ -28,27 +28,19 @@ class Server:
 
 
 OPENAI = Server()
-AZURE = Server(
-    path="openai/deployments/{model}/{path}",
-    key_header="api-key",
-    key="{key}",
-    api_version="2024-10-21",
-    is_openai=True,
-)
 SERVERS: Mapping[str, Server] = {
     "openai": OPENAI,
-    "azure": AZURE,
-    # Its base URL has the whole path, and a version is optional.
-    "azure-v1": Server(key_header="api-key", key="{key}", is_openai=True),
-    "openrouter": OPENAI,
-    "groq": OPENAI,
+    "azure": Server(
+        path="openai/deployments/{model}/{path}",
+        key_header="api-key",
+        key="{key}",
+        api_version="2024-10-21",
+        is_openai=True,
+    ),
     # It answers each unknown field with 422, and sends the usage unasked.
     "mistral": Server(
         takes_stream_options=False,
         renamed={"seed": "random_seed", "max_completion_tokens": "max_tokens"},
     ),
-    "gemini": OPENAI,
-    "vllm": OPENAI,
     "ollama": Server(renamed={"max_completion_tokens": "max_tokens"}),
-    "llamacpp": OPENAI,
 }

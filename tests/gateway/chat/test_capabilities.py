@@ -44,7 +44,6 @@ def said(*parts: Any) -> list[dict[str, Any]]:
         (CHAT, "", {"messages": "image_url", "reasoning_effort": None, "response_format": None}),
         (MESSAGES, "vision", {"messages": said({"type": "tool_result", "tool_use_id": "t", "content": [PICTURE]})}),
         (MESSAGES, "json_schema", {"output_config": {"format": {"type": "json_schema", "schema": {}}}}),
-        (MESSAGES, "json_schema", {"output_format": {"type": "json_schema", "schema": {}}}),
         (MESSAGES, "reasoning", {"thinking": THINKING}),
         (MESSAGES, "", {"thinking": {"type": "adaptive"}}),
         (RESPOND, "vision", {"input": said(IMAGE)}),

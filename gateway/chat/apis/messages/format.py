@@ -7,7 +7,6 @@ from typing import Any
 
 from gateway.chat.apis.base import Format, upstream_error
 from gateway.chat.errors import (
-    BEFORE_FIRST_CHUNK_NAMED,
     NOTHING,
     Failure,
     OverBudgetError,
@@ -46,9 +45,8 @@ STOP_REASONS = {
 }
 # OpenAI's choices of a tool, too.
 TOOL_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
-# Statuses of an upstream that last until the operator does something.
+# The status of an upstream whose account is used up, until its operator pays.
 NO_CREDIT_STATUS = 402
-LASTING = frozenset({401, 403, 404})
 # Clients shorten a conversation that is too long for the model when they read this.
 TOO_LONG = "prompt is too long"
 
@@ -60,7 +58,6 @@ class MessagesFormat(Format):
     """
 
     keep_alive = frame(b'{"type": "ping"}', b"ping")
-    before_first_chunk = BEFORE_FIRST_CHUNK_NAMED
     event_name = b"error"
 
     def error(
@@ -82,8 +79,6 @@ class MessagesFormat(Format):
         if has_no_credit or isinstance(error, OverBudgetError):
             message = upstream.reason or inner["message"]
             body["error"] = {"type": BILLING, "message": message}
-            headers["x-should-retry"] = "false"
-        elif upstream.status in LASTING:
             headers["x-should-retry"] = "false"
         elif is_too_long(error) and TOO_LONG not in inner["message"]:
             inner["message"] = f"{TOO_LONG}: {inner['message']}"

@@ -18,7 +18,7 @@ TRANSLATED = frozenset(
     {
         *("model", "messages", "system", "stream", *SAME_NAME, "stop_sequences"),
         *("tools", "tool_choice", "thinking"),
-        *("output_config", "output_format"),
+        "output_config",
         # Without an effect on other upstreams, which cache by themselves.
         *("cache_control", "context_management", "diagnostics", "metadata"),
     }
@@ -62,7 +62,7 @@ def _effort(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _format(body: Mapping[str, Any], model: str) -> dict[str, Any]:
     config = body.get("output_config") or {}
-    match config.get("format") or body.get("output_format"):
+    match config.get("format"):
         case None:
             return {}
         case {"type": "json_schema", "schema": schema}:

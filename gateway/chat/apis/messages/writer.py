@@ -21,7 +21,6 @@ from gateway.chat.apis.messages.format import STOP_REASONS
 from gateway.chat.apis.openai.reader import THOUGHTS
 from gateway.chat.context import ChatContext
 from gateway.chat.errors import UpstreamServiceError
-from gateway.chat.request import MAX_VALUES
 from gateway.chat.sse import frame
 from gateway.chat.tokens import Usage
 from gateway.json import text_of
@@ -203,7 +202,7 @@ def arguments_of(value: Any) -> Mapping[str, Any]:
     """
     if isinstance(value, str):
         try:
-            value = json.loads(value.encode("utf-8", "surrogatepass"), MAX_VALUES)
+            value = json.loads(value.encode("utf-8", "surrogatepass"))
         except ValueError:
             return {}
     return value if isinstance(value, dict) else {}

@@ -8,7 +8,6 @@ from gateway.chat.apis.base import upstream_error
 from gateway.chat.apis.openai.format import OpenAIFormat
 from gateway.chat.errors import (
     AFTER_FIRST_CHUNK,
-    BEFORE_FIRST_CHUNK_NAMED,
     TOO_MANY_REQUESTS,
     Failure,
     Table,
@@ -22,8 +21,6 @@ OVERLOADED = frozenset({503, 529})
 
 class ResponsesFormat(OpenAIFormat):
     """OpenAI's errors. A stream that has begun ends with an event of its own."""
-
-    before_first_chunk = BEFORE_FIRST_CHUNK_NAMED
 
     def failure(self, table: Table, error: BaseException, request_id: str) -> Failure:
         status, body, headers = super().failure(table, error, request_id)

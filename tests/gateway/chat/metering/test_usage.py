@@ -93,7 +93,6 @@ PRICES = {"prompt_price": Decimal("2.5"), "completion_price": Decimal(10)}
 DETAILS = {
     "cached_input_price": Decimal("1.25"),
     "cache_write_price": Decimal("3.125"),
-    "reasoning_price": Decimal("0.000001"),
 }
 
 
@@ -101,9 +100,9 @@ DETAILS = {
     ("_case", "prices", "used", "nano"),
     [
         ("no details", DETAILS, (100, 50), 100 * 2500 + 50 * 10_000),
-        ("each at its own price", DETAILS, (100, 50, 60, 10, 40), 30 * 2500 + 60 * 1250 + 10 * 3125 + 10 * 10_000),
+        ("each at its own price", DETAILS, (100, 50, 60, 10, 40), 30 * 2500 + 60 * 1250 + 10 * 3125 + 50 * 10_000),
         ("without prices of their own", {}, (100, 50, 60, 10, 40), 100 * 2500 + 50 * 10_000),
-        ("free of charge", dict.fromkeys(DETAILS, Decimal(0)), (100, 50, 100, 0, 50), 0),
+        ("free of charge", dict.fromkeys(DETAILS, Decimal(0)), (100, 0, 100), 0),
     ],
 )  # fmt: skip
 def test_details_of_tokens_have_prices_of_their_own(_case, prices, used, nano):

@@ -21,7 +21,6 @@ DEPLOYED = "/v1/openai/deployments/a%2Fb/chat/completions?api-version="
         ({"api_version": "1"}, f"{V1}?api-version=1", BEARER),
         ({"server": "azure"}, f"{DEPLOYED}2024-10-21", {"api-key": "k"}),
         ({"server": "azure", "api_version": "1"}, f"{DEPLOYED}1", {"api-key": "k"}),
-        ({"server": "azure-v1"}, V1, {"api-key": "k"}),
         ({"upstream": "anthropic"}, "/v1/messages", {"x-api-key": "k", "anthropic-version": "2023-06-01"}),
         ({"extra_headers": {"X-Team": "t", "authorization": "other"}}, V1, {"x-team": "t", "authorization": "other"}),
     ],
