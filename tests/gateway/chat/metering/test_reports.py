@@ -90,6 +90,7 @@ def test_an_answer_of_too_many_rows_is_a_bad_request(acme: Api, monkeypatch):
 def test_a_tenant_sees_what_is_left_of_its_own_budgets(
     acme: Api, globex: Api, monkeypatch
 ):
+    """Also of those of its keys."""
     entries = (
         BudgetEntry("money", "cost", "month", 0.5, ("tenant",)),
         BudgetEntry("calls", "requests", "hour", 10, ("principal", "model")),
@@ -98,9 +99,12 @@ def test_a_tenant_sees_what_is_left_of_its_own_budgets(
     monkeypatch.setattr(
         configuration, "current", lambda: configuration.Configuration(budgets=entries)
     )
+    own = {"counts": "tokens", "window": "month", "limit": 100}
+    number = keys.create(tenant="acme", principal="ada", budget=own).key.pk
+    keys.create(tenant="globex", principal="gus", budget=own)
     hour = int(NOON.timestamp())
-    month = int(NOON.replace(day=1, hour=0).timestamp())
-    one = "principal acme/ada, model small"
+    month = int(start_of("month", NOON).timestamp())
+    one, of_key = "principal acme/ada, model small", f"key acme/ada#{number}"
     add_to_rows(
         {
             CounterKey("money", "tenant acme", month, "acme"): 510_000_000,
@@ -108,43 +112,19 @@ def test_a_tenant_sees_what_is_left_of_its_own_budgets(
             CounterKey("money", "tenant globex", month, "globex"): 1,
             CounterKey("calls", one, hour, "acme"): 4,
             CounterKey("shared", "", hour, ""): 9,
+            CounterKey(f"key {number}", of_key, month, "acme"): 40,
         }
     )
     with travel(NOON, tick=False):
         shown = acme.call("GET", "/v1/usage").json()["budgets"]
-    assert shown == [
-        {
-            "name": "money",
-            "subject": "tenant acme",
-            "counts": "cost",
-            "window": "month",
-            "limit": "0.500000000",
-            "used": "0.510000000",
-            "left": "0.000000000",
-            "resets_at": "2026-12-01T00:00:00.000000Z",
-        },
-        {
-            "name": "calls",
-            "subject": one,
-            "counts": "requests",
-            "window": "hour",
-            "limit": 10,
-            "used": 4,
-            "left": 6,
-            "resets_at": "2026-11-20T13:00:00.000000Z",
-        },
-    ]
-
-
-def test_the_budget_of_a_key_is_shown_to_its_tenant(acme: Api, globex: Api):
-    budget = {"counts": "tokens", "window": "month", "limit": 100}
-    made = keys.create(tenant="acme", principal="ada", budget=budget)
-    keys.create(tenant="globex", principal="gus", budget=budget)
-    number, start = made.key.pk, int(start_of("month", NOON).timestamp())
-    subject = f"key acme/ada#{number}"
-    add_to_rows({CounterKey(f"key {number}", subject, start, "acme"): 40})
-    with travel(NOON, tick=False):
-        (shown,) = acme.call("GET", "/v1/usage").json()["budgets"]
-        assert globex.call("GET", "/v1/usage").json()["budgets"] == []
-    assert (shown["name"], shown["subject"]) == (f"key {number}", subject)
-    assert (shown["limit"], shown["used"], shown["left"]) == (100, 40, 60)
+        (other,) = globex.call("GET", "/v1/usage").json()["budgets"]
+    assert other["subject"] == "tenant globex"
+    ends = "2026-12-01T00:00:00.000000Z"
+    rows = [
+        ("money", "tenant acme", "cost", "month", "0.500000000", "0.510000000", "0.000000000", ends),
+        ("calls", one, "requests", "hour", 10, 4, 6, "2026-11-20T13:00:00.000000Z"),
+        (f"key {number}", of_key, "tokens", "month", 100, 40, 60, ends),
+    ]  # fmt: skip
+    assert [tuple(row.values()) for row in shown] == rows
+    names = "name subject counts window limit used left resets_at"
+    assert list(shown[0]) == names.split()
