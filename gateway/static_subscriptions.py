@@ -17,7 +17,6 @@ from webhooks_core.changes import CONFIGURATION
 from webhooks_core.database.outages import reason
 from webhooks_core.models import Endpoint
 from webhooks_core.secrets import SecretUnreadableError
-from webhooks_core.signing.schemes import SecretFormError
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -33,7 +32,7 @@ def sync_at_start() -> None:
 def sync(current: Configuration) -> int:
     """Make static subscriptions match the configuration; return how many changed.
 
-    The history of a removed one stays. Raises ConfigurationError, and then changes nothing.
+    The history of a removed one stays.
     """
     wanted = {_key(entry): entry for entry in current.webhooks.subscriptions}
     with transaction.atomic():
@@ -77,13 +76,7 @@ def _rotate(endpoint: Endpoint, entry: StaticSubscription) -> bool:
             return False
     except SecretUnreadableError:
         log.warning("secret not readable", endpoint=endpoint.public_id)
-    try:
-        endpoints.rotate_secret(endpoint, secret=entry.secret, by=CONFIGURATION)
-    except SecretFormError as error:
-        raise configuration.ConfigurationError(
-            f"webhooks.subscriptions: secret of {endpoint.public_id} ({entry.tenant_id}): {error}, "
-            "which its headers of Standard Webhooks need. Use whsec_ and base64."
-        ) from error
+    endpoints.rotate_secret(endpoint, secret=entry.secret, by=CONFIGURATION)
     return True
 
 

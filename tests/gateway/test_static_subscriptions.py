@@ -19,7 +19,7 @@ from tests.gateway.factories import URL, configured, declared
 from tests.receiver import receiver
 from tests.signatures import verify_timestamped
 from tests.webhooks_core.engine import dispatch
-from webhooks_core import endpoints, profiles
+from webhooks_core import profiles
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.secrets import MASK
 
@@ -130,31 +130,6 @@ def test_the_secret_of_a_static_subscription_follows_the_file_at_once(settings):
     settings.WEBHOOK_SECRET_KEYS = [Fernet.generate_key().decode()]
     synchronise(declared(secret="two"))
     assert Endpoint.objects.get().secrets(now=timezone.now()) == ["two"]
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("secret", ["no prefix", "whsec_no base64"])
-def test_a_secret_that_standard_headers_cannot_use_is_an_error_of_the_start(secret):
-    first, second = declared(secret=f"whsec_{'QUJD' * 8}"), declared(f"{URL}/2")
-    synchronise(first, second)
-    endpoints.set_standard_headers(only_standard(), wanted=True)
-    public_id = only_standard().public_id
-    changed = (
-        replace(first, secret=secret),
-        replace(second, event_types=("drift.detected",)),
-    )
-    with pytest.raises(configuration.ConfigurationError) as refused:
-        synchronise(*changed)
-    assert str(refused.value).startswith(
-        f"webhooks.subscriptions: secret of {public_id} (acme): the secret "
-    )
-    assert secret not in str(refused.value)
-    assert only_standard().secrets(now=timezone.now()) == [first.secret]
-    assert Endpoint.objects.get(url=second.url).event_types == []
-
-
-def only_standard() -> Endpoint:
-    return Endpoint.objects.get(url=URL)
 
 
 def test_the_command_synchronises_and_no_request_does(acme, declare):
