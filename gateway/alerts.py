@@ -8,16 +8,13 @@ from gateway import events
 from gateway.events import Origin
 from webhooks_core.models import Endpoint
 from webhooks_core.owners import state
-from webhooks_core.profiles import Notice, NoticeKind
+from webhooks_core.profiles import Notice
 from webhooks_core.times import iso
-
-ANNOUNCED = (NoticeKind.DISABLED, NoticeKind.RECOVERED)
 
 
 def on_notice(notice: Notice) -> None:
     """Have a worker tell the tenant."""
-    if notice.kind in ANNOUNCED:
-        async_task("gateway.alerts.tell", notice.kind.value, notice.endpoint_id)
+    async_task("gateway.alerts.tell", notice.kind.value, notice.endpoint_id)
 
 
 def tell(kind: str, endpoint_id: str) -> None:

@@ -199,12 +199,10 @@ def _digest(token: str) -> str | None:
 
 
 def look_up(token: str) -> Caller | None:
-    """Return the caller of a live key, or None, and cache it. One query.
+    """Return the caller of a live key that cached_caller() does not know, or None, and cache it.
 
-    At most once an hour, a second query records the use.
+    One query; at most once an hour, a second one records the use.
     """
-    if not bearer.is_well_formed(token, PREFIX):
-        return None
     now, digest, epoch = timezone.now(), bearer.digest(token), _cache.epoch
     key = GatewayKey.objects.live(now).filter(digest=digest).first()
     until = now.timestamp() + CACHE_S
