@@ -34,11 +34,6 @@ class EventReader:
         self._skip_line_feed = False
         self._has_begun = False
 
-    @property
-    def size(self) -> int:
-        """The bytes that no event has had yet."""
-        return len(self._rest)
-
     def feed(self, data: bytes) -> list[bytes]:
         """Return what the read completed. Raises UpstreamServiceError: an event is too large."""
         if self._skip_line_feed or b"\r" in data:

@@ -13,7 +13,7 @@ from gateway import json
 from gateway.chat.apis.base import pause_header
 from gateway.chat.errors import ChatError, UpstreamServiceError
 from gateway.chat.failures import MAX_CHARACTERS, failure_in
-from gateway.chat.sse import BYTE_ORDER_MARK, BlockReader, EventReader
+from gateway.chat.sse import BlockReader, EventReader
 from gateway.chat.upstreams.base import Call, Upstream
 from gateway.chat.upstreams.echo import Echo
 from gateway.chat.upstreams.servers import SERVERS
@@ -70,7 +70,7 @@ class Server:
             raise UpstreamServiceError(describe(error)) from error
         finally:
             answer.close()
-        return bytes(body.removeprefix(BYTE_ORDER_MARK))
+        return bytes(body)
 
     async def stream(self, call: Call) -> AsyncGenerator[list[bytes]]:
         """Yield events; an end before theirs closes the connection, so that the server can stop."""
@@ -160,7 +160,7 @@ async def _failure(response: Answer, *, is_kept: bool) -> ChatError:
             read += part
         body = bytes(read)  # of one that is cut off nothing
     try:
-        value = json.loads(body.removeprefix(BYTE_ORDER_MARK))
+        value = json.loads(body)
     except ValueError:
         value = body[:MAX_CHARACTERS].decode(errors="replace")
     failure = failure_in(value, status=response.status)

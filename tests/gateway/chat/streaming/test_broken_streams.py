@@ -1,11 +1,6 @@
 """Streams in odd pieces and odd forms: what came before a fault reaches the client."""
 
-import asyncio
-import gzip
-import json
 import re
-import zlib
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -16,12 +11,9 @@ from tests.gateway.chat.harness import (
     text_of,
 )
 from tests.gateway.chat.mock_upstream import (
-    COMPLETION,
     DONE,
     STREAM,
     USAGE_CHUNK,
-    WHOLE_STREAM,
-    answers,
     event,
     head,
     in_chunks,
@@ -29,13 +21,9 @@ from tests.gateway.chat.mock_upstream import (
     sends,
 )
 from tests.gateway.chat.upstreams.anthropic_events import (
-    MESSAGE,
     TEXT_STREAM,
     named,
 )
-
-MARK = b"\xef\xbb\xbf"
-
 
 # ── In one read with a fault ────────────────────────────────────────────────────────
 
@@ -105,56 +93,3 @@ def test_chunks_after_a_finish_are_not_lost(gateway, upstream):
     reasons = [item["choices"][0].get("finish_reason") for item in events]
     assert reasons == ["stop", None, "stop"]
     assert [item.get("usage") for item in events] == [None, None, USAGE_CHUNK["usage"]]
-
-
-def test_a_byte_order_mark_before_an_answer_is_none_of_it(gateway, claude, upstream):
-    for post, message in ((gateway.post, COMPLETION), (claude, MESSAGE)):
-        upstream.script = answers(MARK + json.dumps(message).encode())
-        assert post().content.startswith(b"{")
-    refusal = MARK + b'{"error": {"message": "no", "code": 400}}'
-    upstream.script = answers(refusal, 400)
-    assert gateway.post().json() == {"detail": "no"}
-
-
-# ── Compressed answers ──────────────────────────────────────────────────────────────
-
-
-def test_an_answer_and_a_refusal_are_unpacked(gateway, upstream):
-    whole = gzip.compress(json.dumps(COMPLETION).encode())
-    upstream.script = answers(whole, Content_Encoding="gzip")
-    response = gateway.post()
-    assert response.json()["choices"] == COMPLETION["choices"]
-    assert "Content-Encoding" not in response.headers
-    assert upstream.requests[0].headers["accept-encoding"] == "identity"
-    refusal = gzip.compress(b'{"error": {"message": "no"}}')
-    upstream.script = answers(refusal, 400, Content_Encoding="gzip")
-    assert gateway.post().json() == {"detail": "no"}
-
-
-def test_a_stream_is_unpacked_as_it_comes(gateway, upstream):
-    packer = zlib.compressobj(wbits=31)
-    first, *rest = [
-        packer.compress(part) + packer.flush(zlib.Z_SYNC_FLUSH) for part in WHOLE_STREAM
-    ]
-    go_on = asyncio.Event()
-
-    async def script(request: Any) -> None:
-        begin = head(Transfer_Encoding="chunked", Content_Encoding="gzip")
-        request.writer.write(begin + in_chunks(first))
-        await go_on.wait()
-        request.writer.write(in_chunks(*rest, packer.flush()) + b"0\r\n\r\n")
-
-    upstream.script = script
-    with gateway.events() as events:
-        begun = next(events)
-        upstream.loop.set(go_on)
-        assert text_of([begun, *events]) == "Hello"
-
-
-def test_an_answer_that_unpacks_to_gigabytes_is_cut_off(gateway, upstream):
-    packer = zlib.compressobj(wbits=-15)
-    megabyte = packer.compress(b" " * 2**20) + packer.flush(zlib.Z_FULL_FLUSH)
-    body = megabyte * 1024 + packer.flush()
-    upstream.script = answers(body, Content_Encoding="deflate")
-    for stream in (False, True):
-        assert gateway.post(stream=stream).status_code == 500

@@ -10,7 +10,12 @@ from tests.gateway.chat.harness import MESSAGES, V1
 from tests.gateway.chat.mock_upstream import COMPLETION, answers, greeting
 from tests.gateway.chat.upstreams.anthropic_events import MESSAGE
 
-BEARER = {"authorization": "Bearer k", "user-agent": "Signpost", "x-request-id": "r"}
+BEARER = {
+    "authorization": "Bearer k",
+    "x-request-id": "r",
+    "user-agent": "Signpost",
+    "accept-encoding": "identity",
+}
 DEPLOYED = "/v1/openai/deployments/a%2Fb/chat/completions?api-version="
 
 
