@@ -43,6 +43,7 @@ from gateway.configuration.shapes import (
     BudgetEntry,
     ModelEntry,
 )
+from gateway.identity import Caller
 from webhooks_core.database.outages import reason
 from webhooks_core.web.thread_pool import InThread
 
@@ -56,6 +57,7 @@ WAIT_S = PAUSE_S = 5.0
 KEPT = timedelta(seconds=5)
 MAX_AMOUNT = 10**18
 OUTAGES = (Error, TimeoutError, OSError)
+CountersByKey = Mapping[CounterKey, Counter]
 # The fields that limit a completion, in the three shapes.
 MAX_TOKENS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 
@@ -127,6 +129,8 @@ class Budgets:
     budgets: Sequence[BudgetEntry] = ()
     prices: Mapping[str, ModelPrice] = field(default_factory=dict)
     _counters: dict[CounterKey, Counter] = field(default_factory=dict)
+    # By caller, model and minute; forgotten every second.
+    _found: dict[tuple[Caller, str, int], CountersByKey] = field(default_factory=dict)
     _needs_prices: bool = False
     # Tasks, since a request that waits for them may be cancelled.
     _loading: asyncio.Task[None] | None = None
@@ -188,11 +192,18 @@ class Budgets:
         for counter in counters:
             counter.own += used.of(counter.budget)
 
-    def _counters_of(
-        self, context: ChatContext, at: datetime
-    ) -> dict[CounterKey, Counter]:
-        """Return the counters that a request of this time counts in."""
-        caller, model = context.caller, context.endpoint.name
+    def _counters_of(self, context: ChatContext, at: datetime) -> CountersByKey:
+        """Return the counters that a request of this time counts in.
+
+        Windows begin with a minute, so that all requests of one minute have the same.
+        """
+        place = context.caller, context.endpoint.name, int(at.timestamp()) // 60
+        counters = self._found.get(place)
+        if counters is None:
+            counters = self._found[place] = self._find(*place[:2], at)
+        return counters
+
+    def _find(self, caller: Caller, model: str, at: datetime) -> CountersByKey:
         counters, own = {}, caller.rights.budget
         for budget in (*self.budgets, own) if own else self.budgets:
             if applies(budget, caller, model):
@@ -249,6 +260,7 @@ class Budgets:
         loading = partial(self.load, self.endpoints(), self._needs_prices)
         try:
             self.budgets, self.prices = await self.in_thread(loading)
+            self._found.clear()
         except OUTAGES as error:
             log.warning("budgets not loaded", error=reason(error))
 
@@ -353,6 +365,7 @@ class Budgets:
 
     def _forget_ended(self) -> None:
         """Drop the counters of past windows whose use the rows have."""
+        self._found.clear()
         before = self.now() - KEPT
         for key, counter in list(self._counters.items()):
             if not _is_due(counter) and counter.ends_at < before:
