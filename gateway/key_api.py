@@ -169,8 +169,7 @@ class KeyViewSet(GatewayView, ProductViewSet):
         self.read_query()
         if KEYS in key.rights.scopes:
             raise ForbiddenError(OPERATORS_ONLY)
-        if not keys.revoke([key.pk]):
-            raise NotFoundError("There is no such key.")
+        keys.revoke([key.pk])
         self._log("gateway key revoked", key)
         return Response(status=204)
 

@@ -88,12 +88,11 @@ class TenantRow(models.Model):
 
 
 class PolicyDecision(TenantRow):
-    """One decision of a policy about a principal, an action and a resource."""
+    """A decision of a policy that denied a principal an action on a resource."""
 
     action = models.CharField(max_length=128)
     resource = models.CharField(max_length=255)
     reason = models.CharField(max_length=255, blank=True)
-    allowed = models.BooleanField()
     request_id = models.CharField(max_length=128, blank=True)
     trace_id = models.CharField(max_length=32, blank=True)
 

@@ -36,7 +36,6 @@ def record_denial(
             action=action,
             resource=storable(resource)[:255],
             reason=storable(reason)[:255],
-            allowed=False,
             request_id=request_id,
             trace_id=trace_id,
         )

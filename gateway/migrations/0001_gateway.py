@@ -135,7 +135,6 @@ class Migration(migrations.Migration):
                 ("action", models.CharField(max_length=128)),
                 ("resource", models.CharField(max_length=255)),
                 ("reason", models.CharField(blank=True, max_length=255)),
-                ("allowed", models.BooleanField()),
                 ("request_id", models.CharField(blank=True, max_length=128)),
                 ("trace_id", models.CharField(blank=True, max_length=32)),
             ],

@@ -29,7 +29,6 @@ class PolicyDecisionFactory(DjangoModelFactory[PolicyDecision]):
     public_id = Sequence(lambda n: f"decision_{n}")
     tenant = "acme"
     principal = "ada"
-    allowed = False
 
 
 class DocumentFactory(DjangoModelFactory[Document]):
