@@ -129,10 +129,11 @@ def test_only_text_counts_as_text():
         {"role": "user", "content": [{"type": "text", "text": "four"}, None, True, [["deep"]]]},
         {"role": "assistant", "content": None, "tool_calls": [call | signed]},
         {"type": "reasoning", "encrypted_content": "gAAAA"},
+        {"type": "thinking", "thinking": "Hm", "signature": "c2ln", "index": 0, "cache_control": {"type": "x"}},
         {"role": "tool", "tool_call_id": "call_1", "content": "high"},
     ]  # fmt: skip
     body = {"model": "small", "user": "nobody", "messages": messages}
-    assert prompt_length(body) == len("Grüßefourdeeptide{}high")
+    assert prompt_length(body) == len("GrüßefourdeeptideHm{}high")
     names = ("functions", "tools", "system", "instructions", "input", "prompt")
     assert prompt_length(dict.fromkeys(names, ["four"])) == 4 * len(names)
 

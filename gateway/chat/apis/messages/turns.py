@@ -13,6 +13,7 @@ from gateway.chat.errors import UnsupportedRequestError
 from gateway.json import text_of
 
 Part = dict[str, Any]
+PDF = "application/pdf"
 # Blocks of an assistant's turn that are another server's own tools, and what these returned.
 HOSTED = ("_tool_use", "_tool_result", "container_upload", "compaction")
 
@@ -79,7 +80,7 @@ def _user(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             yield message
             rest += others
         else:
-            rest += _parts(block)
+            rest.append(_part(block))
     if rest:
         yield {"role": "user", "content": _content(rest)}
 
@@ -94,7 +95,7 @@ def _content(parts: Sequence[Part]) -> Any:
 def _result(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[Part]]:
     """Return the result of a tool, and what of it is no text: that goes to the user's message."""
     inner = _blocks(block.get("content"))
-    parts = [part for each in inner for part in _parts(each)]
+    parts = [*map(_part, inner)]
     text = _joined(part["text"] for part in parts if part["type"] == "text")
     if block.get("is_error"):
         text = f"Error: {text}"
@@ -103,47 +104,35 @@ def _result(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[Part]]:
     return {"role": "tool", "tool_call_id": key, "content": text}, others
 
 
-def _parts(block: Mapping[str, Any]) -> list[Part]:
-    match block["type"]:
-        case "text":
-            return [{"type": "text", "text": _text(block)}]
-        case "image":
-            return [{"type": "image_url", "image_url": {"url": _image_url(block)}}]
-        case "document":
-            return _document(block)
-        case "tool_reference":  # a tool that a search of the client found
-            text = f"The tool {block['tool_name']} is available."
-            return [{"type": "text", "text": text}]
-        case kind:
-            raise UnsupportedRequestError(f"blocks of the type {kind}")
-
-
-def _image_url(block: Mapping[str, Any]) -> str:
-    match block["source"]:
-        case {"type": "base64", "media_type": str(kind), "data": str(data)}:
-            return f"data:{kind};base64,{data}"
-        case {"type": "url", "url": str(url)}:
-            return url
-        case source:
-            raise _unknown_source("image", source)
-
-
-def _unknown_source(where: str, source: Any) -> UnsupportedRequestError:
-    kind = source["type"]
-    return UnsupportedRequestError(f"{where} with a source of the type {kind}")
-
-
-def _document(block: Mapping[str, Any]) -> list[Part]:
-    title = text_of(block.get("title"))
-    match block["source"]:
-        case {"type": "base64", "media_type": "application/pdf", "data": str(data)}:
-            url = f"data:application/pdf;base64,{data}"
-            file = {"filename": title or "document.pdf", "file_data": url}
-            return [{"type": "file", "file": file}]
-        case {"type": "text", "data": str(text)}:
-            return [{"type": "text", "text": _joined((title, text))}]
-        case source:
-            raise _unknown_source("document", source)
+def _part(block: Mapping[str, Any]) -> Part:
+    match block:
+        case {"type": "text"}:
+            return {"type": "text", "text": block["text"]}
+        # A tool that a search of the client found.
+        case {"type": "tool_reference"}:
+            return {
+                "type": "text",
+                "text": f"The tool {block['tool_name']} is available.",
+            }
+        case {"type": "document", "source": {"type": "text", "data": str(text)}}:
+            return {
+                "type": "text",
+                "text": _joined((text_of(block.get("title")), text)),
+            }
+        case {"type": "image", "source": {"type": "url", "url": str(url)}}:
+            return {"type": "image_url", "image_url": {"url": url}}
+        case {
+            "type": "image" | "document" as kind,
+            "source": {"type": "base64", "media_type": str(media), "data": str(data)},
+        } if kind == "image" or media == PDF:
+            url = f"data:{media};base64,{data}"
+            if kind == "image":
+                return {"type": "image_url", "image_url": {"url": url}}
+            name = text_of(block.get("title")) or "document.pdf"
+            return {"type": "file", "file": {"filename": name, "file_data": url}}
+        case {"type": kind, "source": {"type": source}}:
+            raise UnsupportedRequestError(f"{kind} with a source of the type {source}")
+    raise UnsupportedRequestError(f"blocks of the type {block['type']}")
 
 
 # ── Turns of the assistant ──────────────────────────────────────────────────────────
