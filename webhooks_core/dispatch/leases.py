@@ -89,7 +89,7 @@ def lock(lease: DispatcherLease) -> None:
     rows = _open(lease).values_list("pk")
     if connection.vendor == "postgresql":
         rows = rows.select_for_update()
-    if rows.first() is None:
+    if not rows:
         raise LeaseLostError
 
 

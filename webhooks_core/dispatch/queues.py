@@ -102,8 +102,6 @@ class LeasedQueues:
 
     def lease_due(self, now: datetime) -> int:
         """Lease free queues with work, and note new work in our own; return how many."""
-        if not EndpointQueue.objects.due(now, lease=self._lease.pk).exists():
-            return 0
         room = min(max(MAX_QUEUES - len(self), 1), LEASE_BATCH)
         rows = sql.lease_due(self._lease, now, room)
         for pk, profile, owner in rows:
