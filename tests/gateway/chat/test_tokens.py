@@ -145,3 +145,11 @@ def test_text_is_found_however_deeply_it_is_nested():
     assert prompt_length({"input": deep}) == 4
     while isinstance(deep, list):  # freed level by level
         deep = deep.pop()
+
+
+def test_media_are_about_as_many_tokens_whatever_their_data():
+    kinds = ("image_url", "image", "input_image", "input_audio", "audio", "file", "input_file", "document")  # fmt: skip
+    data = {"source": {"type": "base64", "data": "x" * 99}}
+    parts = [{"type": kind, **data} for kind in kinds]
+    hidden = {"type": "redacted_thinking", "data": "x" * 99}
+    assert prompt_length({"messages": [*parts, hidden]}) == 4 * 1500 * len(kinds)
