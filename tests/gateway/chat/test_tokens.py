@@ -135,7 +135,7 @@ def test_only_text_counts_as_text():
     body = {"model": "small", "user": "nobody", "messages": messages}
     assert prompt_length(body) == len("GrüßefourdeeptideHm{}high")
     names = ("functions", "tools", "system", "instructions", "input", "prompt")
-    assert prompt_length(dict.fromkeys(names, ["four"])) == 4 * len(names)
+    assert prompt_length(dict.fromkeys(names, "four")) == 4 * len(names)
 
 
 def test_text_is_found_however_deeply_it_is_nested():
