@@ -49,6 +49,8 @@ class Stream:
         self._fault: ChatError | None = None  # arrived with the first chunk, after it
         # Of most of the events, which need not be parsed.
         self._template: Template | None = None
+        self._noted: list[Delta] = []  # of the last event that was parsed
+        self._choice = 0  # of its text
         self._ready: list[bytes] = []  # events without their ends
 
     async def read_first_chunk(self) -> None:
@@ -129,12 +131,13 @@ class Stream:
             template = self._template
             match = None if template is None else template.apply(payload)
             if match is not None:
-                event, length = match
+                event, text = match
                 self._ready.append(event)
-                self.context.completion_characters += length
+                self._note_text(text)
             elif payload == DONE:
                 self.reader.is_done = True
             else:
+                self._noted.clear()
                 self._take(payload)
 
     def _take(self, payload: bytes) -> None:
@@ -144,11 +147,22 @@ class Stream:
     def note(self, delta: Delta) -> None:
         """Count what a delta adds."""
         self.context.note(delta)
+        self._noted.append(delta)
         self.has_finished |= isinstance(delta, Finish)
 
+    def _note_text(self, text: str) -> None:
+        """Count a text of an event that differs in it alone from the last that was parsed."""
+        if self.context.log is None:
+            self.context.completion_characters += len(text)
+        else:
+            self.context.note(Text(text, choice=self._choice))
+
     def learn(self, template: Template | None) -> None:
-        """Use a template, unless every delta is to be logged."""
+        """Use a template; to log its texts, only that of an event with one text and no more."""
         self._template = template if self.context.log is None else None
+        match self._noted:
+            case [Text(is_refusal=False, choice=choice)]:
+                self._template, self._choice = template, choice
 
     @property
     def is_complete(self) -> bool:

@@ -237,9 +237,9 @@ def test_a_chunk_of_the_same_form_is_rewritten_as_by_its_json(text, model):
         # A text with an escape, or a chunk that differs in more.
         assert model == "other" or not text.isprintable() or set(text) & set('"\\')
         return
-    new, length = made
+    new, plain = made
     assert json.loads(new) == json.loads(payload) | {"model": "asked"}
-    assert length == len(text)
+    assert plain == text
 
 
 @pytest.mark.parametrize(

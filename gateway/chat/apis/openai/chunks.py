@@ -145,35 +145,35 @@ class Template:
             return None
         return cls(old_parts[0], old_parts[2], (new_parts[0], new_parts[2]))
 
-    def apply(self, payload: bytes) -> tuple[bytes, int] | None:
-        """Return the rewritten chunk and its text's length; None for one of another form."""
+    def apply(self, payload: bytes) -> tuple[bytes, str] | None:
+        """Return the rewritten chunk and its text; None for one of another form."""
         before, after = self._before, self._after
         if not (payload.startswith(before) and payload.endswith(after)):
             return None
         if len(payload) < len(before) + len(after):  # they overlap
             return None
         text = payload[len(before) : len(payload) - len(after)]
-        length = _plain_length(text)
-        if length is None:
+        plain = _plain(text)
+        if plain is None:
             return None
-        return self._new_before + text + self._new_after, length
+        return self._new_before + text + self._new_after, plain
 
 
 def _split(payload: bytes, mark: bytes) -> tuple[bytes, bytes, bytes] | None:
     """Return the parts before, in and after the only marked text."""
     before, separator, rest = payload.partition(mark)
     text, quote, after = rest.partition(b'"')
-    if not separator or not quote or mark in after or _plain_length(text) is None:
+    if not separator or not quote or mark in after or _plain(text) is None:
         return None
     return before + mark, text, quote + after
 
 
-def _plain_length(text: bytes) -> int | None:
-    """Return how many characters a JSON text has that needs no escape; None for another."""
+def _plain(text: bytes) -> str | None:
+    """Return a JSON text that needs no escape; None for another."""
     if b'"' in text or b"\\" in text:
         return None
     try:
         decoded = text.decode()
     except UnicodeDecodeError:
         return None
-    return len(decoded) if decoded.isprintable() else None
+    return decoded if decoded.isprintable() else None

@@ -21,8 +21,11 @@ from tests.gateway.chat.harness import (
 )
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
+    DONE,
     STREAM,
     answers,
+    chunk,
+    event,
     greeting,
     sends,
 )
@@ -89,6 +92,26 @@ def test_messages_that_pass_as_they_are_are_kept_too(gateway, claude, upstream, 
     context, texts = logged(gateway)
     assert context.operation.action == "messages"
     assert text(texts)
+
+
+def test_every_text_of_a_stream_is_kept_where_it_belongs(gateway, upstream):
+    def said(index: int, **delta: str) -> bytes:
+        choice = {"index": index, "delta": delta, "finish_reason": None}
+        return event({"id": "c", "model": "there", "choices": [choice]})
+
+    parts = [said(0, content=each) for each in ("Sh", "ip", 's "A"', "s", "!")]
+    parts[2:2] = [said(1, content="Tide"), said(1, content="s"), said(0, content="")]
+    # An event with more than a text, again and again.
+    parts += [said(0, content=" a", reasoning_content="hm ")] * 3
+    finishes = [event({**chunk(finish="stop"), "choices": [
+        {"index": index, "delta": {}, "finish_reason": "stop"} for index in (0, 1)
+    ]})]  # fmt: skip
+    upstream.script = sends(*parts, *finishes, DONE)
+    gateway.stream(n=2)
+    first, second = logged(gateway)[1].answer.value()
+    assert first["text"] == 'Ships "A"s! a a a'
+    assert (first["reasoning"], second["text"]) == ("hm hm hm ", "Tides")
+    assert logged(gateway)[0].completion_characters == 17 + 9 + 5
 
 
 def test_a_stream_that_its_client_leaves_is_kept_up_to_there(gateway, upstream):
