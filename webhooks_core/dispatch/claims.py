@@ -163,20 +163,15 @@ class OpenClaims:
                 continue
             share = count.room(queue.owner, is_contended=self._is_contended)
             room = min(queue.room(endpoint), share)
-            if self._is_postponed(endpoint):
+            if self.connectivity.postpones(
+                endpoint.owner, endpoint.url, endpoint.allowed_networks
+            ):
                 queue.next_check_at = now + SECOND
                 room = min(room, queue.pk == trial)
             count.add(queue.owner, room)
             if room:
                 limits[queue.pk] = room
         return limits
-
-    def _is_postponed(self, endpoint: Endpoint) -> bool:
-        if not self.connectivity.is_offline:
-            return False
-        return self.connectivity.postpones(
-            endpoint.owner, endpoint.url, endpoint.allowed_networks
-        )
 
     def _select(self, limits: Mapping[int, int], now: datetime) -> list[DueDelivery]:
         """Return the deliveries to claim, and set when each queue is checked next."""

@@ -165,7 +165,8 @@ class Dispatcher:
         """Return True if nothing is open, and nothing will be due soon."""
         if self.is_resident or self._claims or self._recorder.unrecorded:
             return False
-        return not self._expects_work()
+        self._release_idle(near=self.linger)
+        return not (self._queues or _has_work_within(self.linger, self.lease))
 
     def work(self) -> None:
         """Do one round. Results are written a round after they came: first more is claimed."""
@@ -214,15 +215,11 @@ class Dispatcher:
             if self._renewal.is_due():
                 leases.renew(self.lease)
 
-    def _expects_work(self) -> bool:
-        """Return True if work is due soon, in any queue that this dispatcher may lease."""
-        self._release_idle(near=self.linger)
-        return bool(self._queues) or _has_work_within(self.linger, self.lease)
-
     def _release_idle(self, near: timedelta | None = None) -> None:
         """Release the queues without claims and, if `near` is given, without work until then."""
         until = clock.now() + near if near is not None else None
-        self._queues.release(keep=self._recorder.busy_queues, near=until)
+        busy = {result.queue for _, result in self._recorder.unrecorded}
+        self._queues.release(keep=busy, near=until)
 
     def _call_for_help(self) -> None:
         """Wake another dispatcher: there are more due queues than this one leases at once."""

@@ -60,9 +60,6 @@ class QueueState:
         # More than half-full windows are left alone: fewer and larger claims cost less.
         return self.open <= self.window // 2
 
-    def is_due_by(self, at: datetime | None) -> bool:
-        return bool(at and self.next_check_at and self.next_check_at <= at)
-
     def room(self, endpoint: Endpoint) -> int:
         """Update the window from an endpoint's limit; return how many more may be claimed."""
         if endpoint.is_hanging or not self.window:
@@ -124,7 +121,8 @@ class LeasedQueues:
         idle = [
             queue
             for pk, queue in self._queues.items()
-            if not (queue.open or pk in keep or queue.is_due_by(near))
+            if not (queue.open or pk in keep)
+            and not (near and queue.next_check_at and queue.next_check_at <= near)
         ]
         if not idle:
             return

@@ -53,11 +53,6 @@ class ResultRecorder:
     attempts: int = 0
     _reported: set[str] = field(default_factory=set, init=False)
 
-    @property
-    def busy_queues(self) -> set[int]:
-        """The queues of the results that are not written yet."""
-        return {result.queue for _, result in self.unrecorded}
-
     def receive(self, results: Iterable[AttemptResult]) -> None:
         """Take results. A success makes room in its queue at once, a failure when it is written."""
         now = clock.now()
