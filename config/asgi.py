@@ -14,7 +14,7 @@ from functools import partial
 
 from django.conf import settings
 
-from config.serving import middleware_checks
+from config.serving.middleware_checks import security_headers
 from config.serving.wsgi_bridge import Receive, Scope, Send, WSGIBridge
 from config.wsgi import application as wsgi_application
 
@@ -65,10 +65,8 @@ async def _serve(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve chat and MCP here, and all the rest by Django: also what it refuses for its Host."""
     is_chat = serves(scope["path"])
     is_mcp = scope["path"] == "/mcp" and scope["method"] == "POST"
-    added = None
-    if is_chat or is_mcp:
-        headers = join_headers(scope["headers"])
-        added = middleware_checks.security_headers(headers, scope["scheme"])
+    headers = join_headers(scope["headers"]) if is_chat or is_mcp else {}
+    added = security_headers(headers, scope["scheme"]) if headers else None
     if added is None:
         is_login = scope["method"] == "POST" and scope["path"].startswith(HASHES)
         bridge = logins if is_login else everything_else

@@ -179,8 +179,8 @@ class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
     """Every request, refused ones too; with prompt and answer where the log is switched on."""
 
     list_display = (
-        *("created_at", "outcome", "requested", "model", "tenant", "principal"),
-        *("prompt_tokens", "completion_tokens", "cost", "duration_ms", "excerpt"),
+        *("created_at", "outcome", "requested", "used_by", "tokens", "cost"),
+        "excerpt",
     )
     list_filter = (OutcomeFilter, "created_at")
     search_fields = ("request_id__exact", "tenant__exact")
@@ -200,6 +200,15 @@ class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
         error = f"then {row.error_status}" if row.error_status else ""
         refused = "" if row.model else "refused"
         return ", ".join(filter(None, (str(row.status), error, row.ending, refused)))
+
+    @admin.display(description="used by")
+    def used_by(self, row: RequestRecord) -> str:
+        return f"{row.tenant}/{row.principal}"
+
+    @admin.display(description="tokens in + out")
+    def tokens(self, row: RequestRecord) -> str:
+        counts = row.prompt_tokens, row.completion_tokens
+        return " + ".join("?" if count is None else f"{count:,}" for count in counts)
 
     @admin.display
     def cost(self, row: RequestRecord) -> str:
