@@ -24,7 +24,7 @@ from webhooks_core.models import Delivery, Event
 
 pytestmark = pytest.mark.django_db
 
-DATA = {"order_id": "ord_1", "lines": [{"quantity": 2}]}
+DATA: dict[str, Any] = {"order_id": "ord_1", "lines": [{"quantity": 2}]}
 EVENT = {"type": "order.created", "data": DATA}
 KEY = {"Idempotency-Key": "a-key"}
 
