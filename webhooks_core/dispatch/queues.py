@@ -40,9 +40,9 @@ GRACE = timedelta(seconds=5)
 class QueueState:
     """A queue that a dispatcher has leased: its window, and how many claims of it are open.
 
-    The window is how many deliveries can be claimed at once: what may be in flight, after an answer
-    twice as many, and more for a receiver that accepts more within CLAIM_AHEAD_MS, since a claim
-    costs the same for any size. That of an endpoint that hangs is one. A success is open until it is received. A failure is open
+    The window is how many deliveries can be claimed at once: twice what may be in flight, and more
+    for a receiver that accepts more within CLAIM_AHEAD_MS, since a claim costs the same for any
+    size. That of an endpoint that hangs is one. A success is open until it is received. A failure is open
     until it is written: it may have to be repeated before others, or end the endpoint.
     """
 
@@ -62,8 +62,8 @@ class QueueState:
 
     def room(self, endpoint: Endpoint) -> int:
         """Update the window from an endpoint's limit; return how many more may be claimed."""
-        if endpoint.is_hanging or not self.window:
-            self.window = endpoint.in_flight
+        most = 2 * endpoint.max_in_flight
+        self.window = 1 if endpoint.is_hanging else max(self.window, most)
         return max(self.window - self.open, 0)
 
     def schedule(self, at: datetime) -> None:
@@ -80,8 +80,7 @@ class QueueState:
         elif self.is_claimable(now):
             duration_ms = max(result.duration_ms, 1)
             ahead = endpoint.in_flight * CLAIM_AHEAD_MS // duration_ms
-            wider = min(2 * self.window, ahead, MAX_WINDOW)
-            self.window = max(self.window, wider, 2 * endpoint.in_flight)
+            self.window = max(self.window, min(2 * self.window, ahead, MAX_WINDOW))
 
 
 class LeasedQueues:
