@@ -214,7 +214,10 @@ def _take(
     suspects: set[int],
     now: datetime,
 ) -> list[DueDelivery]:
-    """Return the first deliveries of a queue to claim; at most one of `suspects`, which it extends."""
+    """Return the first deliveries of a queue to claim.
+
+    A suspect is among them only while `suspects`, to which it is added, has none.
+    """
     taken: list[DueDelivery] = []
     for row in due:
         if suspects and row.is_suspect and not row.later:

@@ -61,9 +61,10 @@ _LEASE_DUE = f"""
 
 
 def lease_due(lease: DispatcherLease, now: datetime, room: int) -> list[LeasedRow]:
-    """Lease the queues that are due first; called many times a second, so without a lock if none is.
+    """Lease the queues that are due first.
 
-    Their due time is cleared before the deliveries are read: a commit in between sets it again.
+    Called many times a second: without a lock if none is due. Their due time is cleared before the
+    deliveries are read: a commit in between sets it again.
     """
     if not fetch(_DUE_QUEUES, now, lease.pk, 1):
         return []

@@ -54,10 +54,10 @@ class OutgoingRequest(NamedTuple):
 
 @dataclass(slots=True)
 class AttemptResult:
-    """How an attempt ended, written down as it goes on; an `outcome` of None means that it was released without being made.
+    """How an attempt ended, written down as it goes on.
 
-    Then `error` names what it lacked here, such as a descriptor or the egress proxy; "" means that
-    it did not start in time.
+    An `outcome` of None means that it was released without being made. Then `error` names what it
+    lacked here, such as a descriptor or the egress proxy; "" means that it did not start in time.
     `proves_network` is false for a time-out on a reused connection: a network that drops
     everything first shows in this way. `is_repeated` is true if a kept connection turned out to be
     closed, and the request was sent once more. From `timings` on it tells people what was sent to
