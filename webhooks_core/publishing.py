@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from webhooks_core import filters, ids, profiles, times
@@ -28,13 +28,11 @@ def publish(
     event_type: str,
     data: Mapping[str, Any],
     metadata: Mapping[str, str] | None = None,
-    dedupe_key: str | None = None,
 ) -> Event:
     """Store an event and a delivery for every endpoint that receives it; return the event.
 
     Joins the caller's transaction: both commit or neither does. Nothing is sent before the
-    commit, and a failure to notify the dispatcher does not fail the caller. A second event with
-    the same `dedupe_key` (per profile and owner) is the first one, returned again.
+    commit, and a failure to notify the dispatcher does not fail the caller.
 
     Raises UnknownEventTypeError, or TypeError if `data` is not JSON.
     """
@@ -42,18 +40,13 @@ def publish(
     if event_type not in webhook_profile.event_types:
         raise UnknownEventTypeError(event_type)
     with transaction.atomic():
-        if existing := _existing(profile, owner, dedupe_key):
-            return existing
-        event, is_new = _store(
+        event = _store(
             webhook_profile,
             owner=owner,
             event_type=event_type,
             data=data,
             metadata=metadata or {},
-            dedupe_key=dedupe_key,
         )
-        if not is_new:
-            return event
         deliver(event, _receiving(webhook_profile, event))
         if webhook_profile.published is not None:
             webhook_profile.published(event, data)
@@ -70,7 +63,7 @@ def publish_test(endpoint: Endpoint, ping: PingEvent) -> Event:
     with transaction.atomic():
         rows = Endpoint.objects.filter(deleted_at=None)
         endpoint = rows.select_for_update(no_key=True).get(pk=endpoint.pk)
-        event, _ = _store(
+        event = _store(
             profile,
             owner=endpoint.owner,
             event_type=ping.type,
@@ -114,9 +107,7 @@ def _store(
     event_type: str,
     data: Mapping[str, Any],
     metadata: Mapping[str, str],
-    dedupe_key: str | None = None,
-) -> tuple[Event, bool]:
-    """Store an event unless its `dedupe_key` is known; return it, and True if it is new."""
+) -> Event:
     now, public_id = timezone.now(), ids.public_id(profile.event_prefix)
     context = EventContext(
         id=public_id,
@@ -127,7 +118,7 @@ def _store(
         metadata=metadata,
     )
     body = orjson.dumps(profile.envelope(context))
-    event = Event(
+    return Event.objects.create(
         public_id=public_id,
         profile=profile.name,
         owner=owner,
@@ -135,31 +126,7 @@ def _store(
         body=body,
         size=len(body),
         created_at=now,
-        dedupe_key=dedupe_key,
     )
-    if dedupe_key is not None:
-        return _insert_or_existing(event)
-    event.save(force_insert=True)
-    return event, True
-
-
-def _insert_or_existing(event: Event) -> tuple[Event, bool]:
-    try:
-        with transaction.atomic():
-            event.save(force_insert=True)
-    except IntegrityError:
-        # Of two publishers with the same key, the other was first.
-        if existing := _existing(event.profile, event.owner, event.dedupe_key):
-            return existing, False
-        raise
-    return event, True
-
-
-def _existing(profile: str, owner: str, dedupe_key: str | None) -> Event | None:
-    if dedupe_key is None:
-        return None
-    rows = Event.objects.filter(profile=profile, owner=owner, dedupe_key=dedupe_key)
-    return rows.first()
 
 
 def _receiving(profile: WebhookProfile, event: Event) -> list[int]:

@@ -2,19 +2,14 @@
 
 import orjson
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils import timezone
 
-from tests.threads import at_once
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import ids
 from webhooks_core.dispatch import notify
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, Event
-from webhooks_core.publishing import (
-    UnknownEventTypeError,
-    publish,
-)
+from webhooks_core.publishing import UnknownEventTypeError, publish
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
@@ -100,26 +95,3 @@ def test_data_that_is_not_json_stores_nothing_and_leaves_the_transaction_usable(
             publish(profile="plain", owner="alice", event_type="thing.made", data=data)
         publish_event()
     assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
-
-
-class TestDedupeKey:
-    def test_keys_belong_to_an_owner(self):
-        assert publish_event("alice", dedupe_key="k") != publish_event(
-            "bob", dedupe_key="k"
-        )
-
-    def test_a_race_creates_one_event_and_fails_no_publisher(self):
-        EndpointFactory.create()
-
-        @transaction.atomic
-        def make() -> str:
-            return publish_event(dedupe_key="k").public_id
-
-        assert len(set(at_once(6, make))) == 1
-        assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
-
-    def test_another_conflict_is_raised(self, monkeypatch):
-        known = publish_event()
-        monkeypatch.setattr(ids, "public_id", lambda _: known.public_id)
-        with pytest.raises(IntegrityError):
-            publish_event(dedupe_key="new")

@@ -188,7 +188,7 @@ class EventAdmin(ReadOnlyAdmin[Event]):
     search_help_text = "The complete id of an event"
     fields = (
         *("public_id", "type", "profile", "owner", "size", "created_at"),
-        *("dedupe_key", "deliveries", "text"),
+        *("deliveries", "text"),
     )
     readonly_fields = fields
 

@@ -240,7 +240,6 @@ class Migration(migrations.Migration):
                 ("type", models.CharField(max_length=128)),
                 ("size", models.PositiveIntegerField()),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("dedupe_key", models.CharField(blank=True, max_length=255, null=True)),
                 ("body", models.BinaryField()),
             ],
         ),
@@ -410,14 +409,6 @@ class Migration(migrations.Migration):
             model_name="event",
             constraint=models.UniqueConstraint(
                 fields=("public_id",), name="event_public_id"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="event",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("dedupe_key__isnull", False)),
-                fields=("profile", "owner", "dedupe_key"),
-                name="event_dedupe_key",
             ),
         ),
         migrations.AddField(

@@ -28,7 +28,6 @@ class Event(models.Model):
     type = models.CharField(max_length=128)
     size = models.PositiveIntegerField()
     created_at = models.DateTimeField(default=timezone.now)
-    dedupe_key = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 - unique where set
     # The last column: SQLite reads a row up to the requested column.
     body = models.BinaryField()
 
@@ -36,11 +35,6 @@ class Event(models.Model):
         constraints = [
             # Not `unique=True`: PostgreSQL would get a second index, for LIKE.
             models.UniqueConstraint(fields=["public_id"], name="event_public_id"),
-            models.UniqueConstraint(
-                fields=["profile", "owner", "dedupe_key"],
-                condition=Q(dedupe_key__isnull=False),
-                name="event_dedupe_key",
-            ),
         ]
         indexes = [
             models.Index(
