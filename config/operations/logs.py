@@ -14,8 +14,6 @@ import structlog
 from django.http import HttpRequest, HttpResponse
 from structlog.contextvars import bound_contextvars
 
-from webhooks_core.management.command_line import printable
-
 # Addresses that are secrets, whoever logs them: a redirect to https comes before any view.
 PORTAL_TOKEN = re.compile(r"(/portal/open/)[^/?#\s]+")
 PROBES = frozenset({"/healthz", "/readyz"})  # not logged while all is well
@@ -106,6 +104,17 @@ class ConsoleLines:
     def __call__(self, logger: Any, name: str, record: MutableMapping[str, Any]) -> str:
         record["event"] = printable(str(record["event"]))
         return printable(self._render(logger, name, record), keep="\n")
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    """Return a text with every unprintable character as an escape, but those to keep."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair
+    return "".join(
+        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 class RequestLogMiddleware:

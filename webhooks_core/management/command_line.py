@@ -1,4 +1,4 @@
-"""What commands read and print: numbers with bounds, JSON, text without control characters.
+"""An argument of commands: a number with bounds.
 
 Progress and notes go to standard error, so that standard output holds the result alone. A result
 that no command shows again is printed in the transaction that makes it: unprinted, it is undone.
@@ -6,12 +6,8 @@ that no command shows again is printed in the transaction that makes it: unprint
 
 from __future__ import annotations
 
-import json
-from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable, Mapping
-from typing import Any
-
-import orjson
+from argparse import ArgumentTypeError
+from collections.abc import Callable
 
 
 def integer_between(least: int, most: int = 10**9) -> Callable[[str], int]:
@@ -27,36 +23,3 @@ def integer_between(least: int, most: int = 10**9) -> Callable[[str], int]:
         )
 
     return read
-
-
-def printable(text: str, *, keep: str = "") -> str:
-    """Return a text with every unprintable character as an escape, but those to keep."""
-    return _replaced(text, keep, lambda c: c.encode("unicode_escape").decode())
-
-
-def printable_json(document: str) -> str:
-    """Return the same JSON document with every unprintable character as an escape of JSON."""
-    return _replaced(document, "\n", lambda c: json.dumps(c)[1:-1])
-
-
-def _replaced(text: str, keep: str, escape: Callable[[str], str]) -> str:
-    if text.isascii() and text.isprintable():
-        return text
-    text = text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair
-    return "".join(c if c.isprintable() or c in keep else escape(c) for c in text)
-
-
-def add_json_argument(parser: ArgumentParser) -> None:
-    """Add --json to a command."""
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print JSON: an object, or a list of objects",
-    )
-
-
-def format_output(data: Mapping[str, Any], text: str, *, as_json: bool) -> str:
-    """Return what is to be printed: the data as JSON on one line, or the text; no control character."""
-    if as_json:
-        return printable_json(orjson.dumps(data).decode())
-    return printable(text, keep="\n\t")

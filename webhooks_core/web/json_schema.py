@@ -39,17 +39,13 @@ def ref(name: str) -> dict[str, str]:
 
 
 def body(
-    schema: Any,
-    examples: Mapping[str, Any] | None = None,
-    *,
-    media_type: str = "application/json",
-    **fields: Any,
+    schema: Any, examples: Mapping[str, Any] | None = None, **fields: Any
 ) -> dict[str, Any]:
     """Return the body of a request or a response, with examples by their names."""
     media = {"schema": schema}
     if examples:
         media["examples"] = {name: {"value": value} for name, value in examples.items()}
-    return fields | {"content": {media_type: media}}
+    return fields | {"content": {"application/json": media}}
 
 
 def parameter(name: str, text: str, schema: Any = STRING, **fields: Any) -> Any:

@@ -17,7 +17,6 @@ from gateway.erasure import tenant_erasure
 from gateway.identity import NAME_RULE, is_name
 from recording.accounts import erasure as recording
 from recording.accounts.owners import user_named
-from webhooks_core.management.command_line import add_json_argument, format_output
 from webhooks_core.upkeep.removal import StaticEndpointError
 
 log = structlog.stdlib.get_logger(__name__)
@@ -31,7 +30,6 @@ class Command(BaseCommand):
         owner.add_argument("--tenant", help="a tenant of the gateway")
         owner.add_argument("--account", metavar="USER", help="a user name")
         parser.add_argument("--yes", action="store_true", help="erase permanently")
-        add_json_argument(parser)
 
     def handle(
         self, *args: Any, tenant: str | None, account: str | None, **options: Any
@@ -48,7 +46,13 @@ class Command(BaseCommand):
             ) from error
         if options["yes"]:
             log.info("data erased", kind="tenant" if account is None else "account")
-        self.stdout.write(_output(counts, options))
+        for name, count in counts.items():
+            self.stdout.write(f"{name:<28}{count:>12,}")
+        self.stdout.write(
+            "Erased."
+            if options["yes"]
+            else "Nothing was changed. Add --yes to erase all of this."
+        )
 
 
 def _tenant(tenant: str, *, is_wanted: bool) -> dict[str, int]:
@@ -71,15 +75,3 @@ def _account(username: str, *, is_wanted: bool) -> dict[str, int]:
     if is_wanted:
         recording.erase(account)
     return counts | {"accounts": 1}
-
-
-def _output(counts: dict[str, int], options: dict[str, Any]) -> str:
-    is_erased = options["yes"]
-    lines = [f"{name:<28}{count:>12,}" for name, count in counts.items()]
-    lines.append(
-        "Erased."
-        if is_erased
-        else "Nothing was changed. Add --yes to erase all of this."
-    )
-    values = {"erased": is_erased, "rows": counts}
-    return format_output(values, "\n".join(lines), as_json=options["json"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+import orjson
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from gateway import keys
 from gateway.identity import KEYS, SCOPES
-from webhooks_core.management.command_line import add_json_argument, format_output
 from webhooks_core.times import iso
 
 ALL = "all"
@@ -40,7 +40,9 @@ class Command(BaseCommand):
             metavar=("COUNTS", "WINDOW", "LIMIT"),
             help="what its requests may use besides all other budgets: cost month 50",
         )
-        add_json_argument(parser)
+        parser.add_argument(
+            "--json", action="store_true", help="print JSON, with the key's id"
+        )
 
     @transaction.atomic
     def handle(
@@ -66,4 +68,4 @@ class Command(BaseCommand):
             "key": created.text,
             "expires_at": iso(expires_at) if expires_at else None,
         }
-        self.stdout.write(format_output(values, created.text, as_json=json))
+        self.stdout.write(orjson.dumps(values).decode() if json else created.text)

@@ -21,4 +21,4 @@ def test_whole_numbers_beyond_bounds_are_refused(text):
 
 def test_a_command_refuses_a_number_that_it_cannot_work_with():
     with pytest.raises(CommandError, match="is not a"):
-        call_command("webhooks_dispatch", "--linger=-1")
+        call_command("webhooks_rotate_secret", "ep_1", "--overlap=-1")

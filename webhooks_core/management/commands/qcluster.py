@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser
 from typing import Any
 
@@ -20,24 +19,15 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "-n",
-            "--name",
-            dest="cluster_name",
-            help="of the queue, in place of Q_CLUSTER",
-        )
         processes.add_parent_argument(parser)
 
     def handle(
         self,
         *args: Any,
-        cluster_name: str | None,
         exit_with_parent: int | None,
         **options: Any,
     ) -> None:
         processes.exit_with_parent(exit_with_parent)
-        if cluster_name:
-            os.environ["Q_CLUSTER_NAME"] = cluster_name
         # Another project may lack these settings.
         log.info(
             "task cluster starts",

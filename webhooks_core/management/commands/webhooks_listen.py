@@ -13,7 +13,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from webhooks_core import endpoints, profiles
-from webhooks_core.management.command_line import integer_between, printable
+from webhooks_core.management.command_line import integer_between
 from webhooks_core.management.receiver import Received, Receiver, verify
 from webhooks_core.network.url_policy import UrlRefusedError
 
@@ -121,12 +121,12 @@ class Command(BaseCommand):
 
     def _show(self, received: Received, status: int) -> None:
         """Print a request as one line without control characters."""
-        names = (received.event_type or "no type", received.event_id)
-        shown = "  ".join(name[:200] for name in (*names, received.delivery_id) if name)
+        ids = filter(None, (received.event_id, received.delivery_id))
+        names = [received.event_type or "no type", *ids]
+        shown = "  ".join(ascii(name[:200])[1:-1] for name in names)
         is_verified, message = verify(received, secrets=self._secrets)
         at = time.strftime("%H:%M:%S", time.localtime(received.at))
-        line = f"{at}  {MARKS[is_verified]} {shown}  ({message}) → {status}"
-        self._print(printable(line))
+        self._print(f"{at}  {MARKS[is_verified]} {shown}  ({message}) → {status}")
 
     def _print(self, line: str) -> None:
         self.stdout.write(line)
