@@ -12,10 +12,10 @@ from django.contrib import admin
 from django.core.exceptions import ObjectDoesNotExist
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -144,13 +144,6 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request)
-
-    def url(
-        self, route: str, name: str, view: Callable[..., HttpResponseBase]
-    ) -> URLPattern:
-        """Return the address of a page of this admin."""
-        full_name = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
-        return path(route, self.admin_site.admin_view(view), name=full_name)
 
     def render(
         self, request: HttpRequest, template: str, *, title: str, **context: Any

@@ -6,10 +6,9 @@ from collections.abc import Collection
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import URLPattern, reverse
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -84,7 +83,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     inlines = (AttemptInline,)
     fields = (
         *("shown_state", "waits", "last_error", "sent_to", "public_id", "event_link"),
-        *("trigger", "created", "attempts", "body", "curl"),
+        *("trigger", "created", "attempts", "body"),
     )
     readonly_fields = fields
 
@@ -106,10 +105,6 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         endpoints |= Endpoint.objects.filter(public_id__contains=term)
         pks = list(endpoints.values_list("pk", flat=True)[:MOST_ENDPOINTS])
         return queryset.filter(endpoint__in=pks), False
-
-    def get_urls(self) -> list[URLPattern]:
-        body = self.url("<int:pk>/body/", "body", self.download)
-        return [body, *super().get_urls()]
 
     # The columns and fields.
 
@@ -144,27 +139,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
 
     @admin.display(description="body, exactly as signed")
     def body(self, obj: Delivery) -> SafeString:
-        page = reverse("admin:webhooks_core_delivery_body", args=(obj.pk,))
-        text = details.Text.of(bytes(obj.event.body)).text
-        link = format_html('<a href="{}">Download</a>', page)
-        return format_html("{}{}", base.pre(text), link)
-
-    @admin.display(description="the same by curl")
-    def curl(self, obj: Delivery) -> str:
-        headers = details.headers(obj, now=timezone.now())
-        if headers is None:
-            return "None of WEBHOOK_SECRET_KEYS decrypts the secret."
-        text = details.Text.of(bytes(obj.event.body))
-        return base.pre(details.curl(obj, headers, text))
-
-    def download(self, request: HttpRequest, pk: int) -> HttpResponse:
-        # Databases refuse an id of more than 64 bits.
-        obj = self.get_object(request, str(pk)) if pk < 2**63 else None
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        if obj is None:
-            raise Http404
-        return details.download(obj.event)
+        return base.pre(details.Text.of(bytes(obj.event.body)).text)
 
     # What is done with them.
 

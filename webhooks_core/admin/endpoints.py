@@ -12,7 +12,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -86,7 +86,8 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         return changelist
 
     def get_urls(self) -> list[URLPattern]:
-        failing = self.url("failing/", "failing", self.failing)
+        view = self.admin_site.admin_view(self.failing)
+        failing = path("failing/", view, name="webhooks_core_endpoint_failing")
         return [failing, *super().get_urls()]
 
     # The columns and fields.
