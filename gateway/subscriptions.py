@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.event_types import TEST
 from gateway.events import Origin
 from gateway.webhooks import PROFILE
-from webhooks_core import changes, profiles
+from webhooks_core import profiles
 from webhooks_core.api.subscriptions import SubscriptionService
 from webhooks_core.changes import Actor
 from webhooks_core.errors import ConflictError
@@ -21,7 +21,7 @@ class Subscriptions(SubscriptionService):
 
     def __init__(self, origin: Origin, *, by: Actor | None = None) -> None:
         """`by` acts for the tenant: by default the principal of the origin."""
-        super().__init__(origin.tenant, by=by or changes.owner(origin.principal))
+        super().__init__(origin.tenant, by=by or Actor("owner", origin.principal))
         self.origin = origin
 
     def ping(self, subscription: Endpoint) -> PingEvent:

@@ -14,8 +14,9 @@ from recording.accounts.locks import InactiveAccountError, active_account
 from recording.accounts.owners import owner_id
 from recording.authentication import refused
 from recording.webhooks import EVENT_TYPES, PING, PROFILE
-from webhooks_core import changes, profiles
+from webhooks_core import profiles
 from webhooks_core.api.subscriptions import SubscriptionService
+from webhooks_core.changes import Actor
 from webhooks_core.ids import public_id
 from webhooks_core.models import Endpoint, Event
 from webhooks_core.profiles import EventContext, PingEvent
@@ -32,7 +33,7 @@ class Subscriptions(SubscriptionService):
     )
 
     def __init__(self, account: AbstractUser) -> None:
-        super().__init__(owner_id(account), by=changes.owner(account.get_username()))
+        super().__init__(owner_id(account), by=Actor("owner", account.get_username()))
         self.account = account
 
     @contextmanager

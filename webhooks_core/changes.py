@@ -23,7 +23,10 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 class Actor(NamedTuple):
-    """Who does something: `owner`, `operator`, `command`, `configuration` or `engine`; a name."""
+    """Who does something: `owner`, `operator`, `command`, `configuration` or `engine`; a name.
+
+    `owner` is a person or program that acts for the owner: an account, a principal.
+    """
 
     kind: str
     name: str = ""
@@ -32,11 +35,6 @@ class Actor(NamedTuple):
 ENGINE = Actor("engine")
 COMMAND = Actor("command")
 CONFIGURATION = Actor("configuration")
-
-
-def owner(name: str) -> Actor:
-    """Return a person or program that acts for the owner: an account, a principal."""
-    return Actor("owner", name)
 
 
 def record(endpoint_id: str, action: str, *, by: Actor, **details: Any) -> None:

@@ -8,13 +8,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from tests.webhooks_core.factories import publish_event
-from webhooks_core import changes, endpoints
+from webhooks_core import endpoints
+from webhooks_core.changes import Actor
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners import repairs, resending
 from webhooks_core.owners.resending import Selection
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
-ADA = changes.owner("ada")
+ADA = Actor("owner", "ada")
 URL = "https://93.184.216.34/a-secret-path"
 
 

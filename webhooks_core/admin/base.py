@@ -15,7 +15,6 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -183,11 +182,6 @@ def pre(text: str) -> SafeString:
 def host_and_path(url: str) -> str:
     """Return a url without its scheme and query, as people tell endpoints apart."""
     return url.partition("://")[2].partition("?")[0]
-
-
-def endpoint_link(endpoint: Endpoint) -> SafeString:
-    page = reverse("admin:webhooks_core_endpoint_change", args=(endpoint.pk,))
-    return format_html('<a href="{}">{}</a>', page, host_and_path(endpoint.url))
 
 
 def state(shown: EndpointState) -> SafeString:

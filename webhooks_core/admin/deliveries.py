@@ -123,7 +123,9 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
 
     @admin.display(description="endpoint")
     def sent_to(self, obj: Delivery) -> SafeString:
-        return base.endpoint_link(obj.endpoint)
+        page = reverse("admin:webhooks_core_endpoint_change", args=(obj.endpoint_id,))
+        path = base.host_and_path(obj.endpoint.url)
+        return format_html('<a href="{}">{}</a>', page, path)
 
     @admin.display
     def created(self, obj: Delivery) -> SafeString | None:

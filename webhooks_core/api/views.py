@@ -14,7 +14,6 @@ from rest_framework.serializers import BaseSerializer
 
 from webhooks_core.api import shapes
 from webhooks_core.api.subscriptions import SubscriptionService
-from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
 from webhooks_core.owners import repairs, resending
 from webhooks_core.owners.deliveries import State
@@ -68,10 +67,8 @@ class SubscriptionViewSet(ProductViewSet):
         return Response({"items": list(map(shape.to_representation, rows))})
 
     def create(self, request: Request, **_: str) -> Response:
-        return self.respond(self.perform_create(self.read_body()))
-
-    def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
-        return self.subscriptions.create(**serializer.validated_data)
+        fields = self.read_body().validated_data
+        return self.respond(self.subscriptions.create(**fields))
 
     def partial_update(self, request: Request, **_: str) -> Response:
         subscription, shape = self.get_object(), self.route.request

@@ -7,7 +7,7 @@ import socketserver
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 
 import orjson
@@ -98,14 +98,15 @@ IDLE_S = 60
 HOST = "127.0.0.1"
 
 
-class Receiver(ThreadingHTTPServer):
+class Receiver(socketserver.ThreadingTCPServer):
     """Responds to each POST, after a call of `on_request` with the request and the status.
 
     The n-th request gets the n-th status; the last one repeats. `on_request` is called from many
     threads. Port 0 is any free one.
     """
 
-    daemon_threads = True
+    # Not an HTTPServer, which resolves the host's name: that may be slow and needs the network.
+    allow_reuse_address = daemon_threads = True
     request_queue_size = 128
 
     def __init__(
@@ -122,10 +123,6 @@ class Receiver(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://{HOST}:{self.server_address[1]}"
-
-    def server_bind(self) -> None:
-        # HTTPServer resolves the host's name, which may be slow and needs the network.
-        socketserver.TCPServer.server_bind(self)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -13,7 +13,8 @@ from tests.webhooks_core.factories import (
     publish_event,
     publish_events,
 )
-from webhooks_core import changes, endpoints, publishing
+from webhooks_core import endpoints, publishing
+from webhooks_core.changes import Actor
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.owners import resending
 from webhooks_core.owners.repairs import NotReceivingError
@@ -25,7 +26,7 @@ from webhooks_core.owners.resending import (
 from webhooks_core.profiles import PingEvent
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
-ADA = changes.owner("ada")
+ADA = Actor("owner", "ada")
 FAILED, MISSED = Selection.FAILED, Selection.MISSED
 
 

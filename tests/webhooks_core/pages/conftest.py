@@ -10,7 +10,7 @@ from django.test import Client
 
 from tests.factories import UserFactory
 from tests.webhooks_core.engine import dispatch
-from webhooks_core import changes, endpoints
+from webhooks_core import endpoints
 from webhooks_core.changes import Actor
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.publishing import publish
@@ -33,7 +33,7 @@ class Person:
 
     @property
     def by(self) -> Actor:
-        return changes.owner(self.account.get_username())
+        return Actor("owner", self.account.get_username())
 
     def endpoint(self, url: str = NOWHERE, **fields: Any) -> Endpoint:
         mine: dict[str, Any] = {"profile": "recording", "owner": self.owner}
