@@ -98,7 +98,10 @@ class BudgetForm(DefinedForm):
         """Keep what a counter counts: another one would begin with what it has counted."""
         if self.instance.pk is None:
             return
-        before = Budget.objects.get(pk=self.instance.pk).entry()
+        try:
+            before = Budget.objects.get(pk=self.instance.pk).entry()
+        except EntryError:  # it counts nothing: any valid entry repairs it
+            return
         for name in ("name", "counts", "window", "per"):
             if getattr(before, name) != getattr(entry, name):
                 raise EntryError(f"{name} cannot change: make another budget.")

@@ -132,6 +132,15 @@ def test_what_a_counter_counts_cannot_change(admin_client):
     assert [each.limit for each in definitions.budgets()] == [9]
 
 
+def test_a_budget_whose_stored_entry_is_broken_can_be_repaired(admin_client):
+    row = Budget.objects.create(name="b", definition="counts: x")
+    page = f"{BUDGETS}{row.pk}/change/"
+    refused = admin_client.post(page, form("b", "counts: y")).content.decode()
+    assert "counts: must" in refused
+    assert admin_client.post(page, form("b", LIMIT)).status_code == 302
+    assert [each.name for each in definitions.budgets()] == ["b"]
+
+
 def test_a_budget_without_effect_is_left_out(monkeypatch):
     Budget.objects.create(name="bad", definition="counts: x")
     Budget.objects.create(name="hidden", definition=LIMIT)
