@@ -112,6 +112,16 @@ def test_revoked_keys_stop_working():
     ids = [str(pk) for pk in GatewayKey.objects.values_list("pk", flat=True)]
     Api(key=one).call("GET", PATH)
     assert run("revoke_gateway_key", *ids) == "revoked 2\n"
-    absent = ("0", "99999", "99999999999999999999")
-    assert run("revoke_gateway_key", *ids, *absent) == "revoked 0\n"
+    assert run("revoke_gateway_key", *ids) == "revoked 0\n"
     assert {Api(key=key).call("GET", PATH).status_code for key in (one, two)} == {401}
+
+
+def test_an_unknown_key_is_an_error_and_the_others_are_revoked():
+    make()
+    key = GatewayKey.objects.get()
+    absent = ("99999999999999999999", "0", "99999")
+    words = r"^there is no key 0, 99999, 99999999999999999999$"
+    with pytest.raises(CommandError, match=words):
+        run("revoke_gateway_key", absent[0], str(key.pk), *absent[1:])
+    key.refresh_from_db()
+    assert key.revoked_at is not None

@@ -44,15 +44,13 @@ class Command(BaseCommand):
                 f"GATEWAY_CONFIG declares subscriptions of this tenant ({error}). Remove them"
                 " there, run `manage.py sync_gateway_config`, and erase the tenant then."
             ) from error
-        if options["yes"]:
-            log.info("data erased", kind="tenant" if account is None else "account")
         for name, count in counts.items():
             self.stdout.write(f"{name:<28}{count:>12,}")
-        self.stdout.write(
-            "Erased."
-            if options["yes"]
-            else "Nothing was changed. Add --yes to erase all of this."
-        )
+        if options["yes"]:
+            log.info("data erased", kind="tenant" if account is None else "account")
+            self.stdout.write("Erased.")
+        else:
+            self.stdout.write("Nothing was changed. Add --yes to erase all of this.")
 
 
 def _tenant(tenant: str, *, is_wanted: bool) -> dict[str, int]:
@@ -61,6 +59,8 @@ def _tenant(tenant: str, *, is_wanted: bool) -> dict[str, int]:
     erasure = tenant_erasure(tenant)
     erasure.check()
     counts = erasure.count()
+    if not any(counts.values()):
+        raise CommandError(f"nothing is stored of a tenant {tenant}")
     if is_wanted:
         if keys.revoke_all(tenant):
             # Until then another process may still accept a key, and store what it sends.

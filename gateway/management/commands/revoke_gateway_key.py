@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
+from gateway.models import GatewayKey
 
 
 class Command(BaseCommand):
@@ -24,5 +25,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, ids: list[int], **options: Any) -> None:
         # A number that does not fit the column is no key's.
-        revoked = keys.revoke([pk for pk in ids if 0 < pk < 2**63])
-        self.stdout.write(f"revoked {revoked}")
+        rows = GatewayKey.objects.filter(pk__in=[pk for pk in ids if 0 < pk < 2**63])
+        known = list(rows.values_list("pk", flat=True))
+        self.stdout.write(f"revoked {keys.revoke(known)}")
+        if unknown := sorted({*ids} - {*known}):
+            raise CommandError(f"there is no key {', '.join(map(str, unknown))}")
