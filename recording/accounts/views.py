@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from recording.accounts import personal_tokens
+from recording.accounts import locks, personal_tokens
 from recording.accounts.owners import owner_id, row_id
 from recording.models import PersonalToken
 from recording.oauth import grants
@@ -26,6 +26,7 @@ from webhooks_core.owners.state import Health
 
 # Of each kind; the admin lists more.
 LISTED = 100
+REPEATED = "This form was sent before. Send it again to create another token."
 
 View = Callable[..., HttpResponse]
 
@@ -41,12 +42,20 @@ class TokenForm(forms.Form):
         initial=90,
     )
 
-    def create(self, user: Any) -> personal_tokens.Created | None:
-        """Create the token; None adds an error to the form."""
+    def create(self, user: Any, newest: str) -> personal_tokens.Created | None:
+        """Create the token; None adds an error to the form.
+
+        `newest` is the key of the account's newest token when the form was shown: a page that is
+        reloaded sends its form again.
+        """
         if not self.is_valid():
             return None
         try:
-            return personal_tokens.create(user=user, **self.cleaned_data)
+            with locks.locked_account(user.pk):
+                rows = PersonalToken.objects.filter(user=user.pk).order_by("-id")
+                if newest != str(rows.values_list("pk", flat=True).first() or ""):
+                    raise personal_tokens.TokenInputError(REPEATED)
+                return personal_tokens.create(user=user, **self.cleaned_data)
         except personal_tokens.TokenInputError as error:
             self.add_error(None, str(error))
             return None
@@ -71,7 +80,7 @@ def account(request: HttpRequest) -> HttpResponse:
 def create_token(request: HttpRequest) -> HttpResponse:
     """Create a personal token and show it, in this response only."""
     form = TokenForm(request.POST)
-    created = form.create(request.user)
+    created = form.create(request.user, request.POST.get("newest", ""))
     return _page(request, TokenForm() if created else form, created)
 
 

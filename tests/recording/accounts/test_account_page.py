@@ -1,5 +1,7 @@
 """The page of an account: its tokens and connected applications, and nobody else's."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -48,6 +50,24 @@ def test_a_new_token_is_shown_once(browser, ada):
     assert "&lt;b&gt;CI" in again
     assert row.display_prefix in again
     assert text not in again
+
+
+def test_a_form_that_is_sent_again_creates_no_other_token(browser):
+    form = {"name": "CI", "days": "7", "newest": shown(browser.get("/accounts"))}
+    created = browser.post("/accounts/tokens", form)
+    again = browser.post("/accounts/tokens", form)
+    assert again.status_code == 400
+    assert "This form was sent before." in again.content.decode()
+    assert PersonalToken.objects.count() == 1
+    for page in (created, again):  # each has a form for another one
+        form |= {"newest": shown(page)}
+    assert browser.post("/accounts/tokens", form).status_code == 200
+
+
+def shown(page) -> str:
+    """Return what a form says of the tokens that its page shows."""
+    [newest] = re.findall(r'name="newest" value="(\d*)"', page.content.decode())
+    return str(newest)
 
 
 @pytest.mark.parametrize(
