@@ -6,6 +6,7 @@ import errno
 import signal
 import socket
 import sys
+from argparse import ArgumentParser
 from typing import Any
 
 import structlog
@@ -16,11 +17,23 @@ from uvicorn.supervisors import Multiprocess
 
 from config.environment import is_loopback
 from config.serving.uvicorn_protocol import HttpProtocol
+from webhooks_core.management.command_line import integer_between
 
 GRACE_S = 30
 BACKLOG = 2048
 
 log = structlog.stdlib.get_logger(__name__)
+
+
+def add_address_arguments(parser: ArgumentParser) -> None:
+    """Add --host and --port to a command, for listen()."""
+    parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
+    parser.add_argument(
+        "--port",
+        type=integer_between(1, 65_535),
+        default=8000,
+        help="default: %(default)s",
+    )
 
 
 def origin(host: str, port: int) -> str:

@@ -19,7 +19,6 @@ from config.demo import data
 from config.operations import own_requests
 from config.serving import server
 from config.serving.supervisor import Supervisor
-from webhooks_core.management.command_line import integer_between
 
 
 class Command(BaseCommand):
@@ -27,13 +26,7 @@ class Command(BaseCommand):
     requires_system_checks = ()  # they run once the port is known to be free
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
-        parser.add_argument(
-            "--port",
-            type=integer_between(1, 65_535),
-            default=8000,
-            help="default: %(default)s",
-        )
+        server.add_address_arguments(parser)
         parser.add_argument(
             "--no-demo", action="store_true", help="leave an empty database empty"
         )

@@ -21,13 +21,7 @@ class Command(BaseCommand):
     requires_system_checks = (checks.Tags.security,)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
-        parser.add_argument(
-            "--port",
-            type=integer_between(1, 65_535),
-            default=8000,
-            help="default: %(default)s",
-        )
+        server.add_address_arguments(parser)
         parser.add_argument(
             "--processes",
             type=integer_between(1, 64),
