@@ -17,7 +17,6 @@ from webhooks_core.web.views import RateThrottle
 
 PERIODS = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
 
-
 # By the names of the rates in settings.RECORDING_RATES.
 DESCRIPTIONS = {
     "create": "Too many new subscriptions: an account may create",
@@ -26,7 +25,6 @@ DESCRIPTIONS = {
     "resend": "Too many resends: an account may ask for",
     "challenge": "Too many new callbacks: of an account this server asks",
 }
-
 
 IPV6_HOST_BITS = 64  # a household or a rented machine has a whole /64
 # Some proxies write the port of the connection too.

@@ -34,14 +34,12 @@ from webhooks_core.web.pages import items_shape, read_query
 from webhooks_core.web.views import ProductAPIView, ProductViewSet, Route
 
 
-@extend_schema(tags=["Recording webhooks"])
-class RecordingViewSet(ProductViewSet):
-    """Serves the account of a token, to scripts of any site, with errors in recording's shape."""
+class RecordingView(ProductAPIView):
+    """Serves scripts of any site, with errors in recording's shape."""
 
     product = "recording"
     error_handler = errors.HANDLER
     error_serializer = ErrorSerializer
-    authentication_classes = (BearerAuthentication,)
 
     @property
     def default_response_headers(self) -> dict[str, str]:
@@ -50,6 +48,13 @@ class RecordingViewSet(ProductViewSet):
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         allowed = super().options(request, *args, **kwargs)
         return cors.with_cors(allowed, methods=self.allowed_methods)
+
+
+@extend_schema(tags=["Recording webhooks"])
+class RecordingViewSet(RecordingView, ProductViewSet):
+    """Serves the account of a token."""
+
+    authentication_classes = (BearerAuthentication,)
 
     def throttle_for(self, rate: str) -> BaseThrottle:
         return AccountThrottle(rate)
@@ -110,25 +115,15 @@ class SubscriptionViewSet(RecordingViewSet, views.SubscriptionViewSet):
         return Response({"ok": True})
 
 
-class MCPView(ProductAPIView):
+class MCPView(RecordingView):
     """/mcp for other methods than POST, which the ASGI entry serves (recording/mcp/asgi.py)."""
 
-    product = "recording"
-    error_handler = errors.HANDLER
-    error_serializer = ErrorSerializer
     schema = None
     http_method_names = ["options"]
 
     @property
-    def default_response_headers(self) -> dict[str, str]:
-        return super().default_response_headers | cors.CORS_HEADERS
-
-    @property
     def allowed_methods(self) -> list[str]:
         return ["POST", "OPTIONS"]
-
-    def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        return cors.with_cors(super().options(request), methods=self.allowed_methods)
 
 
 class EventViewSet(RecordingViewSet):

@@ -152,7 +152,7 @@ class WebhookProfile:
     endpoint is disabled or works again. It runs where deliveries are sent, so slow work belongs
     into a task; its errors are only logged. `names_of` maps the owners of a page's rows to names for
     operators; without an entry they see the owner. `owner_named` returns the owner of a name, or
-    raises LookupError. `published` is called in the transaction of publish() with a new event and its
+    raises CommandError. `published` is called in the transaction of publish() with a new event and its
     data. `prepare` returns what each delivery of a claim sends, by its key, or
     the error with which it fails at once; it runs in the claim's transaction, so it reads alone.
     After a response with one of `final_statuses` a delivery is not tried again. With

@@ -19,11 +19,8 @@ def names_of(owners: Collection[str]) -> Mapping[str, str]:
 
 
 def named(name: str) -> str:
-    """Return the owner id of a user name. Raises LookupError."""
-    user = get_user_model().objects.filter(username=name).first()
-    if user is None:
-        raise LookupError(f"there is no user {name!r}")
-    return str(user.pk)
+    """Return the owner id of a user name that a command was given. Raises CommandError."""
+    return owner_id(user_named(name))
 
 
 def owner_id(account: AbstractUser) -> str:

@@ -94,7 +94,7 @@ class Command(BaseCommand):
                 url=url,
                 event_types=profile.everything,
             )
-        except (LookupError, UrlRefusedError) as error:
+        except UrlRefusedError as error:
             raise CommandError(f"--subscribe: {error}") from error
         except endpoints.QuotaExceededError as error:
             raise CommandError(
