@@ -1,4 +1,4 @@
-"""At every address: the refusal of a Host that is not allowed, and the Content-Security-Policy."""
+"""At every address: a count, the refusal of a foreign Host, and the Content-Security-Policy."""
 
 from __future__ import annotations
 
@@ -12,13 +12,28 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.common import CommonMiddleware
+from django.utils.deprecation import MiddlewareMixin
 
 from config import errors
+from config.operations import metrics
+from config.operations.logs import PROBES
 
-# Load balancers probe by IP address.
-ANY_HOST = frozenset({"/healthz", "/readyz"})
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 log = structlog.stdlib.get_logger("signpost.http")
+
+
+class MetricsMiddleware(MiddlewareMixin):
+    """Counts every request by method, route (a pattern of the URL map) and status."""
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        # A client must not be able to create labels.
+        method = request.method if request.method in METHODS else "other"
+        route = f"/{request.resolver_match.route}" if request.resolver_match else "none"
+        metrics.requests.labels(method, route, response.status_code).inc()
+        return response
 
 
 class HostMiddleware(CommonMiddleware):
@@ -27,7 +42,7 @@ class HostMiddleware(CommonMiddleware):
     def process_request(  # type: ignore[override] # Django's redirects, this refuses
         self, request: HttpRequest
     ) -> HttpResponse | None:
-        if request.path in ANY_HOST:
+        if request.path in PROBES:  # by IP address
             return None
         try:
             request.get_host()

@@ -204,7 +204,7 @@ INSTALLED_APPS = [
 # form to protect (config/wsgi.py).
 API_MIDDLEWARE = [
     "config.operations.logs.RequestLogMiddleware",
-    "config.operations.metrics.MetricsMiddleware",
+    "config.middleware.MetricsMiddleware",
     "config.middleware.HostMiddleware",
     *(["corsheaders.middleware.CorsMiddleware"] if CATALOG_CORS_ORIGINS else []),
     "django.middleware.security.SecurityMiddleware",

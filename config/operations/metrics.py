@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter as Tally
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from threading import Lock
 
 from django.db.models import Count, Max
@@ -23,7 +23,6 @@ from gateway.chat.metrics import ChatCollector, budget_store_up
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.upkeep import stats
 
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 # A row gets its id before its transaction commits. After this time it is visible, or never.
 COMMITTED_AFTER_S = 5.0
 MAX_COUNTED = 100_000
@@ -35,21 +34,6 @@ requests = Counter(
     ["method", "route", "status"],
     registry=registry,
 )
-
-
-class MetricsMiddleware:
-    """Counts every request by method, route (a pattern of the URL map) and status."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
-        # A client must not be able to create labels.
-        method = request.method if request.method in METHODS else "other"
-        route = f"/{request.resolver_match.route}" if request.resolver_match else "none"
-        requests.labels(method, route, response.status_code).inc()
-        return response
 
 
 class WebhookCollector(Collector):
