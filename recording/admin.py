@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from recording.accounts import locks
+from recording.accounts import owners
 from recording.models import PersonalToken, Recording
 from recording.models.tokens import PersonalTokenQuerySet
 from webhooks_core.admin.base import CappedAdmin
@@ -47,8 +47,8 @@ class ImportForm(forms.ModelForm[Recording]):
     def clean_account(self) -> AbstractUser:
         account: AbstractUser = self.cleaned_data["account"]
         try:
-            locks.check(account)
-        except locks.InactiveAccountError as error:
+            owners.check_active(account)
+        except owners.InactiveAccountError as error:
             message = f"{error}; nothing was stored."
             raise forms.ValidationError(message[0].upper() + message[1:]) from error
         return account

@@ -10,8 +10,7 @@ import orjson
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from recording.accounts.locks import InactiveAccountError, active_account
-from recording.accounts.owners import owner_id
+from recording.accounts.owners import InactiveAccountError, active_account, owner_id
 from recording.authentication import refused
 from recording.webhooks import EVENT_TYPES, PING, PROFILE
 from webhooks_core import profiles

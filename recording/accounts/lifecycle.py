@@ -19,8 +19,7 @@ from django.db.models.signals import (  # noqa: TID251 - see above
 from django.utils import timezone
 
 from recording import token_memory
-from recording.accounts.locks import locked_account
-from recording.accounts.owners import owner_id
+from recording.accounts.owners import locked_account, owner_id
 from recording.models import PersonalToken
 from recording.oauth.models import Application
 from recording.webhooks import EVENTS_PROFILE, PROFILE

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 
-from recording.accounts.locks import locked_account
+from recording.accounts.owners import locked_account
 from recording.models import PersonalToken
 
 

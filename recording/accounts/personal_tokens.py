@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from recording.accounts import locks
+from recording.accounts import owners
 from recording.models import PersonalToken
 from webhooks_core.models import bearer
 
@@ -48,9 +48,9 @@ def create(*, user: AbstractUser, days: int, name: str = "") -> Created:
         expires_at=now + timedelta(days=days),
     )
     try:
-        with locks.active_account(user):
+        with owners.active_account(user):
             row.save(force_insert=True)
-    except locks.InactiveAccountError as error:
+    except owners.InactiveAccountError as error:
         raise TokenInputError(str(error)) from error
     return Created(row, text)
 

@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from recording.accounts import locks, personal_tokens
-from recording.accounts.owners import owner_id, row_id
+from recording.accounts import personal_tokens
+from recording.accounts.owners import locked_account, owner_id, row_id
 from recording.models import PersonalToken
 from recording.oauth import grants
 from recording.oauth.models import Application
@@ -51,7 +51,7 @@ class TokenForm(forms.Form):
         if not self.is_valid():
             return None
         try:
-            with locks.locked_account(user.pk):
+            with locked_account(user.pk):
                 rows = PersonalToken.objects.filter(user=user.pk).order_by("-id")
                 if newest != str(rows.values_list("pk", flat=True).first() or ""):
                     raise personal_tokens.TokenInputError(REPEATED)

@@ -11,8 +11,7 @@ import orjson
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from recording.accounts import locks
-from recording.accounts.owners import owner_id
+from recording.accounts import owners
 from recording.library import event_data, files, reading, search
 from recording.models import Recording
 from recording.webhooks import PROFILE, SUMMARY_COMPLETED
@@ -37,20 +36,20 @@ def import_recording(
 
     The first import of an audio_id publishes; a later one replaces the recording and
     publishes when its summaries or its report_id changed. Raises files.RecordingFileError, or
-    locks.InactiveAccountError.
+    owners.InactiveAccountError.
     """
-    locks.check(account)
+    owners.check_active(account)
     file = files.read(raw)
     # Before the transaction: converting and trimming may take a while.
     readable = event_data.with_markdown(file.content)
     data = event_data.trimmed(readable) if publish_event else None
-    with locks.active_account(account):
+    with owners.active_account(account):
         recording, before = _store(account, file.content, readable)
         event = None
         if data is not None and _has_new_summaries(before, file.content):
             event = publishing.publish(
                 profile=PROFILE,
-                owner=owner_id(account),
+                owner=owners.owner_id(account),
                 event_type=SUMMARY_COMPLETED,
                 data=data,
             )

@@ -16,7 +16,7 @@ from oauth2_provider.settings import oauth2_settings
 from oauthlib.common import generate_token
 
 from recording import token_memory
-from recording.accounts.locks import locked_account
+from recording.accounts.owners import locked_account
 from recording.oauth.errors import OAuthError
 from recording.oauth.metadata import SCOPE
 from recording.oauth.models import REFRESH_LIFETIME, Application, Grant

@@ -21,7 +21,7 @@ from oauth2_provider.models import AccessToken, RefreshToken, set_token_value
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.oauth2 import InvalidGrantError
 
-from recording.accounts.locks import locked_account
+from recording.accounts.owners import locked_account
 from recording.oauth import grants
 from recording.oauth.errors import OAuthError, invalid_client
 from recording.oauth.metadata import SCOPE

@@ -11,8 +11,7 @@ from uuid import uuid4
 import orjson
 from django.core.management.base import BaseCommand, CommandError
 
-from recording.accounts.locks import InactiveAccountError
-from recording.accounts.owners import user_named
+from recording.accounts.owners import InactiveAccountError, user_named
 from recording.library import importing
 from recording.library.files import MAX_BYTES, RecordingFileError
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE

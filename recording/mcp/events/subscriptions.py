@@ -13,12 +13,12 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from recording.accounts.locks import (
+from recording.accounts.owners import (
     InactiveAccountError,
     active_account,
     locked_account,
+    owner_id,
 )
-from recording.accounts.owners import owner_id
 from recording.mcp.events import clients
 from recording.mcp.events.clients import Client
 from recording.mcp.events.errors import EventsError

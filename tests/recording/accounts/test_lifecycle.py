@@ -15,7 +15,7 @@ from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
 from recording.accounts import lifecycle, personal_tokens
-from recording.accounts.locks import InactiveAccountError
+from recording.accounts.owners import InactiveAccountError
 from recording.models import PersonalToken, Recording
 from recording.webhooks import SUMMARY_COMPLETED
 from tests.factories import UserFactory

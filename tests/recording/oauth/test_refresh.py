@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
-from recording.accounts.locks import locked_account
+from recording.accounts.owners import locked_account
 from recording.oauth import grants
 from recording.oauth.grants import MAX_SIBLINGS
 from recording.oauth.models import Application, Grant

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from recording.accounts import personal_tokens
 from recording.accounts.erasure import erase
-from recording.accounts.locks import locked_account
+from recording.accounts.owners import locked_account
 from recording.mcp.events import profile, subscriptions
 from recording.models import EventSubscription, PersonalToken
 from recording.webhooks import EVENTS_PROFILE
