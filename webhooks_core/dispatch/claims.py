@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -151,18 +152,23 @@ class OpenClaims:
         endpoints: Mapping[int, Endpoint],
         now: datetime,
     ) -> dict[int, int]:
-        """Return how much may be claimed from each queue now."""
+        """Return how much may be claimed from each queue now: an owner's share in equal parts.
+
+        A queue cannot use its whole window if less is due.
+        """
         count, limits = self._count.copy(), dict[int, int]()
+        left = Counter(queue.owner for queue in queues)
         trial = self.connectivity.trial_queue([queue.pk for queue in queues], now)
         for queue in queues:
-            endpoint = endpoints.get(queue.pk)
+            parts, endpoint = left[queue.owner], endpoints.get(queue.pk)
+            left[queue.owner] -= 1
             if endpoint is None or not _is_served(endpoint):
                 has_more = endpoint is not None and _fail_what_may_not_wait(endpoint)
                 # A change that lets it receive again notifies.
                 queue.next_check_at = now if has_more else None
                 continue
             share = count.room(queue.owner, is_contended=self._is_contended)
-            room = min(queue.room(endpoint), share)
+            room = min(queue.room(endpoint), -(-share // parts))
             if self.connectivity.postpones(
                 endpoint.owner, endpoint.url, endpoint.allowed_networks
             ):

@@ -31,12 +31,24 @@ from webhooks_core.models import Delivery, DispatcherLease
 # The key of a queue that was just leased, and whose it is: profile, owner.
 LeasedRow = tuple[int, str, str]
 _IS_DUE = "queue.next_due_at <= %s AND (queue.leased_by IS NULL OR queue.leased_by = "
-_DUE_QUEUES = (
-    "SELECT endpoint.id, endpoint.profile, endpoint.owner"  # noqa: S608 - all constants
-    " FROM webhooks_core_endpointqueue queue"
-    " JOIN webhooks_core_endpoint endpoint ON endpoint.id = queue.endpoint_id"
-    f" WHERE {_IS_DUE} %s) ORDER BY queue.next_due_at LIMIT %s"
+_DUE = (
+    "SELECT 1 FROM webhooks_core_endpointqueue queue"  # noqa: S608 - all constants
+    f" WHERE {_IS_DUE} %s) LIMIT 1"
 )
+# Owners take turns among the queues that have waited longest: with the first few of each, none
+# waits for all the queues of another.
+_CANDIDATES = (
+    "SELECT endpoint.id, endpoint.profile, endpoint.owner, queue.next_due_at"
+    " FROM webhooks_core_endpointqueue queue"
+    " JOIN webhooks_core_endpoint endpoint ON endpoint.id = queue.endpoint_id{}"
+    " WHERE {} ORDER BY queue.next_due_at LIMIT 256"
+)
+_IN_TURN = (
+    "SELECT id, profile, owner FROM (SELECT candidates.*, row_number() OVER"
+    " (PARTITION BY profile, owner ORDER BY next_due_at) AS turn FROM ({}) AS candidates)"
+    " AS numbered ORDER BY turn, next_due_at LIMIT %s"
+)
+_DUE_QUEUES = _IN_TURN.format(_CANDIDATES.format("", f"{_IS_DUE} %s)"))
 _LEASE_THESE = statement(
     "UPDATE webhooks_core_endpointqueue SET leased_by = %s, next_due_at = NULL"
     " WHERE endpoint_id {among}"
@@ -47,26 +59,24 @@ _LEASE_THESE = statement(
 _LEASE_DUE = f"""
     WITH living AS (
         SELECT id FROM webhooks_core_dispatcherlease WHERE id = %s FOR UPDATE
-    ), due AS (
-        SELECT queue.endpoint_id FROM webhooks_core_endpointqueue queue, living
-        WHERE {_IS_DUE} living.id)
-        ORDER BY queue.next_due_at LIMIT %s FOR UPDATE OF queue SKIP LOCKED
-    )
+    ), candidates AS (
+        {_CANDIDATES.format(", living", f"{_IS_DUE} living.id)")}
+        FOR UPDATE OF queue SKIP LOCKED
+    ), due AS ({_IN_TURN.format("SELECT * FROM candidates")})
     UPDATE webhooks_core_endpointqueue queue SET leased_by = living.id, next_due_at = NULL
-    FROM due, living, webhooks_core_endpoint endpoint
-    WHERE queue.endpoint_id = due.endpoint_id AND endpoint.id = due.endpoint_id
-    RETURNING endpoint.id, endpoint.profile, endpoint.owner,
+    FROM due, living WHERE queue.endpoint_id = due.id
+    RETURNING due.id, due.profile, due.owner,
         set_config('synchronous_commit', 'off', true)
 """  # noqa: S608 - all constants
 
 
 def lease_due(lease: DispatcherLease, now: datetime, room: int) -> list[LeasedRow]:
-    """Lease the queues that are due first.
+    """Lease queues that are due, by the turns of their owners.
 
     Called many times a second: without a lock if none is due. Their due time is cleared before the
     deliveries are read: a commit in between sets it again.
     """
-    if not fetch(_DUE_QUEUES, now, lease.pk, 1):
+    if not fetch(_DUE, now, lease.pk):
         return []
     if connection.vendor == "postgresql":
         rows = fetch(_LEASE_DUE, lease.pk, now, room)

@@ -1,5 +1,6 @@
 """Leases: slots, expiry, and the fencing token against those that come back."""
 
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -16,10 +17,10 @@ from tests.webhooks_core.factories import (
     publish_event,
     publish_events,
 )
+from webhooks_core.dispatch import claims, leases, sql
 from webhooks_core.dispatch import dispatcher as engine
-from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import OpenClaims
-from webhooks_core.dispatch.queues import LeasedQueues
+from webhooks_core.dispatch.queues import LEASE_BATCH, LeasedQueues
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, EndpointQueue
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
@@ -97,6 +98,29 @@ def test_a_dispatcher_whose_lease_has_expired_leases_and_claims_nothing():
             OpenClaims(stalled, queues).claim_due(timezone.now())
     assert EndpointQueue.objects.get().leased_by is None
     assert (only_delivery().claimed_by, only_delivery().attempts) == (None, 0)
+
+
+def test_owners_take_turns_when_queues_are_leased():
+    lease = leases.acquire()
+    assert lease is not None
+    owners = ["many"] * (LEASE_BATCH + 8) + ["few"] * 2
+    for endpoint in [EndpointFactory.create(owner=owner) for owner in owners]:
+        EndpointQueue.objects.mark_due([endpoint.pk], at=timezone.now())
+    leased = sql.lease_due(lease, timezone.now(), LEASE_BATCH)
+    assert Counter(owner for *_, owner in leased) == {"many": LEASE_BATCH - 2, "few": 2}
+
+
+def test_the_share_of_an_owner_is_divided_among_its_queues(monkeypatch):
+    monkeypatch.setattr(claims, "MAX_CLAIMED", 15)  # of 20 places
+    for _ in range(3):
+        EndpointFactory.create(max_in_flight=8)
+    publish_events(6)
+    lease = leases.acquire()
+    assert lease is not None
+    queues = LeasedQueues(lease)
+    queues.lease_due(timezone.now())
+    requests = OpenClaims(lease, queues).claim_due(timezone.now())
+    assert sorted(Counter(request.queue for request in requests).values()) == [5, 5, 5]
 
 
 def test_a_dispatcher_whose_lease_is_lost_stops_and_leaves_the_queues_to_its_successor(

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 from django.db import connection, transaction
-from django.db.models import Case, F, When
+from django.db.models import Case, F, When, Window
+from django.db.models.functions import RowNumber
 from django.test.utils import CaptureQueriesContext
 
 from tests.clock import travel
@@ -150,9 +151,11 @@ def lease_queues(given: Arguments) -> set[LeasedRow]:
 def lease_queues_by_orm(given: Arguments) -> set[LeasedRow]:
     if not DispatcherLease.objects.filter(pk=given.lease).exists():
         return set()
-    due = EndpointQueue.objects.due(NOW, lease=given.lease)[: given.room]
-    columns = ("pk", "endpoint__profile", "endpoint__owner")
-    rows = set(due.values_list(*columns))
+    columns = ("endpoint__profile", "endpoint__owner")
+    turn = Window(RowNumber(), partition_by=columns, order_by="next_due_at")
+    due = EndpointQueue.objects.due(NOW, lease=given.lease)
+    in_turn = due.order_by(turn, "next_due_at")[: given.room]
+    rows = set(in_turn.values_list("pk", *columns))
     leased = EndpointQueue.objects.filter(pk__in=[row[0] for row in rows])
     leased.update(leased_by=given.lease, next_due_at=None)
     return rows
