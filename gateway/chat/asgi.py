@@ -18,6 +18,7 @@ from django.conf import settings
 
 from gateway.chat.context import CLIENT_GONE
 from gateway.chat.http_messages import (
+    JSON,
     MAX_BODY_BYTES,
     ChatRequest,
     ChatResponse,
@@ -26,17 +27,20 @@ from gateway.chat.http_messages import (
 )
 from gateway.chat.service import Service
 from webhooks_core.errors import BadRequestError, PayloadTooLargeError
-from webhooks_core.network.deadlines import NEVER, Deadline, of_running_loop, within
+from webhooks_core.network.deadlines import NEVER, Deadline, of_running_loop
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Header = tuple[bytes, bytes]
+# Writes a response of a status, the lines of its head and its body; False if it cannot.
+Write = Callable[[int, bytes, bytes], bool]
 
 # How long a client may take to send its request, and to take the next chunk.
 RECEIVE_S = 60.0
 STALL_S = 60.0
+JSON_LINE = b"content-type: application/json\r\n"
 # Most requests are answered before. To watch them as well costs a tenth of them.
 WATCHED_AFTER_S = 0.05
 
@@ -51,10 +55,11 @@ async def respond(
     receive: Receive,
     send: Send,
     extra_headers: Iterable[Header] = (),
+    write: Write | None = None,
 ) -> None:
     """Answer one request, with `headers` by name; it ends at once when the client leaves."""
     started = time.perf_counter()
-    client = Client(headers.get("content-length", ""), receive, send)
+    client = Client(headers.get("content-length", ""), receive, send, write)
     request = ChatRequest(
         method=scope["method"],
         path=scope["path"],
@@ -107,19 +112,20 @@ class Client(Deadline):
 
     __slots__ = (
         *("_comment", "_commenting", "_has_left", "_is_sending", "_length", "_loop"),
-        *("_receive", "_send", "_silence_s", "_watcher"),
+        *("_is_receiving", "_receive", "_send", "_silence_s", "_watcher", "_write"),
     )
 
-    def __init__(self, length: str, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, length: str, receive: Receive, send: Send, write: Write | None
+    ) -> None:
         super().__init__(of_running_loop(), NEVER)
         self._loop = self._deadlines.loop
-        self._length, self._receive, self._send = length, receive, send
-        if (task := asyncio.current_task(self._loop)) is not None:
-            self._task = task
+        self._length, self._receive = length, receive
+        self._send, self._write = send, write
         self._watcher: asyncio.Task[None] | None = None
         self._commenting: asyncio.Task[None] | None = None
         self._comment, self._silence_s = b"", NEVER
-        self._has_left = self._is_sending = False
+        self._has_left = self._is_sending = self._is_receiving = False
 
     async def read(self) -> bytes:
         """Return the body, and from then on cancel the request when the client leaves.
@@ -127,15 +133,16 @@ class Client(Deadline):
         Raises ClientGoneError, PayloadTooLargeError, BadRequestError: it took too long.
         """
         check_length(self._length)
+        self._is_receiving, self.until = True, self._loop.time() + RECEIVE_S
         try:
-            with within(RECEIVE_S):
+            with self:
                 body = await self._read()
         except TimeoutError as error:
             # What still arrives belongs to this request: the connection cannot be used again.
             raise BadRequestError(
                 "The body took too long to arrive.", headers={"Connection": "close"}
             ) from error
-        self.until = self._loop.time() + WATCHED_AFTER_S
+        self._is_receiving, self.until = False, self._loop.time() + WATCHED_AFTER_S
         self._deadlines.enter(self)
         return body
 
@@ -153,7 +160,9 @@ class Client(Deadline):
         raise ClientGoneError
 
     def expire(self) -> None:
-        if self._watcher is None:
+        if self._is_receiving:
+            super().expire()
+        elif self._watcher is None:
             self._watcher = self._loop.create_task(self._watch())
         elif self._is_sending:
             self._leave()
@@ -192,6 +201,8 @@ class Client(Deadline):
         self, response: ChatResponse, extra_headers: Iterable[Header]
     ) -> None:
         """Send a response. Raises ClientGoneError."""
+        if response.headers is JSON and self._has_written(response, extra_headers):
+            return
         head = _start(response, extra_headers)
         if response.rest is None:
             await self._pass_on(head)
@@ -208,6 +219,20 @@ class Client(Deadline):
             async for part in rest:
                 await self._send_part(part)
         await self._pass_on({"type": "http.response.body", "body": b""})
+
+    def _has_written(
+        self, response: ChatResponse, extra_headers: Iterable[Header]
+    ) -> bool:
+        """Write a JSON response in one write, if the server can. Raises ClientGoneError."""
+        lines = [b"%s: %s\r\n" % (name.lower(), value) for name, value in extra_headers]
+        head = JSON_LINE + b"".join(lines)
+        head += b"content-length: %d\r\n" % len(response.body)
+        try:
+            return self._write is not None and self._write(
+                response.status, head, response.body
+            )
+        except (OSError, RuntimeError) as error:
+            raise ClientGoneError from error
 
     async def _send_part(self, part: bytes) -> None:
         """Send a part; the next is read from the upstream only when there is room again."""

@@ -15,6 +15,7 @@ from webhooks_core.web.parsers import is_over
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 MAX_BODY_BYTES = 20 * 1024 * 1024
+JSON = {"Content-Type": "application/json"}
 EVENT_STREAM = {
     "Content-Type": "text/event-stream",
     "Cache-Control": "no-cache",
@@ -51,6 +52,8 @@ class ChatRequest:
     def is_json(self) -> bool:
         """True if the Content-Type is JSON or missing."""
         header = self.headers.get("content-type", "")
+        if header == "application/json":
+            return True
         media_type = header.partition(";")[0].strip().lower()
         return media_type in {"", "application/json"} or media_type.endswith("+json")
 
@@ -89,6 +92,4 @@ class ChatResponse:
     ) -> ChatResponse:
         """Return a JSON response; bytes are JSON already."""
         body = value if isinstance(value, bytes) else json.dumps(value)
-        return cls(
-            status, {"Content-Type": "application/json", **(headers or {})}, body
-        )
+        return cls(status, {**JSON, **headers} if headers else JSON, body)

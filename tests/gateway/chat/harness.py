@@ -15,7 +15,7 @@ import requests
 import uvicorn
 from uvicorn.server import ServerState
 
-from config.serving.uvicorn_protocol import HttpProtocol
+from config.serving.uvicorn_protocol import AT_ONCE, HttpProtocol
 from gateway.chat import asgi
 from gateway.chat.apis.base import Operation
 from gateway.chat.apis.openai.chat import CHAT
@@ -110,6 +110,7 @@ class Gateway:
     server: Any = None
     client: Any = None
     service: Any = None
+    is_flat: bool = True  # responses that can go out in one write do
 
     def reset(self) -> None:
         """Begin with a service that has seen nothing, and with no connection."""
@@ -297,7 +298,9 @@ def running(gateway: Gateway) -> Iterator[Gateway]:
 
     async def short_cut(scope: Any, receive: Any, send: Any) -> None:
         headers = join_headers(scope["headers"])
-        await asgi.respond(gateway.service, scope, headers, receive, send)
+        write = scope["extensions"][AT_ONCE]["write"] if gateway.is_flat else None
+        service = gateway.service
+        await asgi.respond(service, scope, headers, receive, send, (), write)
 
     gateway.reset()
     gateway.server = Server(short_cut)
