@@ -15,13 +15,14 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import profiles
 from webhooks_core.changes import Actor
 from webhooks_core.errors import ApiError
-from webhooks_core.models import Endpoint
+from webhooks_core.models import Endpoint, Event
 from webhooks_core.owners.state import EndpointState
 from webhooks_core.templatetags.owners import stamped
 
@@ -182,6 +183,12 @@ def pre(text: str) -> SafeString:
 def host_and_path(url: str) -> str:
     """Return a url without its scheme and query, as people tell endpoints apart."""
     return url.partition("://")[2].partition("?")[0]
+
+
+def deliveries_of(row: Endpoint | Event) -> SafeString:
+    """Return a link, since there may be thousands."""
+    address = reverse("admin:webhooks_core_delivery_changelist")
+    return format_html('<a href="{}?q={}">all deliveries</a>', address, row.public_id)
 
 
 def state(shown: EndpointState) -> SafeString:

@@ -60,17 +60,6 @@ class AttemptInline(admin.TabularInline[Attempt, Delivery]):
         return base.pre(f"{address}\n{head}\n\n{text}".strip() or "nothing")
 
 
-def delivery_line(delivery: Delivery) -> SafeString:
-    """Return a delivery as one line with a link: its state, its type, its last error."""
-    page = reverse("admin:webhooks_core_delivery_change", args=(delivery.pk,))
-    line = '{} <a href="{}">{}</a> {} {}'
-    label = base.badge(*wording.state(delivery))
-    created = base.time(delivery.created_at)
-    return format_html(
-        line, label, page, delivery.event.type, created, delivery.last_error[:80]
-    )
-
-
 @admin.register(Delivery)
 class DeliveryAdmin(HistoryAdmin[Delivery]):
     list_display = ("public_id", "shown_state", "type", "sent_to", "created")
@@ -134,10 +123,9 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     @admin.display(description="event")
     def event_link(self, obj: Delivery) -> SafeString:
         page = reverse("admin:webhooks_core_event_change", args=(obj.event_id,))
-        every = f"{reverse('admin:webhooks_core_delivery_changelist')}?q="
-        line = '<a href="{}">{}</a>, {} bytes; <a href="{}{}">all its deliveries</a>'
-        event = obj.event
-        return format_html(line, page, event.type, event.size, every, event.public_id)
+        every, event = base.deliveries_of(obj.event), obj.event
+        line = '<a href="{}">{}</a>, {} bytes; {}'
+        return format_html(line, page, event.type, event.size, every)
 
     @admin.display(description="body, exactly as signed")
     def body(self, obj: Delivery) -> SafeString:
@@ -174,10 +162,7 @@ class EventAdmin(ReadOnlyAdmin[Event]):
 
     @admin.display
     def deliveries(self, obj: Event) -> SafeString:
-        """Return a link, since there may be thousands."""
-        address = f"{reverse('admin:webhooks_core_delivery_changelist')}?q="
-        link = '<a href="{}{}">all deliveries of this event</a>'
-        return format_html(link, address, obj.public_id)
+        return base.deliveries_of(obj)
 
     @admin.display(description="body")
     def text(self, obj: Event) -> SafeString:

@@ -6,7 +6,6 @@ from argparse import ArgumentParser
 from typing import Any
 
 import structlog
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from webhooks_core.worker import processes
@@ -28,13 +27,7 @@ class Command(BaseCommand):
         **options: Any,
     ) -> None:
         processes.exit_with_parent(exit_with_parent)
-        # Another project may lack these settings.
-        log.info(
-            "task cluster starts",
-            version=getattr(settings, "VERSION", ""),
-            environment=getattr(settings, "ENVIRONMENT", ""),
-            address=getattr(settings, "BASE_URL", ""),
-        )
+        log.info("task cluster starts")
         try:
             Parent().run()
         except ClusterFailedError as error:
