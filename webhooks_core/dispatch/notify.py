@@ -22,7 +22,7 @@ from django_q.conf import Conf
 
 from webhooks_core.database.clock import clock
 from webhooks_core.database.outages import reason
-from webhooks_core.database.statements import fetch
+from webhooks_core.database.statements import fetch, ids
 from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 
 DISPATCH = "webhooks_core.tasks.dispatch"
@@ -59,17 +59,25 @@ def notify(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:
 def _mark_due(endpoint_ids: Sequence[int], *, at: datetime | None) -> None:
     """Set the due time of queues, and notify the dispatchers that listen.
 
-    Queues that are due earlier anyway need no notification. The commit need not be on disk when it
-    returns: the sweep repairs what a crash of the server loses.
+    Queues that are due earlier anyway need no notification.
     """
-    is_alone = not connection.in_atomic_block  # not part of a commit of the caller
-    with transaction.atomic():
-        marked = EndpointQueue.objects.mark_due(endpoint_ids, at=at or clock.in_sql())
-        if marked and is_alone and connection.vendor == "postgresql":
-            fetch(_NOTIFY)
+    if connection.vendor == "postgresql" and not connection.in_atomic_block:
+        fetch(_MARK_AND_NOTIFY, at, ids(endpoint_ids))
+    else:
+        EndpointQueue.objects.mark_due(endpoint_ids, at=at or clock.in_sql())
 
 
-_NOTIFY = "SELECT pg_notify('webhooks_core', ''), set_config('synchronous_commit', 'off', true)"
+# EndpointQueueQuerySet.mark_due and the notification in one round trip: publishers wait for it.
+# The commit need not be on disk when it returns: the sweep repairs what a crash of the server loses.
+_MARK_AND_NOTIFY = """
+    WITH due AS (SELECT coalesce(%s::timestamptz, statement_timestamp()) AS at), marked AS (
+        UPDATE webhooks_core_endpointqueue SET next_due_at = due.at FROM due
+        WHERE endpoint_id = ANY(%s::bigint[]) AND (next_due_at IS NULL OR next_due_at > due.at)
+        RETURNING 1
+    )
+    SELECT pg_notify('webhooks_core', ''), set_config('synchronous_commit', 'off', true)
+    FROM marked LIMIT 1
+"""
 
 
 def wake_dispatcher(*, at_work: int = 0) -> bool:

@@ -1,8 +1,10 @@
 """Waking a dispatcher: once for a burst, not while one is live, and never at the caller's cost."""
 
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 from django_q import tasks
 from django_q.brokers import orm
@@ -12,6 +14,7 @@ from django_q.models import OrmQ
 
 from tests.clock import later
 from tests.webhooks_core.factories import EndpointFactory, publish_event
+from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases, notify
 from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 
@@ -48,12 +51,30 @@ def test_the_start_of_a_dispatcher_ends_the_wake_up(calls):
     assert len(calls) == 2
 
 
-def test_earlier_work_moves_the_due_time_of_a_queue_and_later_work_does_not():
-    target = EndpointFactory.create()
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("surroundings", [transaction.atomic, nullcontext])
+def test_earlier_work_moves_the_due_time_of_a_queue_and_later_work_does_not(
+    surroundings,
+):
+    target, other = EndpointFactory.create(), EndpointFactory.create()
     soon, late = timezone.now(), timezone.now() + timedelta(hours=1)
-    for at, expected in [(late, late), (soon, soon), (late, soon)]:
-        notify.notify([target.pk], at=at)
-        assert EndpointQueue.objects.get().next_due_at == expected
+    queue = EndpointQueue.objects.get(endpoint=target)
+    with surroundings():
+        for at, expected in [(late, late), (soon, soon), (late, soon), (None, soon)]:
+            notify.notify([target.pk], at=at)
+            queue.refresh_from_db()
+            assert queue.next_due_at == expected
+    assert EndpointQueue.objects.get(endpoint=other).next_due_at is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_work_without_a_time_is_due_now():
+    target = EndpointFactory.create()
+    before = clock.measure()
+    notify.notify([target.pk])
+    marked = EndpointQueue.objects.get().next_due_at
+    assert marked is not None
+    assert before <= marked < before + timedelta(hours=1)
 
 
 def test_a_flushed_database_has_a_state_again_with_the_first_wake_up(calls):
