@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, IntegerField, Lookup, QuerySet, Subquery
+from django.db.models import F, IntegerField, Lookup, Subquery
 from django.db.models.sql.compiler import SQLCompiler
 
 # A condition on `ids()`: one parameter, however many there are.
@@ -58,15 +58,15 @@ def fetch_as_one(columns: str, sql: str, *values: object) -> list[list[Any]]:
     return rows
 
 
-def fetch_binary(rows: QuerySet[Any, Any]) -> Iterable[Any]:
-    """Return the rows of a `values_list()` with large binary columns, without times.
+def fetch_binary(sql: Statement, *values: object) -> Iterable[Any]:
+    """Return the rows of a query with large binary columns, without times.
 
     PostgreSQL sends them in its binary format. In its text format, which Django always asks for,
     binary columns are hexadecimal: twice the bytes and three times the work, on both sides. They
     are read in parts, in the same memory: new memory for all would take as long as the reading.
     """
     if connection.vendor != "postgresql":
-        return rows
+        return fetch(sql, *values)
     import psycopg
 
     connection.ensure_connection()
@@ -75,8 +75,7 @@ def fetch_binary(rows: QuerySet[Any, Any]) -> Iterable[Any]:
         # Django's own cursors bind parameters on the client, which excludes the binary format.
         psycopg.Cursor(connection.connection) as cursor,
     ):
-        query: Any = rows.query.sql_with_params()
-        return list(cursor.stream(*query, binary=True, size=PART))
+        return list(cursor.stream(_text(sql), values, binary=True, size=PART))
 
 
 def _text(sql: Statement) -> str:

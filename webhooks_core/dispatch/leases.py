@@ -18,6 +18,7 @@ from django.db.models import F, QuerySet
 from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.database.outages import is_outage
+from webhooks_core.database.statements import fetch
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -81,15 +82,17 @@ def renew(lease: DispatcherLease) -> None:
         raise LeaseLostError
 
 
+_LOCK = "SELECT 1 FROM webhooks_core_dispatcherlease WHERE id = %s"
+
+
 def lock(lease: DispatcherLease) -> None:
     """Keep a lease from expiring until this transaction ends. Raises LeaseLostError.
 
-    A lost lease claims nothing more: no process would free what it claimed.
+    A lost lease claims nothing more: no process would free what it claimed. Not composed by the
+    ORM: every claim and every record begins with it.
     """
-    rows = _open(lease).values_list("pk")
-    if connection.vendor == "postgresql":
-        rows = rows.select_for_update()
-    if not rows:
+    has_rows_locked = connection.vendor == "postgresql"
+    if not fetch(f"{_LOCK} FOR UPDATE" if has_rows_locked else _LOCK, lease.pk):
         raise LeaseLostError
 
 

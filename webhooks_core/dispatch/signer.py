@@ -8,15 +8,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 from django.db.models import F
 
 from webhooks_core import profiles
-from webhooks_core.database.statements import among, fetch_binary
+from webhooks_core.dispatch import sql
 from webhooks_core.dispatch.sql import DueDelivery
-from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Event
+from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.profiles import Prepared, Sending, SigningContext
 from webhooks_core.secrets import EncryptedText
 from webhooks_core.signing.schemes import standard_key
@@ -60,12 +60,7 @@ def prepare(
 
 
 def _bodies(event_pks: Collection[int]) -> dict[int, Body]:
-    if not event_pks:
-        return {}
-    events = Event.objects.filter(among(event_pks))
-    rows: Iterable[tuple[int, str, str, bytes]] = fetch_binary(
-        events.values_list("pk", "public_id", "type", "body")
-    )
+    rows = sql.bodies(event_pks)
     return {pk: Body(id_, kind, bytes(body)) for pk, id_, kind, body in rows}
 
 
@@ -79,11 +74,8 @@ def _sendings(rows: Iterable[DueDelivery], bodies: Mapping[int, Body]) -> list[S
 
 def signers(endpoints: Sequence[Endpoint], now: datetime) -> dict[int, RequestSigner]:
     """Return the signer of each endpoint, by its primary key, with the secrets of now."""
-    secrets: dict[int, list[Any]] = {row.pk: [] for row in endpoints}
-    current = EndpointSecret.objects.current(now).filter(
-        among(secrets, of="endpoint_id")
-    )
-    for pk, secret in current.values_list("endpoint", "value"):
+    secrets: dict[int, list[EncryptedText]] = {row.pk: [] for row in endpoints}
+    for pk, secret in sql.secrets(secrets, now):
         secrets[pk].append(secret)
     return {row.pk: RequestSigner(row, secrets[row.pk]) for row in endpoints}
 

@@ -1,4 +1,4 @@
-"""The five frequent statements of the dispatcher as SQL: due queues, due deliveries, and what becomes of them.
+"""The frequent statements of the dispatcher as SQL: what is due, what is sent, and what becomes of it.
 
 To compose one with the ORM takes several times its execution. Everything else is the ORM's.
 """
@@ -6,7 +6,7 @@ To compose one with the ORM takes several times its execution. Everything else i
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Any, NamedTuple
@@ -19,11 +19,13 @@ from webhooks_core.database.statements import (
     execute,
     fetch,
     fetch_as_one,
+    fetch_binary,
     ids,
     statement,
 )
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Delivery, DispatcherLease
+from webhooks_core.secrets import EncryptedText
 
 # ── Queues: EndpointQueueQuerySet.due, leased ───────────────────────────────────────
 
@@ -193,6 +195,32 @@ def deliver(pks: Collection[int], *, lease: int, at: datetime) -> None:
     """Mark claimed deliveries as delivered."""
     if pks:
         execute(_DELIVER, at, ids(pks), lease)
+
+
+# ── What is sent: the bodies of events, and the secrets that sign them ──────────────
+
+# The key of an event, its id, its type and its body.
+BodyRow = tuple[int, str, str, bytes]
+_BODIES = statement(
+    "SELECT id, public_id, type, body FROM webhooks_core_event WHERE id {among}"
+)
+_SECRETS = statement(
+    "SELECT endpoint_id, value FROM webhooks_core_endpointsecret WHERE endpoint_id {among}"
+    " AND (expires_at IS NULL OR expires_at > %s) ORDER BY id DESC"
+)
+
+
+def bodies(event_pks: Collection[int]) -> Iterable[BodyRow]:
+    """Return what is sent of events."""
+    return fetch_binary(_BODIES, ids(event_pks)) if event_pks else ()
+
+
+def secrets(
+    endpoint_pks: Collection[int], now: datetime
+) -> list[tuple[int, EncryptedText]]:
+    """Return the current secrets of endpoints, the newest first, each after its endpoint's key."""
+    rows = fetch(_SECRETS, ids(endpoint_pks), now)
+    return [(pk, EncryptedText(value)) for pk, value in rows]
 
 
 # ── Attempts ────────────────────────────────────────────────────────────────────────

@@ -1,8 +1,9 @@
-"""The five statements written as SQL do on random rows what the ORM does."""
+"""The statements written as SQL do on random rows what the ORM does."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from random import Random
 from typing import Any, NamedTuple
 
@@ -21,10 +22,18 @@ from tests.webhooks_core.factories import (
     EventFactory,
 )
 from tests.webhooks_core.reading import rows_read, vacuum
+from webhooks_core import secrets
 from webhooks_core.dispatch import sql
 from webhooks_core.dispatch.leases import LeaseLostError
-from webhooks_core.dispatch.sql import AttemptRow, DueDelivery, LeasedRow
-from webhooks_core.models import Attempt, Delivery, DispatcherLease, EndpointQueue
+from webhooks_core.dispatch.sql import AttemptRow, BodyRow, DueDelivery, LeasedRow
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    DispatcherLease,
+    EndpointQueue,
+    EndpointSecret,
+    Event,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("plain")]
 
@@ -41,6 +50,7 @@ class Arguments(NamedTuple):
     deliveries: list[int]
     limits: dict[int, int]
     room: int
+    events: list[int]
     attempts: list[AttemptRow]
 
 
@@ -78,8 +88,13 @@ def fill(chance: Random) -> Arguments:
     pks = [row.pk for row in chance.sample(rows, 12)]
     limits = {row.pk: chance.randint(1, 4) for row in endpoints}
     attempts = [attempt(pk, number) for number, pk in enumerate(pks)]
+    for endpoint in endpoints:
+        EndpointSecret.objects.create(
+            endpoint=endpoint, value=secrets.make(), expires_at=around_now(chance)
+        )
+    lease, room = chance.choice(LEASES), chance.randint(1, 4)
     return Arguments(
-        chance.choice(LEASES), [*pks, 10**9], limits, chance.randint(1, 4), attempts
+        lease, [*pks, 10**9], limits, room, [row.pk for row in events[:4]], attempts
     )
 
 
@@ -161,6 +176,28 @@ def lease_queues_by_orm(given: Arguments) -> set[LeasedRow]:
     return rows
 
 
+def read_bodies(given: Arguments) -> list[BodyRow]:
+    rows = sql.bodies(given.events)
+    return sorted((pk, id_, kind, bytes(body)) for pk, id_, kind, body in rows)
+
+
+def read_bodies_by_orm(given: Arguments) -> list[BodyRow]:
+    rows = Event.objects.filter(pk__in=given.events).order_by("pk")
+    columns = rows.values_list("pk", "public_id", "type", "body")
+    return [(pk, id_, kind, bytes(body)) for pk, id_, kind, body in columns]
+
+
+def read_secrets(given: Arguments) -> list[tuple[int, str]]:
+    rows = sql.secrets(given.limits, NOW)
+    return sorted(((pk, secret.decrypt()) for pk, secret in rows), key=itemgetter(0))
+
+
+def read_secrets_by_orm(given: Arguments) -> list[tuple[int, str]]:
+    rows = EndpointSecret.objects.current(NOW).filter(endpoint__in=given.limits)
+    pairs: Any = rows.values_list("endpoint", "value")
+    return sorted(((pk, secret.decrypt()) for pk, secret in pairs), key=itemgetter(0))
+
+
 def insert(given: Arguments) -> None:
     sql.insert_attempts(given.attempts)
 
@@ -177,6 +214,8 @@ PAIRS: list[tuple[Action, Action]] = [
     (claim, claim_by_orm),
     (deliver, deliver_by_orm),
     (read_due, read_due_by_orm),
+    (read_bodies, read_bodies_by_orm),
+    (read_secrets, read_secrets_by_orm),
     (lease_queues, lease_queues_by_orm),
     (insert, insert_by_orm),
 ]
