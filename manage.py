@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 
 
 def main() -> None:
     """Run administrative tasks."""
-    gc.disable()  # until all is loaded (config/apps.py): nearly nothing of it is garbage
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line

@@ -18,5 +18,4 @@ class ConfigConfig(AppConfig):
     def ready(self) -> None:
         from config import checks  # noqa: F401 - registers them
 
-        gc.enable()
         gc.freeze()  # what is loaded by now stays: not to be searched for garbage again

@@ -1,8 +1,5 @@
-import gc
-
 import pytest
 from cryptography.fernet import Fernet
-from django.apps import apps
 from django.core import checks
 
 from config.checks import (
@@ -96,13 +93,3 @@ def test_a_production_without_static_files_is_warned_of(production, tmp_path):
     assert warning.id == "signpost.W003"
     (tmp_path / "staticfiles.json").touch()
     assert check_static_files() == []
-
-
-def test_garbage_is_collected_once_everything_is_loaded():
-    gc.disable()
-    try:
-        apps.get_app_config("config").ready()
-        assert gc.isenabled()
-    finally:
-        gc.enable()
-        gc.unfreeze()

@@ -60,6 +60,17 @@ class AttemptInline(admin.TabularInline[Attempt, Delivery]):
         return base.pre(f"{address}\n{head}\n\n{text}".strip() or "nothing")
 
 
+def delivery_line(delivery: Delivery) -> SafeString:
+    """Return a delivery as one line with a link: its state, its type, its last error."""
+    page = reverse("admin:webhooks_core_delivery_change", args=(delivery.pk,))
+    line = '{} <a href="{}">{}</a> {} {}'
+    label = base.badge(*wording.state(delivery))
+    created = base.time(delivery.created_at)
+    return format_html(
+        line, label, page, delivery.event.type, created, delivery.last_error[:80]
+    )
+
+
 @admin.register(Delivery)
 class DeliveryAdmin(HistoryAdmin[Delivery]):
     list_display = ("public_id", "shown_state", "type", "sent_to", "created")

@@ -114,6 +114,9 @@ def test_what_fails_since_when_and_why_is_one_click_away(admin_client, use_profi
         text = page(admin_client, address)
         assert "1 failed attempt (HTTP 500)." in text
         assert "no such table" in text
+        assert change(Endpoint.objects.get()) in text
+    # What was sent and answered is two clicks further.
+    assert change(only_delivery()) in page(admin_client, change(Endpoint.objects.get()))
     assert "0 successful and 1 failed attempts in 24 hours" in page(
         admin_client, f"{ENDPOINTS}failing/"
     )
