@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpResponse
 from django.utils import timezone
 
 from webhooks_core import profiles
 from webhooks_core.dispatch.signer import Body, signers
-from webhooks_core.models import Attempt, Delivery, Endpoint, Event
+from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import RESPONSE_BODY_BYTES
 from webhooks_core.owners import wording
@@ -120,16 +119,6 @@ class Text:
         if isinstance(value, bytes):
             value = value.decode("utf-8", "backslashreplace")
         return cls(value[:SHOWN_CHARACTERS], len(value) > SHOWN_CHARACTERS)
-
-
-def download(event: Event) -> HttpResponse:
-    """Return the exact bytes as a download: a browser must not display them."""
-    disposition = f'attachment; filename="{event.public_id}.json"'
-    return HttpResponse(
-        bytes(event.body),
-        content_type="application/octet-stream",
-        headers={"Content-Disposition": disposition},
-    )
 
 
 def pretty(raw: bytes) -> Text | None:

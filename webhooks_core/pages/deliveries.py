@@ -149,8 +149,16 @@ class DeliveryView(OwnerView):
 
 
 class BodyView(OwnerView):
+    """The exact bytes as a download: a browser must not display them."""
+
     def get(self, request: HttpRequest, delivery_id: str) -> HttpResponse:
-        return details.download(self.owner.subscriptions.delivery(delivery_id).event)
+        event = self.owner.subscriptions.delivery(delivery_id).event
+        disposition = f'attachment; filename="{event.public_id}.json"'
+        return HttpResponse(
+            bytes(event.body),
+            content_type="application/octet-stream",
+            headers={"Content-Disposition": disposition},
+        )
 
 
 @method_decorator(require_POST, name="dispatch")
