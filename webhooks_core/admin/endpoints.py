@@ -67,8 +67,8 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
     )
     fields = (
         *("shown_state", "remedy", "url", "shown_owner", "public_id"),
-        *("events", "filter", "description", "sent_headers", "networks"),
-        *("secrets", "declared_in", "created_at", "recent"),
+        *("events", "filter", "description", "sent_headers", "trusted"),
+        *("secrets", "static_key", "created_at", "recent"),
     )
     readonly_fields = fields
 
@@ -124,10 +124,6 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         except SecretUnreadableError:
             return "none of WEBHOOK_SECRET_KEYS decrypts them"
 
-    @admin.display(description="may lie in")
-    def networks(self, obj: Endpoint) -> str:
-        return "WEBHOOK_ALLOWED_TARGETS too" if obj.trusted else "public networks"
-
     @admin.display(description="signing secrets")
     def secrets(self, obj: Endpoint) -> str:
         rows = obj.endpointsecret_set.order_by("-pk")
@@ -136,10 +132,6 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
             + (f", ends {row.expires_at:%F %T}" if row.expires_at else "")
             for row in rows
         )
-
-    @admin.display
-    def declared_in(self, obj: Endpoint) -> str:
-        return f"the configuration, as {obj.static_key}" if obj.static_key else "-"
 
     @admin.display(description="newest deliveries")
     def recent(self, obj: Endpoint) -> SafeString:
