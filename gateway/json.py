@@ -72,8 +72,9 @@ def mapping(value: Any) -> Mapping[str, Any]:
 
 def objects(value: Any) -> list[dict[str, Any]]:
     """Return the objects of a list; nothing for any other value."""
-    items = value if isinstance(value, list) else ()
-    return [item for item in items if isinstance(item, dict)]
+    if not isinstance(value, list):
+        return []
+    return [item for item in value if isinstance(item, dict)]
 
 
 def member(value: Any, *names: str) -> Any:

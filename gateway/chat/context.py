@@ -44,7 +44,7 @@ class ChatContext:
     api_format: Format = CONTRACT
     started: float = field(default_factory=time.perf_counter)
     target: Target = NO_TARGET
-    is_running: bool = False  # it counts as one of its caller's
+    runs_as: str = ""  # whose it counts as while it runs
     status: int = 0
     error_status: int = 0
     ending: str = ""

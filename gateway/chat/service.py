@@ -83,7 +83,8 @@ class Service:
         try:
             if caller is None:
                 route.check_method(request.method)
-                caller = await self._authenticate(request)
+                known = authenticate_cached(request.headers, request.peer)
+                caller = await self._look_up(request) if known is MISS else known
             require_scope(caller, CHAT_SCOPE)
             if route.operation is None:
                 return await self._models(request, caller, api_format)
@@ -96,10 +97,7 @@ class Service:
         context = ChatContext.of(request, caller, wanted, operation, api_format)
         return await self._serve(context)
 
-    async def _authenticate(self, request: ChatRequest) -> Caller:
-        caller = authenticate_cached(request.headers, request.peer)
-        if caller is not MISS:
-            return caller
+    async def _look_up(self, request: ChatRequest) -> Caller:
         look_up_key = partial(authenticate, request.headers, request.peer)
         try:
             async with asyncio.timeout(LOOK_UP_S):

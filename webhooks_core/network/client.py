@@ -17,6 +17,7 @@ from webhooks_core.network.errors import NotHttpError
 from webhooks_core.network.pool import Connections, Progress
 
 STEP_BYTES = 64 * 1024
+CODING = "content-encoding"
 GZIP = 16 + zlib.MAX_WBITS  # for zlib
 
 
@@ -53,17 +54,22 @@ class Answer:
     def __init__(self, connection: Connection, connections: Connections) -> None:
         self._connection, self._connections = connection, connections
         self.status = connection.status_code or 0
-        self.headers: Mapping[str, str] = {
-            name.decode("latin-1").lower(): value.decode("latin-1").strip()
-            for name, value in connection.headers
-        }
+        self._lines = connection.headers
         self._packed = b""
         self._decoder: zlib._Decompress | None = None
-        coding = self.headers.get("content-encoding", "").lower()
+        is_coded = any(len(name) == len(CODING) for name, _ in self._lines)
+        coding = self.headers.get(CODING, "").lower() if is_coded else ""
         self._is_packed = coding == "gzip"
         if not self._is_packed and coding not in {"", "identity"}:
             self.close()
             raise NotHttpError(f"content-encoding: {coding[:50]}")
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {
+            name.decode("latin-1").lower(): value.decode("latin-1").strip()
+            for name, value in self._lines
+        }
 
     async def read(self) -> bytes:
         """Return the next part of the body, b"" at its end. Raises OSError, NotHttpError."""

@@ -73,17 +73,13 @@ class Counter:
     def left(self) -> int:
         return self.budget.counted_limit - self.used - self.reserved
 
-    def fits(self, amount: int) -> bool:
-        return amount <= self.left
-
     def needs_reading(self, amount: int) -> bool:
         """Return True if other processes may have taken the rest meanwhile.
 
         One request is let pass after each reading, however little is left.
         """
-        if not (self.taken and self.fits(amount)):
-            return False
-        return (self.taken + amount) * SHARE > self.left
+        taken, left = self.taken, self.left
+        return taken > 0 and amount <= left < (taken + amount) * SHARE
 
 
 def applies(budget: BudgetEntry, caller: Caller, model: str) -> bool:

@@ -99,13 +99,12 @@ class Reservation:
     """What a request that began at a time holds until it ends."""
 
     at: datetime
-    amounts: Amounts
-    counters: Iterable[Counter]
+    amounts: Sequence[tuple[Counter, int]]
 
     def change(self, sign: int) -> None:
         """Hold the amounts (1), or release them (-1)."""
-        for counter in self.counters:
-            counter.reserved += sign * self.amounts.of(counter.budget)
+        for counter, amount in self.amounts:
+            counter.reserved += sign * amount
 
 
 @dataclass(slots=True)
@@ -148,28 +147,32 @@ class Budgets:
         """
         own = context.caller.rights.budget
         await self._be_loaded(with_prices=own is not None and own.counts == COST)
-        held, now = context.reservation, self.now()
+        held: Reservation | None = context.reservation
+        if not (self.budgets or own or held):
+            return
+        now = self.now()
         counters = self._counters_of(context, now)
         if not counters and held is None:
             return
-        amounts = self._estimated(context, counters.values())
-        await self._know(counters.values(), amounts)
+        estimated = self._estimated(context, _kinds(counters))
+        amounts = [(each, estimated.of(each.budget)) for each in counters.values()]
+        await self._know(amounts)
         if held is not None:
             held.change(-1)
         refused = [
             BudgetExceededError(counter.budget, key.subject, now)
-            for key, counter in counters.items()
-            if not counter.fits(amounts.of(counter.budget))
+            for key, (counter, amount) in zip(counters, amounts, strict=True)
+            if amount > counter.left
         ]
         if refused:
             if held is not None:
                 held.change(1)
             raise max(refused, key=lambda error: error.resets_at)
         began = held.at if held else now
-        context.reservation = Reservation(began, amounts, [*counters.values()])
+        context.reservation = Reservation(began, amounts)
         context.reservation.change(1)
-        for counter in counters.values():
-            counter.taken += amounts.of(counter.budget)
+        for counter, amount in amounts:
+            counter.taken += amount
 
     def settle(self, context: ChatContext) -> None:
         """Replace what a request held by what it used, in the window in which it began.
@@ -185,11 +188,11 @@ class Budgets:
         if usage is None:
             return
         model = context.endpoint.name
-        counters = self._counters_of(context, reservation.at).values()
-        used = self._amounts(model, usage, counters)
+        counters = self._counters_of(context, reservation.at)
+        used = self._amounts(model, usage, _kinds(counters))
         if used.cost and model not in self.prices:
             context.assumed_cost, context.is_estimated = used.cost, True
-        for counter in counters:
+        for counter in counters.values():
             counter.own += used.of(counter.budget)
 
     def _counters_of(self, context: ChatContext, at: datetime) -> CountersByKey:
@@ -217,24 +220,21 @@ class Budgets:
                 counters[key] = counter
         return counters
 
-    def _estimated(self, context: ChatContext, counters: Iterable[Counter]) -> Amounts:
+    def _estimated(self, context: ChatContext, kinds: set[str]) -> Amounts:
         """Return what a request may use: its prompt, and the longest completion it allows."""
-        if all(counter.budget.counts == REQUESTS for counter in counters):
+        if kinds <= {REQUESTS}:
             return Amounts(1, 0, 0)
         body = context.request.body
-        limits = (count(body.get(name)) or 0 for name in MAX_TOKENS)
+        limits = [count(body[name]) or 0 for name in MAX_TOKENS if name in body]
         has_completion = context.endpoint.inference_type != EMBEDDING
         default = self.default_tokens if has_completion else 0
-        completion = (max(limits) or default) * context.request.choices
+        completion = (max(limits, default=0) or default) * context.request.choices
         usage = Usage(context.estimated_prompt(), completion)
-        return self._amounts(context.endpoint.name, usage, counters)
+        return self._amounts(context.endpoint.name, usage, kinds)
 
-    def _amounts(
-        self, model: str, usage: Usage, counters: Iterable[Counter]
-    ) -> Amounts:
+    def _amounts(self, model: str, usage: Usage, kinds: set[str]) -> Amounts:
         tokens = usage.prompt_tokens + (usage.completion_tokens or 0)
-        counts_cost = any(counter.budget.counts == COST for counter in counters)
-        return Amounts(1, tokens, self._cost(model, usage) if counts_cost else 0)
+        return Amounts(1, tokens, self._cost(model, usage) if COST in kinds else 0)
 
     def _cost(self, model: str, usage: Usage) -> int:
         """Return a cost in billionths; without a price, what the dearest of its kind costs."""
@@ -266,19 +266,17 @@ class Budgets:
 
     # ── The rows ─────────────────────────────────────────────────────────────────────
 
-    async def _know(self, counters: Iterable[Counter], amounts: Amounts) -> None:
+    async def _know(self, amounts: Sequence[tuple[Counter, int]]) -> None:
         """Wait for a reading of counters that were idle here, or of which much was taken since.
 
         Without one, the last ones serve.
         """
         old = self.clock() - FRESH_S
         while True:
-            for counter in counters:
+            is_known = True
+            for counter, amount in amounts:
                 counter.is_wanted = True
-            is_known = all(
-                each.read_at >= old and not each.needs_reading(amounts.of(each.budget))
-                for each in counters
-            )
+                is_known &= counter.read_at >= old and not counter.needs_reading(amount)
             if is_known or self.clock() < self._paused_until:
                 return
             sharing = self._begin_sharing()
@@ -375,6 +373,11 @@ class Budgets:
 def _is_due(counter: Counter) -> bool:
     """Return True if a counter has something to add, or is to be read."""
     return counter.is_wanted or counter.reserved > 0 or counter.own != counter.sent
+
+
+def _kinds(counters: CountersByKey) -> set[str]:
+    """Return what counters count."""
+    return {counter.budget.counts for counter in counters.values()}
 
 
 def _nano(price: ModelPrice, usage: Usage) -> int:

@@ -28,13 +28,13 @@ class Limits:
                 headers={"Retry-After": str(RETRY_S)},
             )
         self._running[key] += 1
-        context.is_running = True
+        context.runs_as = key
 
     def leave(self, context: ChatContext) -> None:
         """Count a request no longer, if it is counted."""
-        if not context.is_running:
+        if not (key := context.runs_as):
             return
-        context.is_running, key = False, _key(context.caller)
+        context.runs_as = ""
         self._running[key] -= 1
         if self._running[key] <= 0:
             del self._running[key]

@@ -65,7 +65,7 @@ def with_model(raw: bytes, value: Mapping[str, Any], name: str) -> bytes:
     if raw.count(KEY) == 1 and ESCAPE not in raw:
         if value.get("model") == name:
             return raw
-        match = MEMBER.search(raw)
+        match = MEMBER.match(raw, raw.find(KEY))
     else:
         match = _member(raw)
     if match is None:
