@@ -68,7 +68,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
     fields = (
         *("shown_state", "remedy", "url", "shown_owner", "public_id"),
         *("events", "filter", "description", "sent_headers", "trusted"),
-        *("secrets", "static_key", "created_at", "recent"),
+        *("secrets", "declared_in", "created_at", "recent"),
     )
     readonly_fields = fields
 
@@ -132,6 +132,10 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
             + (f", ends {row.expires_at:%F %T}" if row.expires_at else "")
             for row in rows
         )
+
+    @admin.display
+    def declared_in(self, obj: Endpoint) -> str:
+        return f"the configuration, as {obj.static_key}" if obj.static_key else "-"
 
     @admin.display(description="newest deliveries")
     def recent(self, obj: Endpoint) -> SafeString:
