@@ -6,16 +6,19 @@ takes room from another endpoint.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain, zip_longest
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from webhooks_core import profiles
 from webhooks_core.dispatch import sql
-from webhooks_core.dispatch.shares import Owner
+from webhooks_core.dispatch.shares import Owner, Shares
+from webhooks_core.dispatch.sql import DueQueue
 from webhooks_core.models import (
     Delivery,
     DispatcherLease,
@@ -24,9 +27,12 @@ from webhooks_core.models import (
 )
 from webhooks_core.network.transport import AttemptResult
 
+# Of one owner; for others, a third more are kept free.
 MAX_QUEUES = 2000
 # Small, so that dispatchers that start together share what is due.
 LEASE_BATCH = 32
+# Owners take turns among so many queues.
+CANDIDATES = 256
 MAX_WINDOW = 128
 # Claim ahead what a receiver can be expected to accept in this time. A request that waits longer
 # than the sender's STALE_AFTER_S is given back, so that much more would be wasted work.
@@ -89,6 +95,7 @@ class LeasedQueues:
     def __init__(self, lease: DispatcherLease) -> None:
         self._lease = lease
         self._queues: dict[int, QueueState] = {}
+        self._held = Shares(MAX_QUEUES)
 
     def __len__(self) -> int:
         return len(self._queues)
@@ -98,12 +105,29 @@ class LeasedQueues:
 
     def lease_due(self, now: datetime) -> int:
         """Lease free queues with work, and note new work in our own; return how many."""
-        room = min(max(MAX_QUEUES - len(self), 1), LEASE_BATCH)
-        rows = sql.lease_due(self._lease, now, room)
-        for pk, profile, owner in rows:
-            queue = self._queues.setdefault(pk, QueueState(pk, (profile, owner)))
-            queue.next_check_at = now
-        return len(rows)
+        due = sql.due_queues(self._lease, now, at_most=CANDIDATES)
+        chosen = {pk: (profile, owner) for pk, profile, owner in self._in_turn(due)}
+        leased = sql.lease_queues(self._lease, chosen, now) if chosen else ()
+        for pk in leased:
+            if pk not in self._queues:
+                self._queues[pk] = QueueState(pk, chosen[pk])
+                self._held.add(chosen[pk], 1)
+            self._queues[pk].next_check_at = now
+        return len(leased)
+
+    def _in_turn(self, due: Iterable[DueQueue]) -> list[DueQueue]:
+        """Return the next queues to lease: our own, and of each owner in turn another one."""
+        own = [row for row in due if row[0] in self._queues][:LEASE_BATCH]
+        by_owner: dict[Owner, list[DueQueue]] = defaultdict(list)
+        for row in due:
+            if row[0] not in self._queues:
+                by_owner[row[1:]].append(row)
+        several = len(by_owner) > 1
+        for owner, rows in by_owner.items():
+            del rows[self._held.room(owner, is_contended=several) :]
+        fewest_first = sorted(by_owner, key=self._held.held)
+        turns = zip_longest(*(by_owner[owner] for owner in fewest_first))
+        return [*own, *filter(None, chain.from_iterable(turns))][:LEASE_BATCH]
 
     def claimable(self, now: datetime) -> list[QueueState]:
         """Return the queues with due work and room for it, the emptiest first."""
@@ -132,8 +156,9 @@ class LeasedQueues:
                 if queue.next_check_at:
                     rows.mark_due([queue.pk], at=queue.next_check_at)
             rows.filter(pk__in=pks).update(leased_by=None)
-        for pk in pks:
-            del self._queues[pk]
+        for queue in idle:
+            del self._queues[queue.pk]
+            self._held.add(queue.owner, -1)
 
 
 def repair(now: datetime) -> int:

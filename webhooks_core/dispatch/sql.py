@@ -30,64 +30,69 @@ from webhooks_core.secrets import EncryptedText
 # ── Queues: EndpointQueueQuerySet.due, leased ───────────────────────────────────────
 
 
-# The key of a queue that was just leased, and whose it is: profile, owner.
-LeasedRow = tuple[int, str, str]
+# The key of a queue that is due, and whose it is: profile, owner.
+DueQueue = tuple[int, str, str]
 _IS_DUE = "queue.next_due_at <= %s AND (queue.leased_by IS NULL OR queue.leased_by = "
-_DUE = (
-    "SELECT 1 FROM webhooks_core_endpointqueue queue"  # noqa: S608 - all constants
-    f" WHERE {_IS_DUE} %s) LIMIT 1"
+_END = (
+    "SELECT * FROM (SELECT endpoint.id, endpoint.profile, endpoint.owner,"  # noqa: S608
+    " queue.next_due_at FROM webhooks_core_endpointqueue queue"
+    " JOIN webhooks_core_endpoint endpoint ON endpoint.id = queue.endpoint_id"
+    f" WHERE {_IS_DUE} %s) ORDER BY queue.next_due_at {{}} LIMIT %s) AS queues"
 )
-# Owners take turns among the queues that have waited longest: with the first few of each, none
-# waits for all the queues of another.
-_CANDIDATES = (
-    "SELECT endpoint.id, endpoint.profile, endpoint.owner, queue.next_due_at"
-    " FROM webhooks_core_endpointqueue queue"
-    " JOIN webhooks_core_endpoint endpoint ON endpoint.id = queue.endpoint_id{}"
-    " WHERE {} ORDER BY queue.next_due_at LIMIT 256"
+_BOTH_ENDS = f"{_END.format('')} UNION {_END.format('DESC')} ORDER BY next_due_at"
+_FREE = (
+    "SELECT queue.endpoint_id FROM webhooks_core_endpointqueue queue"  # noqa: S608
+    f" WHERE queue.endpoint_id {{among}} AND {_IS_DUE} %s)"
 )
-_IN_TURN = (
-    "SELECT id, profile, owner FROM (SELECT candidates.*, row_number() OVER"
-    " (PARTITION BY profile, owner ORDER BY next_due_at) AS turn FROM ({}) AS candidates)"
-    " AS numbered ORDER BY turn, next_due_at LIMIT %s"
-)
-_DUE_QUEUES = _IN_TURN.format(_CANDIDATES.format("", f"{_IS_DUE} %s)"))
+_FREE_THERE = statement(_FREE)
 _LEASE_THESE = statement(
     "UPDATE webhooks_core_endpointqueue SET leased_by = %s, next_due_at = NULL"
     " WHERE endpoint_id {among}"
 )
-# The same in one round trip. The lease is locked before its queues, as where leases expire; one
-# that has expired gets no queue. The commit may return before it is on disk: the commit of the
+# Both and the lock in one round trip. The lease is locked before its queues, as where leases expire;
+# one that has expired gets no queue. The commit may return before it is on disk: the commit of the
 # claim that follows writes it too.
-_LEASE_DUE = f"""
+_LEASE = f"""
     WITH living AS (
         SELECT id FROM webhooks_core_dispatcherlease WHERE id = %s FOR UPDATE
-    ), candidates AS (
-        {_CANDIDATES.format(", living", f"{_IS_DUE} living.id)")}
+    ), free AS (
+        SELECT queue.endpoint_id FROM webhooks_core_endpointqueue queue, living
+        WHERE queue.endpoint_id = ANY(%s::bigint[]) AND {_IS_DUE} living.id)
         FOR UPDATE OF queue SKIP LOCKED
-    ), due AS ({_IN_TURN.format("SELECT * FROM candidates")})
+    )
     UPDATE webhooks_core_endpointqueue queue SET leased_by = living.id, next_due_at = NULL
-    FROM due, living WHERE queue.endpoint_id = due.id
-    RETURNING due.id, due.profile, due.owner,
-        set_config('synchronous_commit', 'off', true)
+    FROM free, living WHERE queue.endpoint_id = free.endpoint_id
+    RETURNING queue.endpoint_id, set_config('synchronous_commit', 'off', true)
 """  # noqa: S608 - all constants
 
 
-def lease_due(lease: DispatcherLease, now: datetime, room: int) -> list[LeasedRow]:
-    """Lease queues that are due, by the turns of their owners.
+def due_queues(
+    lease: DispatcherLease, now: datetime, *, at_most: int
+) -> list[DueQueue]:
+    """Return queues that this lease may take: those that are due for longest, and the latest.
 
-    Called many times a second: without a lock if none is due. Their due time is cleared before the
-    deliveries are read: a commit in between sets it again.
+    Called many times a second. The latest are of owners whose events have just come, however many
+    queues another owner has that nobody can serve.
     """
-    if not fetch(_DUE, now, lease.pk):
-        return []
+    half = (now, lease.pk, at_most // 2)
+    rows = fetch(_BOTH_ENDS, *half, *half)
+    return [(pk, profile, owner) for pk, profile, owner, _ in rows]
+
+
+def lease_queues(
+    lease: DispatcherLease, pks: Collection[int], now: datetime
+) -> set[int]:
+    """Lease those of these queues that are still free and due; return their keys.
+
+    Their due time is cleared before the deliveries are read: a commit in between sets it again.
+    """
     if connection.vendor == "postgresql":
-        rows = fetch(_LEASE_DUE, lease.pk, now, room)
-        return [(pk, profile, owner) for pk, profile, owner, _ in rows]
+        return {pk for pk, _ in fetch(_LEASE, lease.pk, ids(pks), now)}
     with transaction.atomic():
         leases.lock(lease)
-        rows = fetch(_DUE_QUEUES, now, lease.pk, room)
-        execute(_LEASE_THESE, lease.pk, ids([row[0] for row in rows]))
-    return [(pk, profile, owner) for pk, profile, owner in rows]
+        free = {pk for (pk,) in fetch(_FREE_THERE, ids(pks), now, lease.pk)}
+        execute(_LEASE_THESE, lease.pk, ids(free))
+    return free
 
 
 # ── Deliveries: DeliveryQuerySet.waiting, by due time ───────────────────────────────

@@ -17,7 +17,7 @@ from tests.webhooks_core.factories import (
     publish_event,
     publish_events,
 )
-from webhooks_core.dispatch import claims, leases, sql
+from webhooks_core.dispatch import claims, leases, queues
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.queues import LEASE_BATCH, LeasedQueues
@@ -106,8 +106,29 @@ def test_owners_take_turns_when_queues_are_leased():
     owners = ["many"] * (LEASE_BATCH + 8) + ["few"] * 2
     for endpoint in [EndpointFactory.create(owner=owner) for owner in owners]:
         EndpointQueue.objects.mark_due([endpoint.pk], at=timezone.now())
-    leased = sql.lease_due(lease, timezone.now(), LEASE_BATCH)
-    assert Counter(owner for *_, owner in leased) == {"many": LEASE_BATCH - 2, "few": 2}
+    assert LeasedQueues(lease).lease_due(timezone.now()) == LEASE_BATCH
+    leased = EndpointQueue.objects.filter(leased_by=lease.pk)
+    owners_of_leased = Counter(leased.values_list("endpoint__owner", flat=True))
+    assert owners_of_leased == {"many": LEASE_BATCH - 2, "few": 2}
+
+
+def test_an_owner_with_more_queues_than_are_leased_delays_no_other(monkeypatch):
+    monkeypatch.setattr(queues, "MAX_QUEUES", 6)  # of 8
+    monkeypatch.setattr(queues, "CANDIDATES", 4)
+    lease, now = leases.acquire(), timezone.now()
+    assert lease is not None
+    leased = LeasedQueues(lease)
+    many = [EndpointFactory.create(owner="many").pk for _ in range(12)]
+    EndpointQueue.objects.mark_due(many, at=now - timedelta(seconds=9))
+    while leased.lease_due(now):
+        pass
+    assert len(leased) == 6
+    late = EndpointFactory.create(owner="late")
+    EndpointQueue.objects.mark_due([late.pk], at=now)
+    assert leased.lease_due(now) == 1
+    assert leased[late.pk].owner[1] == "late"
+    leased.release(keep=())
+    assert leased.lease_due(now) > 0  # places are free again
 
 
 def test_the_share_of_an_owner_is_divided_among_its_queues(monkeypatch):

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 from django.db import connection, transaction
-from django.db.models import Case, F, When, Window
-from django.db.models.functions import RowNumber
+from django.db.models import Case, F, When
 from django.test.utils import CaptureQueriesContext
 
 from tests.clock import travel
@@ -25,7 +24,7 @@ from tests.webhooks_core.reading import rows_read, vacuum
 from webhooks_core import secrets
 from webhooks_core.dispatch import sql
 from webhooks_core.dispatch.leases import LeaseLostError
-from webhooks_core.dispatch.sql import AttemptRow, BodyRow, DueDelivery, LeasedRow
+from webhooks_core.dispatch.sql import AttemptRow, BodyRow, DueDelivery, DueQueue
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -156,24 +155,34 @@ def read_due_by_orm(given: Arguments) -> list[DueDelivery]:
     return found
 
 
-def lease_queues(given: Arguments) -> set[LeasedRow]:
+def read_queues(given: Arguments) -> list[DueQueue]:
+    lease = DispatcherLease(pk=given.lease)
+    return sql.due_queues(lease, NOW, at_most=2 * given.room)
+
+
+def read_queues_by_orm(given: Arguments) -> list[DueQueue]:
+    due = EndpointQueue.objects.due(NOW, lease=given.lease)
+    rows = list(due.values_list("pk", "endpoint__profile", "endpoint__owner"))
+    middle = rows[given.room : -given.room]
+    return [row for row in rows if row not in middle]
+
+
+def lease_queues(given: Arguments) -> set[int]:
+    lease = DispatcherLease(pk=given.lease)
     try:
-        return set(sql.lease_due(DispatcherLease(pk=given.lease), NOW, given.room))
+        return sql.lease_queues(lease, [*given.limits][:4], NOW)
     except LeaseLostError:
         return set()
 
 
-def lease_queues_by_orm(given: Arguments) -> set[LeasedRow]:
+def lease_queues_by_orm(given: Arguments) -> set[int]:
     if not DispatcherLease.objects.filter(pk=given.lease).exists():
         return set()
-    columns = ("endpoint__profile", "endpoint__owner")
-    turn = Window(RowNumber(), partition_by=columns, order_by="next_due_at")
     due = EndpointQueue.objects.due(NOW, lease=given.lease)
-    in_turn = due.order_by(turn, "next_due_at")[: given.room]
-    rows = set(in_turn.values_list("pk", *columns))
-    leased = EndpointQueue.objects.filter(pk__in=[row[0] for row in rows])
+    free = set(due.filter(pk__in=[*given.limits][:4]).values_list("pk", flat=True))
+    leased = EndpointQueue.objects.filter(pk__in=free)
     leased.update(leased_by=given.lease, next_due_at=None)
-    return rows
+    return free
 
 
 def read_bodies(given: Arguments) -> list[BodyRow]:
@@ -216,6 +225,7 @@ PAIRS: list[tuple[Action, Action]] = [
     (read_due, read_due_by_orm),
     (read_bodies, read_bodies_by_orm),
     (read_secrets, read_secrets_by_orm),
+    (read_queues, read_queues_by_orm),
     (lease_queues, lease_queues_by_orm),
     (insert, insert_by_orm),
 ]
