@@ -80,6 +80,7 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
         *("created_at", "expires_at", "last_used_at"),
     )
     search_fields = ("display_prefix", "tenant", "principal", "name")
+    indexed = ("tenant",)
     search_help_text = "First characters of the key, tenant, principal or name"
     new_fields: ClassVar = (
         *("tenant", "principal", "name", "days"),

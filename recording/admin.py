@@ -75,6 +75,7 @@ class RecordingAdmin(CappedAdmin[Recording]):
     list_display = ("audio_id", "account", "size", "created_at", "updated_at")
     list_select_related = ("account",)
     search_fields = ("audio_id", "account__username")
+    indexed = ("audio_id", "account__username")
     ordering = ("-id",)
     autocomplete_fields = ("account",)
     import_fields: ClassVar = ("account", "text", "file", "publish_event")
@@ -139,6 +140,7 @@ class PersonalTokenAdmin(CappedAdmin[PersonalToken]):
     )
     list_select_related = ("user",)
     search_fields = ("display_prefix", "user__username", "name")
+    indexed = ("user__username",)
     ordering = ("-id",)
     fields = (*list_display, "revoked_at")
     readonly_fields = fields

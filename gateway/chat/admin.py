@@ -187,6 +187,7 @@ class RequestRecordAdmin(ReadOnlyAdmin[RequestRecord]):
     )
     list_filter = (OutcomeFilter, "created_at")
     search_fields = ("request_id__exact", "tenant__exact")
+    indexed = ("request_id", "tenant")
     search_help_text = "A whole request id, or a tenant"
     readonly_fields = ("outcome", "cost", "answered", "asked")
     exclude: ClassVar = ("prompt", "answer", "cost_nano")

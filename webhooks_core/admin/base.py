@@ -1,4 +1,4 @@
-"""The bases of the admin's lists: counted to a bound, read-only; and how rows appear."""
+"""The bases of the admin's lists: counted and searched to a bound, read-only; and how rows appear."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from django.contrib import admin
 from django.core.exceptions import ObjectDoesNotExist
 from django.core.paginator import Paginator
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -28,6 +28,8 @@ from webhooks_core.templatetags.owners import stamped
 
 # The maximum of rows that a list counts and shows.
 LISTED_AT_MOST = 10_000
+# The number of newest ids among which a part of a text is searched.
+SEARCHED_AT_MOST = 50_000
 # The number of rows of one action.
 SELECTED_AT_MOST = 500
 
@@ -88,13 +90,29 @@ def row_action(description: str) -> Callable[[Act], Any]:
 
 
 class CappedAdmin(admin.ModelAdmin[M]):
-    """A list that is counted to a bound."""
+    """A list that is counted to a bound; a part of a text is searched among the newest rows."""
 
     paginator = CappedPaginator
     list_max_show_all = 0
     list_per_page = 50
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
+    # Fields with an index: their complete values are searched among all rows.
+    indexed: tuple[str, ...] = ()
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[M], search_term: str
+    ) -> tuple[QuerySet[M], bool]:
+        term = search_term.strip()
+        rows, may_repeat = super().get_search_results(request, queryset, term)
+        if not term:
+            return rows, may_repeat
+        newest = self.model._default_manager.order_by("-pk").values_list("pk")[:1]
+        oldest = max((pk for (pk,) in newest), default=0) - SEARCHED_AT_MOST
+        exact = Q(pk=None)
+        for field in self.indexed:
+            exact |= Q(**{field: term})
+        return rows.filter(pk__gt=oldest) | queryset.filter(exact), may_repeat
 
 
 class ReadOnlyAdmin(CappedAdmin[M]):

@@ -160,6 +160,7 @@ class EventAdmin(ReadOnlyAdmin[Event]):
     ordering = ("-pk",)
     sortable_by = ()
     search_fields = ("public_id__exact",)
+    indexed = ("public_id",)
     search_help_text = "The complete id of an event"
     fields = (
         *("public_id", "type", "profile", "owner", "size", "created_at"),

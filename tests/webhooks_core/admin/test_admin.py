@@ -177,6 +177,14 @@ def test_lists_are_counted_to_a_bound(admin_client, monkeypatch):
     assert "2 deliveries" in page(admin_client, DELIVERIES)
 
 
+def test_a_part_of_a_text_is_searched_among_the_newest_rows(admin_client, monkeypatch):
+    monkeypatch.setattr(base, "SEARCHED_AT_MOST", 1)
+    for name in ("old-hook", "new-hook"):
+        EndpointFactory.create(url=f"http://127.0.0.1:9/{name}")
+    text = page(admin_client, f"{ENDPOINTS}?q=-hook")
+    assert ("new-hook" in text, "old-hook" in text) == (True, False)
+
+
 @pytest.mark.parametrize("count", [1, 4])
 def test_the_number_of_queries_is_the_same_for_any_number_of_rows(admin_client, count):
     for _ in range(count):
