@@ -27,8 +27,8 @@ RETRY_S = 2.0
 BATCH = 1000
 # How many are kept without a database; then the oldest are lost, counted and logged.
 KEPT = 100_000
-# Above so many that wait, the next ones are kept without prompt and answer, which are large.
-TEXTS_KEPT = 500
+# Above so many characters of prompts and answers that wait, the next requests are kept without.
+TEXTS_KEPT = 20_000_000
 CLOSING_S = 10.0
 
 log = structlog.stdlib.get_logger(__name__)
@@ -43,6 +43,7 @@ class UsageWriter:
     write_denial: Callable[..., Any] = record_denial
     lost: int = 0
     _ended: deque[ChatContext] = field(default_factory=deque)
+    _texts: int = 0  # characters of those that wait or are being written
     _denials: deque[dict[str, Any]] = field(default_factory=deque)
     _has_work: asyncio.Event = field(default_factory=asyncio.Event)
     _is_urgent: asyncio.Event = field(default_factory=asyncio.Event)
@@ -54,11 +55,14 @@ class UsageWriter:
 
     def record(self, context: ChatContext) -> None:
         """Keep what a request has used."""
-        if context.log and len(self._ended) >= TEXTS_KEPT // 2:
-            self._is_urgent.set()
-        if context.log and len(self._ended) >= TEXTS_KEPT:
-            log.warning("texts of a request dropped", request_id=context.request_id)
-            context.log = None
+        if context.log:
+            self._texts += context.log.size
+            if self._texts > TEXTS_KEPT // 2:
+                self._is_urgent.set()
+            if self._texts > TEXTS_KEPT:
+                log.warning("texts of a request dropped", request_id=context.request_id)
+                self._texts -= context.log.size
+                context.log = None
         self._keep(self._ended, context)
 
     def deny(self, context: ChatContext, reason: str) -> None:
@@ -107,6 +111,7 @@ class UsageWriter:
                 and await self._write_batch(self._ended, self.write)
             ):
                 return False
+            self._texts = sum(each.log.size for each in self._ended if each.log)
         return True
 
     async def _write_batch(

@@ -51,7 +51,7 @@ class Answer:
     """Collects an answer."""
 
     def __init__(self, max_characters: int) -> None:
-        self._left = max_characters
+        self.left = max_characters
         self._choices: dict[int, Choice] = {}
         self.is_cut = False
 
@@ -85,9 +85,9 @@ class Answer:
 
     def _put(self, parts: list[str], text: str) -> None:
         """Add a text as far as there is room."""
-        if len(text) > self._left:
+        if len(text) > self.left:
             self.is_cut = True
-            text = text[: self._left]
-        self._left -= len(text)
+            text = text[: self.left]
+        self.left -= len(text)
         if text:
             parts.append(text)

@@ -22,6 +22,8 @@ TOOLS = ("tools", "functions")
 # Operations whose answers are text.
 LOGGED = ("chat.completions", "messages", "responses")
 EXCERPT = 120
+# What an entry takes beside its texts, as characters.
+OBJECTS = 2_000
 
 
 @dataclass(slots=True)
@@ -53,6 +55,11 @@ class LogEntry:
     @property
     def is_cut(self) -> bool:
         return self.room.is_cut or self.answer.is_cut
+
+    @property
+    def size(self) -> int:
+        """About how many characters it keeps."""
+        return OBJECTS + 2 * self.max_characters - self.room.left - self.answer.left
 
     def columns(self) -> tuple[Any, ...]:
         """Return excerpt, truncated, tools, prompt and answer as a row has them."""

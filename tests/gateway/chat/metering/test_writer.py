@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import InterfaceError, OperationalError
@@ -177,8 +178,8 @@ def test_a_denial_does_not_wait_until_a_batch_of_requests_has_grown(monkeypatch)
 
 def test_prompts_and_answers_are_written_before_they_are_too_many(monkeypatch):
     monkeypatch.setattr(module, "EVERY_S", 2 * PATIENCE_S)
-    monkeypatch.setattr(module, "TEXTS_KEPT", 4)
-    sink, texts = Sink(), object()
+    monkeypatch.setattr(module, "TEXTS_KEPT", 5 * 1000)
+    sink, texts = Sink(), Mock(size=1000)
 
     async def run() -> None:
         writer = sink.writer()
@@ -187,9 +188,13 @@ def test_prompts_and_answers_are_written_before_they_are_too_many(monkeypatch):
             each = context(str(number))
             each.log = texts
             writer.record(each)
+        large = context("3")
+        large.log = Mock(size=5 * 1000)
+        writer.record(large)
+        assert large.log is None
         await until(lambda: sink.batches)
         assert each.log is texts
         await writer.stop()
 
     asyncio.run(run())
-    assert sink.batches == [["0", "1", "2"]]
+    assert sink.batches == [["0", "1", "2", "3"]]
