@@ -124,10 +124,6 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         except SecretUnreadableError:
             return "none of WEBHOOK_SECRET_KEYS decrypts them"
 
-    @admin.display(description="may lie in")
-    def networks(self, obj: Endpoint) -> str:
-        return "WEBHOOK_ALLOWED_TARGETS too" if obj.trusted else "public networks"
-
     @admin.display(description="signing secrets")
     def secrets(self, obj: Endpoint) -> str:
         rows = obj.endpointsecret_set.order_by("-pk")
