@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from typing import Any
 
 from django.apps import AppConfig
 from django.contrib.admin.apps import SimpleAdminConfig
@@ -16,12 +15,7 @@ class AdminConfig(SimpleAdminConfig):
 class ConfigConfig(AppConfig):
     name = "config"
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        gc.disable()  # until all is loaded: nearly nothing of it is garbage
-
     def ready(self) -> None:
         from config import checks  # noqa: F401 - registers them
 
-        gc.enable()
         gc.freeze()  # what is loaded by now stays: not to be searched for garbage again

@@ -18,7 +18,6 @@ from uvicorn.protocols.http.httptools_impl import (
 MAX_HEAD_BYTES = 128 * 1024
 # The extension of ASGI by which an application gives a status, the lines of a head and a body at once.
 AT_ONCE = "signpost.at_once"
-CODINGS = frozenset({b"te", b"transfer-encoding"})
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -60,20 +59,15 @@ class HttpProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        if self.parser.get_method() == b"CONNECT":
+        """Refuse codings that nothing decodes; TE must not name chunked (RFC 9110 section 10.1.4)."""
+        is_te_wrong = any(b"chunked" in value for value in self._values(b"te"))
+        codings = self._values(b"transfer-encoding") - {b"chunked"}
+        if codings or is_te_wrong or self.parser.get_method() == b"CONNECT":
             raise httptools.HttpParserError
-        if not CODINGS.isdisjoint(dict(self.headers)):
-            self._check_codings()
         if not self.parser.should_upgrade():
             super().on_headers_complete()
             write = partial(write_at_once, self.cycle)
             self.scope["extensions"] = {AT_ONCE: {"write": write}}
-
-    def _check_codings(self) -> None:
-        """Refuse codings that nothing decodes; TE must not name chunked (RFC 9110 section 10.1.4)."""
-        is_te_wrong = any(b"chunked" in value for value in self._values(b"te"))
-        if is_te_wrong or self._values(b"transfer-encoding") - {b"chunked"}:
-            raise httptools.HttpParserError
 
     def _values(self, name: bytes) -> set[bytes]:
         return {value.strip().lower() for key, value in self.headers if key == name}

@@ -1,10 +1,7 @@
-import gc
-
 import pytest
 from cryptography.fernet import Fernet
 from django.core import checks
 
-from config.apps import ConfigConfig
 from config.checks import (
     check_production,
     check_secrets,
@@ -96,14 +93,3 @@ def test_a_production_without_static_files_is_warned_of(production, tmp_path):
     assert warning.id == "signpost.W003"
     (tmp_path / "staticfiles.json").touch()
     assert check_static_files() == []
-
-
-def test_garbage_is_collected_once_everything_is_loaded():
-    try:
-        again = ConfigConfig.create("config.apps.ConfigConfig")
-        assert not gc.isenabled()
-        again.ready()
-        assert gc.isenabled()
-    finally:
-        gc.enable()
-        gc.unfreeze()

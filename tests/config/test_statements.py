@@ -13,9 +13,9 @@ from django.conf import settings
 from django.db import connection, connections
 from django.test import Client
 
-from config import statements
 from recording.accounts import personal_tokens
 from tests.factories import UserFactory
+from webhooks_core.database import sessions
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -41,7 +41,7 @@ def web() -> Iterator[Client]:
     """A client of a web process whose statements may take a second."""
     options = connections.settings["default"]["OPTIONS"]
     before = dict(options)
-    statements.limit(1.0)
+    sessions.limit(statement_timeout=1000)
     connection.close()
     yield Client(raise_request_exception=False)
     options.clear()

@@ -17,6 +17,7 @@ import structlog
 from django.db import connections
 from django_q.cluster import Cluster
 
+from webhooks_core.database import sessions
 from webhooks_core.database.outages import is_outage
 from webhooks_core.dispatch import notify
 from webhooks_core.models import DispatcherLease
@@ -142,7 +143,9 @@ def run_cluster(reader: int, writer: int) -> None:
         return
     os.setsid()
     os.close(writer)
-    limit_sessions()
+    sessions.limit(
+        idle_in_transaction_session_timeout=IDLE_MS, lock_timeout=LOCK_WAIT_MS
+    )
     try:
         broker = notify.connect(retry=None)
         broker.ping()
@@ -156,23 +159,6 @@ def run_cluster(reader: int, writer: int) -> None:
     while cluster.sentinel.is_alive():
         time.sleep(LOOK_EVERY_S)
     sys.exit(cluster.sentinel.exitcode != 0)
-
-
-def limit_sessions() -> None:
-    """Have PostgreSQL end transactions of frozen processes, and long waits for a lock.
-
-    For connections that this process opens from now on, and those of processes that it forks.
-    Otherwise a frozen one keeps its locks, and others wait for them. SQLite needs no limits: its
-    database is on this machine.
-    """
-    if connections["default"].vendor != "postgresql":
-        return
-    options = connections.settings["default"]["OPTIONS"]
-    limits = (
-        f"-c idle_in_transaction_session_timeout={IDLE_MS}"
-        f" -c lock_timeout={LOCK_WAIT_MS}"
-    )
-    options["options"] = f"{options.get('options', '')} {limits}".strip()
 
 
 def _end_with(reader: int) -> None:
