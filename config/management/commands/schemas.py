@@ -43,7 +43,7 @@ class Command(BaseCommand):
                 not file.exists() or file.read_text(encoding="utf-8") != fresh
             ):
                 raise CommandError(
-                    f"docs/api/{name} differs from the code: run `make schemas`"
+                    f"docs/api/{name} differs from the code: run `manage.py schemas`"
                 )
             if not check:
                 file.write_text(fresh, encoding="utf-8")
