@@ -10,7 +10,7 @@ from webhooks_core.api.subscriptions import SubscriptionService
 from webhooks_core.changes import Actor
 from webhooks_core.errors import ConflictError
 from webhooks_core.models import Endpoint
-from webhooks_core.profiles import PingEvent
+from webhooks_core.profiles import NewEvent
 
 
 class Subscriptions(SubscriptionService):
@@ -24,10 +24,10 @@ class Subscriptions(SubscriptionService):
         super().__init__(origin.tenant, by=by or Actor("owner", origin.principal))
         self.origin = origin
 
-    def ping(self, subscription: Endpoint) -> PingEvent:
+    def ping(self, subscription: Endpoint) -> NewEvent:
         if not profiles.get(PROFILE).enabled:
             raise ConflictError("Webhooks are switched off in the configuration.")
         if not subscription.is_receiving:
             raise ConflictError("The subscription is inactive.")
         data = {"subscription_id": subscription.public_id}
-        return PingEvent(TEST, data, self.origin.metadata)
+        return NewEvent(TEST, data, self.origin.metadata)

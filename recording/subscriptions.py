@@ -18,7 +18,7 @@ from webhooks_core.api.subscriptions import SubscriptionService
 from webhooks_core.changes import Actor
 from webhooks_core.ids import public_id
 from webhooks_core.models import Endpoint, Event
-from webhooks_core.profiles import EventContext, PingEvent
+from webhooks_core.profiles import EventContext, NewEvent
 from webhooks_core.times import iso
 
 
@@ -47,8 +47,8 @@ class Subscriptions(SubscriptionService):
         # An empty url keeps the current one. Every change counts as one, for `updated_at`.
         return fields | {"url": fields["url"] or current.url}
 
-    def ping(self, subscription: Endpoint) -> PingEvent:
-        return PingEvent(PING, {"endpoint_id": subscription.public_id})
+    def ping(self, subscription: Endpoint) -> NewEvent:
+        return NewEvent(PING, {"endpoint_id": subscription.public_id})
 
 
 def recent_events(*, account: AbstractUser, event_type: str, limit: int) -> list[bytes]:

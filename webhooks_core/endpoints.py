@@ -172,11 +172,6 @@ def _where(endpoint: Endpoint) -> dict[str, str]:
     return {"host": urlsplit(endpoint.url).hostname or ""}
 
 
-def enable(endpoint: Endpoint, *, by: Actor = ENGINE) -> Endpoint:
-    """Make a disabled endpoint active again with its counter at 0; waiting deliveries become due."""
-    return update(endpoint, by=by, status=Endpoint.Status.ACTIVE)
-
-
 def set_custom_headers(
     endpoint: Endpoint, values: Mapping[str, str], *, by: Actor = ENGINE
 ) -> Endpoint:

@@ -116,8 +116,8 @@ class Prepared(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PingEvent:
-    """A test event before it is stored; `metadata` is for the envelope."""
+class NewEvent:
+    """An event before it is stored; `metadata` is for the envelope."""
 
     type: str
     data: Mapping[str, Any]

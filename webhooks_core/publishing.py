@@ -14,7 +14,7 @@ from webhooks_core import filters, ids, profiles, times
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import notify
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.profiles import EventContext, PingEvent, WebhookProfile
+from webhooks_core.profiles import EventContext, NewEvent, WebhookProfile
 
 
 class UnknownEventTypeError(ValueError):
@@ -40,20 +40,15 @@ def publish(
     if event_type not in webhook_profile.event_types:
         raise UnknownEventTypeError(event_type)
     with transaction.atomic():
-        event = _store(
-            webhook_profile,
-            owner=owner,
-            event_type=event_type,
-            data=data,
-            metadata=metadata or {},
-        )
+        new = NewEvent(event_type, data, metadata or {})
+        event = _store(webhook_profile, owner, new)
         deliver(event, _receiving(webhook_profile, event))
         if webhook_profile.published is not None:
             webhook_profile.published(event, data)
     return event
 
 
-def publish_test(endpoint: Endpoint, ping: PingEvent) -> Event:
+def publish_test(endpoint: Endpoint, ping: NewEvent) -> Event:
     """Store a test event for one endpoint with any event types; return the event.
 
     The event is stored in any case; a delivery only if the endpoint is subscribed. Raises
@@ -63,13 +58,7 @@ def publish_test(endpoint: Endpoint, ping: PingEvent) -> Event:
     with transaction.atomic():
         rows = Endpoint.objects.filter(deleted_at=None)
         endpoint = rows.select_for_update(no_key=True).get(pk=endpoint.pk)
-        event = _store(
-            profile,
-            owner=endpoint.owner,
-            event_type=ping.type,
-            data=ping.data,
-            metadata=ping.metadata,
-        )
+        event = _store(profile, endpoint.owner, ping)
         if endpoint.is_receiving:
             at = Delivery.objects.front(endpoint)
             deliver(event, [endpoint.pk], trigger=Delivery.Trigger.TEST, at=at)
@@ -100,29 +89,22 @@ def deliver(
     notify.notify_on_commit(endpoint_ids)
 
 
-def _store(
-    profile: WebhookProfile,
-    *,
-    owner: str,
-    event_type: str,
-    data: Mapping[str, Any],
-    metadata: Mapping[str, str],
-) -> Event:
+def _store(profile: WebhookProfile, owner: str, new: NewEvent) -> Event:
     now, public_id = timezone.now(), ids.public_id(profile.event_prefix)
     context = EventContext(
         id=public_id,
-        type=event_type,
+        type=new.type,
         owner=owner,
         created_at=times.iso(now),
-        data=data,
-        metadata=metadata,
+        data=new.data,
+        metadata=new.metadata,
     )
     body = orjson.dumps(profile.envelope(context))
     return Event.objects.create(
         public_id=public_id,
         profile=profile.name,
         owner=owner,
-        type=event_type,
+        type=new.type,
         body=body,
         size=len(body),
         created_at=now,

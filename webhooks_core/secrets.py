@@ -50,10 +50,6 @@ class EncryptedText:
         """Return the text. Raises SecretUnreadableError: never the ciphertext."""
         return _decrypt(tuple(webhook_settings.SECRET_KEYS), self.ciphertext)
 
-    def reencrypted(self) -> EncryptedText:
-        """Return the same text under the first key. Raises SecretUnreadableError."""
-        return EncryptedText.encrypt(self.decrypt())
-
     def __str__(self) -> str:
         return MASK
 

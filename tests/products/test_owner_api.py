@@ -145,7 +145,7 @@ def test_what_failed_and_what_was_missed_is_counted_and_resent(mine):
     target = mine.endpoints.get()
     endpoints.update(target, status=Endpoint.Status.DISABLED)
     mine.publish(n=3)
-    endpoints.enable(target)
+    endpoints.update(target, status=Endpoint.Status.ACTIVE)
     for status, count in (("failed", 2), ("missed", 1)):
         body = {"since": since, "status": status}
         address = f"/{created}/resend"

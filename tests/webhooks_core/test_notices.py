@@ -44,7 +44,7 @@ def test_a_disabled_endpoint_is_reported_at_once_and_that_it_works_again_once(re
     )
     assert (notice.failures, notice.error) == (2, "HTTP 500")
     sweep()
-    endpoints.enable(target)
+    endpoints.update(target, status=Endpoint.Status.ACTIVE)
     sweep()
     assert len(received) == 1  # it has not worked yet
     attempt(ok)

@@ -29,7 +29,7 @@ from webhooks_core.network.custom_headers import HeaderError
 from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.owners import deliveries, details, repairs, resending
 from webhooks_core.owners.deliveries import State
-from webhooks_core.profiles import PingEvent
+from webhooks_core.profiles import NewEvent
 from webhooks_core.secrets import HIDDEN, SecretUnreadableError
 
 
@@ -123,7 +123,7 @@ class SubscriptionService(ABC):
             raise NotFoundError("There is no such subscription.")
 
     @abstractmethod
-    def ping(self, subscription: Endpoint) -> PingEvent:
+    def ping(self, subscription: Endpoint) -> NewEvent:
         """Return the test event, or raise an error of the product: none is accepted."""
 
     def send_test(self, public_id: str) -> Event:
@@ -148,7 +148,7 @@ class SubscriptionService(ABC):
         """Return one page of a subscription's deliveries, newest first."""
         own = Delivery.objects.filter(endpoint=subscription)
         own = deliveries.narrowed(own, state=state, event_id=event_id)
-        rows = own.page(subscription, number=page, size=page_size)
+        rows = own.page(page, size=page_size)
         return rows.select_related("event", "endpoint").defer("event__body")
 
     def delivery(

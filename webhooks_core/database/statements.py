@@ -105,13 +105,13 @@ def as_time(value: Any) -> Any:
     return value.replace(tzinfo=connection.timezone)
 
 
-def among(pks: Collection[int], *, of: str = "pk") -> Among:
+def among(pks: Collection[int]) -> Among:
     """Return the condition `pk IN pks` with one parameter, however many they are.
 
     With `pk__in`, composing SQL and preparing a parameter for each is a fifth of the work of the
     dispatcher's thread.
     """
-    return Among(F(of), list(pks))
+    return Among(F("pk"), list(pks))
 
 
 class Among(Lookup[Any]):

@@ -47,17 +47,6 @@ class Event(models.Model):
         return self.public_id
 
 
-def superseded() -> Exists:
-    """Return the condition that another delivery of the event counts in place of the outer one."""
-    over = Q(status__in=(Delivery.Status.PENDING, Delivery.Status.DELIVERED))
-    others = Delivery.objects.filter(
-        over | Q(replay_number__gt=OuterRef("replay_number")),
-        event=OuterRef("event"),
-        endpoint=OuterRef("endpoint"),
-    )
-    return Exists(others)
-
-
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def pending(self) -> Self:
         return self.filter(status=Delivery.Status.PENDING)
@@ -75,15 +64,20 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 
         Of several of one event for an endpoint, that is the last one.
         """
-        return self.filter(~superseded(), status=Delivery.Status.FAILED)
+        over = Q(status__in=(Delivery.Status.PENDING, Delivery.Status.DELIVERED))
+        in_its_place = Delivery.objects.filter(
+            over | Q(replay_number__gt=OuterRef("replay_number")),
+            event=OuterRef("event"),
+            endpoint=OuterRef("endpoint"),
+        )
+        return self.filter(~Exists(in_its_place), status=Delivery.Status.FAILED)
 
-    def page(self, endpoint: Endpoint, *, number: int, size: int) -> Self:
-        """Return a page of an endpoint's deliveries, newest first; the first page is 1.
+    def page(self, number: int, *, size: int) -> Self:
+        """Return a page of these, those of an endpoint, newest first; the first page is 1.
 
         The ids are read from an index alone, however many precede them.
         """
-        newest = self.filter(endpoint=endpoint).order_by("-pk")
-        ids = newest.values_list("pk", flat=True)
+        ids = self.order_by("-pk").values_list("pk", flat=True)
         start = (number - 1) * size
         if start >= 2**63:  # databases refuse it
             return self.none()

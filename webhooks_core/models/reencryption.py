@@ -73,7 +73,8 @@ def reencrypt() -> Reencrypted:
     reencrypted = unreadable = 0
     for stored in texts():
         if _is_readable(stored.text):
-            reencrypted += stored.replace(stored.text, stored.text.reencrypted())
+            new = EncryptedText.encrypt(stored.text.decrypt())
+            reencrypted += stored.replace(stored.text, new)
         else:
             unreadable += 1
     return Reencrypted(reencrypted, unreadable)

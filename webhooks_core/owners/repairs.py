@@ -68,7 +68,7 @@ def enable(endpoint: Endpoint, *, by: Actor) -> Endpoint:
     """Send to a disabled endpoint again, what waits at once. Raises NotDisabledError."""
     if not endpoint.is_disabled or endpoint.deleted_at:
         raise NotDisabledError
-    return endpoints.enable(endpoint, by=by)
+    return endpoints.update(endpoint, status=Endpoint.Status.ACTIVE, by=by)
 
 
 def disable(endpoint: Endpoint, *, by: Actor) -> Endpoint:

@@ -145,12 +145,13 @@ def _remove(removal: OwnerRemoval, until: float) -> bool:
     static = Delivery.objects.filter(
         event=OuterRef("pk"), endpoint__static_key__isnull=False
     )
-    events = _events(profile, owner).filter(~Exists(static))
+    events = _events(profile, owner).filter(~Exists(static)).order_by("pk")
+    pks = events.values_list("pk", flat=True)
     # Those of another profile, whose owner goes on, too.
     deliveries = Delivery.objects.filter(endpoint__in=_ended(profile, owner))
     if timezone.now() - removal.ended_at > SETTLED_AFTER:
         deliveries.fail(error="endpoint deleted")  # results are not recorded any more
-    while remove_deliveries(deliveries) or _remove_some(events):
+    while remove_deliveries(deliveries) or remove_events(list(pks[:EVENTS])):
         if time.monotonic() > until:
             return False
     with transaction.atomic():
@@ -160,11 +161,6 @@ def _remove(removal: OwnerRemoval, until: float) -> bool:
             same = OwnerRemoval.objects.filter(pk=removal.pk)
             same.filter(ended_at=removal.ended_at).delete()
     return is_done
-
-
-def _remove_some(events: Any) -> int:
-    pks = list(events.order_by("pk").values_list("pk", flat=True)[:EVENTS])
-    return remove_events(pks) if pks else 0
 
 
 def _remove_endpoints(profile: str, owner: str) -> None:
@@ -227,11 +223,7 @@ class OwnerErasure:
         self.check()
         end_owner(profile=self.profile, owner=self.owner)
         for rows in self.rows.values():
-            _delete_in_batches(rows)
+            ids = rows.order_by("pk").values_list("pk", flat=True)
+            while pks := list(ids[:BATCH]):
+                rows.filter(pk__in=pks).delete()
         remove_owner(profile=self.profile, owner=self.owner)
-
-
-def _delete_in_batches(rows: QuerySet[Any]) -> None:
-    ids = rows.order_by("pk").values_list("pk", flat=True)
-    while pks := list(ids[:BATCH]):
-        rows.filter(pk__in=pks).delete()

@@ -130,7 +130,7 @@ class Engine(Invariants):
                 _, count = self.counters[target.pk]
                 self.counters[target.pk] = (Endpoint.Status.DISABLED, count)
             case "enable":
-                endpoints.enable(target)
+                endpoints.update(target, status=Endpoint.Status.ACTIVE)
                 if self.counters[target.pk][0] == Endpoint.Status.DISABLED:
                     self.counters[target.pk] = (Endpoint.Status.ACTIVE, 0)
             case "delete":

@@ -68,7 +68,7 @@ def test_what_another_machine_publishes_is_due_at_once(another_machine):
         publish_event()
         endpoints.update(target, status=Endpoint.Status.DISABLED)
         with another_machine():
-            endpoints.enable(target)
+            endpoints.update(target, status=Endpoint.Status.ACTIVE)
         assert dispatch() == 1
 
 

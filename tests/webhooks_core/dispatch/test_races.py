@@ -24,7 +24,7 @@ from webhooks_core.models import (
     Event,
 )
 from webhooks_core.owners import resending
-from webhooks_core.profiles import PingEvent
+from webhooks_core.profiles import NewEvent
 from webhooks_core.upkeep.removal import end_owner, remove_old
 
 pytestmark = [
@@ -119,7 +119,7 @@ def test_a_test_event_beside_the_removal_of_its_account_is_refused():
     with transaction.atomic():
         end_owner(profile="plain", owner=endpoint.owner)
         testing = started(
-            lambda: publishing.publish_test(endpoint, PingEvent("thing.made", {}))
+            lambda: publishing.publish_test(endpoint, NewEvent("thing.made", {}))
         )
     with pytest.raises(Endpoint.DoesNotExist):
         testing.result()

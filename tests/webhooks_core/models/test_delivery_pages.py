@@ -12,7 +12,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 def page(number: int, size: int = 10) -> list[tuple[int, str]]:
-    rows = Delivery.objects.page(Endpoint.objects.get(), number=number, size=size)
+    rows = Delivery.objects.filter(endpoint=Endpoint.objects.get()).page(
+        number, size=size
+    )
     return list(rows.values_list("replay_number", "event__type"))
 
 

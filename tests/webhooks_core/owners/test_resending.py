@@ -23,7 +23,7 @@ from webhooks_core.owners.resending import (
     RemovedError,
     Selection,
 )
-from webhooks_core.profiles import PingEvent
+from webhooks_core.profiles import NewEvent
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 ADA = Actor("owner", "ada")
@@ -82,7 +82,7 @@ def test_a_resend_while_one_is_pending_is_that_one_due_now(failed):
 def test_a_test_event_is_sent_before_the_backlog():
     target = EndpointFactory.create()
     publish_events(3)
-    event = publishing.publish_test(target, PingEvent("thing.made", {}))
+    event = publishing.publish_test(target, NewEvent("thing.made", {}))
     assert pending_order()[0] == Delivery.objects.get(event=event).pk
 
 
@@ -156,7 +156,7 @@ def missed() -> Endpoint:
     publish_events(2)
     publish_event(event_type="thing.lost")  # it would not receive that one
     publish_event(owner="bob")
-    return endpoints.enable(target)
+    return endpoints.update(target, status=Endpoint.Status.ACTIVE)
 
 
 def test_what_was_missed_is_sent_once(missed):

@@ -73,7 +73,7 @@ def test_an_endpoint_that_the_engine_disables_says_since_when_and_what_it_missed
         "Nothing is sent until you enable the endpoint or change its URL."
     )
     assert state.outage(target) == "2 events were not sent since then."
-    enabled = endpoints.enable(target)
+    enabled = endpoints.update(target, status=Endpoint.Status.ACTIVE)
     text = "2 events were not sent while the endpoint was disabled."
     assert state.outage(enabled) == text
     assert state_of(target).state == Health.FAILING  # until a success
