@@ -35,17 +35,6 @@ class SeenAttempt:
     response_headers: Headers | None
     response_text: str | None
 
-    @classmethod
-    def of(cls, attempt: Attempt, *, is_hidden: bool) -> SeenAttempt:
-        details, body = attempt.details, bytes(attempt.response_body)
-        return cls(
-            attempt=attempt,
-            url=details.get("url", ""),
-            request_headers=_pairs(details.get("request")),
-            response_headers=None if is_hidden else _pairs(details.get("response")),
-            response_text=None if is_hidden else _text(body),
-        )
-
     @property
     def error_class(self) -> str:
         outcome = self.attempt.outcome
@@ -88,8 +77,16 @@ def _pairs(text: str | None) -> Headers:
 def seen(delivery: Delivery) -> list[SeenAttempt]:
     """Return the attempts of a delivery, oldest first, as its owner may see them."""
     is_hidden = delivery.endpoint.trusted
-    attempts = delivery.attempt_set.order_by("number")
-    return [SeenAttempt.of(attempt, is_hidden=is_hidden) for attempt in attempts]
+    return [
+        SeenAttempt(
+            attempt=row,
+            url=row.details.get("url", ""),
+            request_headers=_pairs(row.details.get("request")),
+            response_headers=None if is_hidden else _pairs(row.details.get("response")),
+            response_text=None if is_hidden else _text(bytes(row.response_body)),
+        )
+        for row in delivery.attempt_set.order_by("number")
+    ]
 
 
 def details_of(delivery: Delivery) -> dict[str, Any]:

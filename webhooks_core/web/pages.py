@@ -64,20 +64,13 @@ def newest(rows: QuerySet[Row], query: Mapping[str, Any]) -> tuple[list[Row], st
 
     Raises BadRequestError for the cursor.
     """
-    before, size = position(query.get("cursor", "")), query["page_size"]
-    if before is not None:
-        rows = rows.filter(pk__lt=before)
+    cursor, size = query.get("cursor", ""), query["page_size"]
+    if cursor:
+        if not re.fullmatch("[0-9a-f]{1,15}", cursor):
+            raise BadRequestError("cursor is not one of an answer.")
+        rows = rows.filter(pk__lt=int(cursor, 16))
     found = list(rows.order_by("-pk")[: size + 1])
     return found[:size], f"{found[size - 1].pk:x}" if len(found) > size else ""
-
-
-def position(cursor: str) -> int | None:
-    """Return the id behind which a page begins; None for the first. Raises BadRequestError."""
-    if not cursor:
-        return None
-    if not re.fullmatch("[0-9a-f]{1,15}", cursor):
-        raise BadRequestError("cursor is not one of an answer.")
-    return int(cursor, 16)
 
 
 def page_of(items: serializers.BaseSerializer[Any], cursor: str) -> Response:

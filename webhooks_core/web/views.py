@@ -154,8 +154,17 @@ class ProductAPIView(APIView):
         return Response(status=204, headers={"Allow": ", ".join(self.allowed_methods)})
 
     def get_body(self) -> dict[str, Any]:
-        """Return the request's body, which must be a JSON object; raises as `parsed_body`."""
-        body = self.parsed_body()
+        """Return the request's body, which must be a JSON object.
+
+        Raises ParseError, PayloadTooLargeError, EncodedBodyError or UnsupportedMediaType.
+        """
+        if is_encoded(self.request.headers.get("Content-Encoding")):
+            raise EncodedBodyError
+        if self.request.stream is None:
+            raise exceptions.ParseError(
+                "The body is empty: send a JSON object, and its Content-Length."
+            )
+        body = self.request.data
         if not isinstance(body, dict):
             raise exceptions.ParseError("The body must be a JSON object.")
         return body
@@ -170,19 +179,6 @@ class ProductAPIView(APIView):
         read = shape(data=self.get_body())
         read.is_valid(raise_exception=True)
         return read
-
-    def parsed_body(self) -> Any:
-        """Return the request's body as it was parsed.
-
-        Raises ParseError, PayloadTooLargeError, EncodedBodyError or UnsupportedMediaType.
-        """
-        if is_encoded(self.request.headers.get("Content-Encoding")):
-            raise EncodedBodyError
-        if self.request.stream is None:
-            raise exceptions.ParseError(
-                "The body is empty: send a JSON object, and its Content-Length."
-            )
-        return self.request.data
 
 
 class ProductViewSet(ProductAPIView, GenericViewSet[Any]):
