@@ -17,7 +17,7 @@ from webhooks_core.network.errors import NotHttpError
 from webhooks_core.network.pool import Connections, Progress
 
 STEP_BYTES = 64 * 1024
-CODING = "content-encoding"
+CODING = b"content-encoding"
 GZIP = 16 + zlib.MAX_WBITS  # for zlib
 
 
@@ -57,8 +57,8 @@ class Answer:
         self._lines = connection.headers
         self._packed = b""
         self._decoder: zlib._Decompress | None = None
-        is_coded = any(len(name) == len(CODING) for name, _ in self._lines)
-        coding = self.headers.get(CODING, "").lower() if is_coded else ""
+        codings = [value for name, value in self._lines if name.lower() == CODING]
+        coding = codings[-1].decode("latin-1").strip().lower() if codings else ""
         self._is_packed = coding == "gzip"
         if not self._is_packed and coding not in {"", "identity"}:
             self.close()
