@@ -56,19 +56,16 @@ def send_disabled(
     _send_on_commit(endpoint, NoticeKind.DISABLED, failures, error)
 
 
-def send_recovered() -> int:
-    """Send the notices of incidents that have ended by a success; return how many."""
+def send_recovered() -> None:
+    """Send the notices of incidents that have ended by a success."""
     ended = Endpoint.objects.filter(
         deleted_at=None, alerted_at__isnull=False, failing_since=None
     )
-    sent = 0
     for endpoint in ended.defer("custom_headers").order_by("pk")[:AT_ONCE]:
         with transaction.atomic():
             # Of the same state: it may have changed since it was read.
             if ended.filter(pk=endpoint.pk).update(alerted_at=None):
                 _send_on_commit(endpoint, NoticeKind.RECOVERED)
-                sent += 1
-    return sent
 
 
 def _send_on_commit(

@@ -75,7 +75,7 @@ def test_an_incident_of_which_another_sweep_has_told_is_left_to_it(
         return real()
 
     monkeypatch.setattr(transaction, "atomic", overtaken)
-    assert changes.send_recovered() == 0
+    changes.send_recovered()
     monkeypatch.undo()
     assert received == []
 
@@ -83,7 +83,8 @@ def test_an_incident_of_which_another_sweep_has_told_is_left_to_it(
 def test_an_error_of_the_product_is_only_logged(use_profile, caplog):
     use_profile(on_notice=lambda _: 1 / 0)
     EndpointFactory.create(alerted_at=timezone.now())
-    assert changes.send_recovered() == 1
+    changes.send_recovered()
+    assert "notice hook failed" in caplog.text
 
 
 def test_a_sweep_costs_one_query_when_nothing_is_due(django_assert_num_queries, plain):

@@ -37,7 +37,6 @@ HOURS = 24
 # Of a busier instance, the chart shows the latest ones alone.
 MAX_ATTEMPTS = 50_000
 BAR_WIDTH, HEIGHT = 5, 24
-DAY = timedelta(days=1)
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -165,7 +164,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
 
     @row_action("Resend what failed within a day")
     def resend_failed(self, endpoint: Endpoint, by: Actor) -> str:
-        since = timezone.now() - DAY
+        since = timezone.now() - timedelta(days=1)
         count = resending.resend_since(endpoint, Selection.FAILED, since=since, by=by)
         return f"Resent {count} that failed within a day."
 

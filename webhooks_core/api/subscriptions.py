@@ -27,7 +27,7 @@ from webhooks_core.ids import created_at, is_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.network.custom_headers import HeaderError
 from webhooks_core.network.url_policy import UrlRefusedError
-from webhooks_core.owners import deliveries, details, repairs, resending
+from webhooks_core.owners import deliveries, details, repairs
 from webhooks_core.owners.deliveries import State
 from webhooks_core.profiles import NewEvent
 from webhooks_core.secrets import HIDDEN, SecretUnreadableError
@@ -170,10 +170,6 @@ class SubscriptionService(ABC):
         if created_at(public_id) < timezone.now() - kept:
             raise GoneError("Such an old delivery was removed with its event.")
         raise NotFoundError("There is no such delivery.")
-
-    def resend(self, subscription: Endpoint, public_id: str) -> Delivery:
-        """Resend a delivery; return the one that is sent. Raises 404, 409, 410."""
-        return resending.resend(self.delivery(public_id, subscription), by=self.by)
 
     def settings(self, subscription: Endpoint) -> dict[str, Any]:
         """Return what is sent beside the contract's headers, masked. Raises 409 if the headers cannot be read."""

@@ -119,7 +119,9 @@ class SubscriptionViewSet(ProductViewSet):
     )
     @action(detail=True, methods=["post"], url_path=f"{ONE_DELIVERY}/resend")
     def resend_one(self, request: Request, delivery_id: str, **_: str) -> Response:
-        return self.respond(self.subscriptions.resend(self.found(), delivery_id))
+        subscriptions = self.subscriptions
+        delivery = subscriptions.delivery(delivery_id, self.found())
+        return self.respond(resending.resend(delivery, by=subscriptions.by))
 
     @route(
         summary="Send what failed, or what was missed, in a time again; or count it",

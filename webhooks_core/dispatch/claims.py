@@ -243,7 +243,8 @@ def _fail_what_may_not_wait(endpoint: Endpoint) -> bool:
     if not (reason := endpoint.pending_failure):
         return False
     # Read again: the endpoint may be active since, with new deliveries.
-    suspended = Delivery.objects.suspended().filter(endpoint=endpoint)
+    waiting = Delivery.objects.waiting().filter(endpoint=endpoint)
+    suspended = waiting.exclude(endpoint__in=Endpoint.objects.receiving())
     return suspended.fail_some(error=reason) > 0
 
 

@@ -116,17 +116,10 @@ class RecordedResult(NamedTuple):
         return is_late or self.result.outcome == Outcome.TIMEOUT
 
 
-class Recorded(NamedTuple):
-    """The results that were written, and those of endpoints that other transactions lock."""
-
-    results: list[RecordedResult]
-    postponed: list[EndedAttempt]
-
-
 def record_results(
     lease: DispatcherLease, ended: Sequence[EndedAttempt], *, now: datetime
-) -> Recorded:
-    """Write the results of what this lease still claims; return them with what they mean.
+) -> tuple[list[RecordedResult], list[EndedAttempt]]:
+    """Write the results of what this lease still claims; return them, and what is left for later.
 
     The lease is locked first, then endpoints are written before deliveries, as everywhere, so
     that no two writers deadlock. Results of endpoints that another transaction locks are left for
@@ -154,7 +147,7 @@ def record_results(
                 attempts=entry.claim.number,
                 error=entry.result.error,
             )
-    return Recorded(recorded, [each for each in claimed if each[1].queue not in locked])
+    return recorded, [each for each in claimed if each[1].queue not in locked]
 
 
 def _still_claimed(
@@ -263,10 +256,11 @@ def _update_deliveries(
             failed[result.queue, entry.retry_at, result.error].append(result.key)
     sql.deliver(delivered, lease=lease.pk, at=now)
     for (_, retry_at, error), pks in failed.items():
+        claimed = Delivery.objects.claimed(pks, lease=lease.pk)
         if retry_at:
-            Delivery.objects.reschedule(pks, lease=lease.pk, at=retry_at, error=error)
+            claimed.update(next_attempt_at=retry_at, last_error=error, claimed_by=None)
         else:
-            Delivery.objects.claimed(pks, lease=lease.pk).fail(error=error)
+            claimed.fail(error=error)
 
 
 def _insert_attempts(

@@ -55,10 +55,6 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         """Return the pending deliveries that are not claimed."""
         return self.filter(status=Delivery.Status.PENDING, claimed_by=None)
 
-    def suspended(self) -> Self:
-        """Return the waiting deliveries of endpoints that receive nothing now."""
-        return self.waiting().exclude(endpoint__in=Endpoint.objects.receiving())
-
     def undelivered(self) -> Self:
         """Return the failed deliveries whose event neither arrived in another way nor is pending.
 
@@ -113,13 +109,6 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         """Release what was claimed and not attempted; return how many."""
         return self.claimed(pks, lease=lease).update(
             attempts=F("attempts") - 1, claimed_by=None
-        )
-
-    def reschedule(
-        self, pks: Collection[int], *, lease: int, at: datetime, error: str
-    ) -> int:
-        return self.claimed(pks, lease=lease).update(
-            next_attempt_at=at, last_error=error, claimed_by=None
         )
 
     def fail(self, *, error: str) -> int:

@@ -30,13 +30,6 @@ class StoredText(NamedTuple):
     replace: Callable[[EncryptedText, EncryptedText], int]
 
 
-class Reencrypted(NamedTuple):
-    """How many values are encrypted with the first key, and how many no key decrypts."""
-
-    reencrypted: int
-    unreadable: int
-
-
 def columns() -> Iterator[tuple[type[Model], str]]:
     """Yield every model with an encrypted field, and that field's name."""
     for model in apps.get_models():
@@ -68,8 +61,11 @@ def unreadable() -> int:
     return sum(not _is_readable(stored.text) for stored in texts())
 
 
-def reencrypt() -> Reencrypted:
-    """Encrypt everything with the first key, except rows that change at the same time."""
+def reencrypt() -> tuple[int, int]:
+    """Encrypt everything with the first key, except rows that change at the same time.
+
+    Returns how many texts were encrypted, and how many no key decrypts.
+    """
     reencrypted = unreadable = 0
     for stored in texts():
         if _is_readable(stored.text):
@@ -77,7 +73,7 @@ def reencrypt() -> Reencrypted:
             reencrypted += stored.replace(stored.text, new)
         else:
             unreadable += 1
-    return Reencrypted(reencrypted, unreadable)
+    return reencrypted, unreadable
 
 
 def _is_readable(text: EncryptedText) -> bool:

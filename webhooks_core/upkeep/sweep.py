@@ -12,10 +12,7 @@ from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases, queues
 from webhooks_core.models import EngineState
-from webhooks_core.upkeep.removal import remove_ended_owners, remove_old
-
-# Of the minute between two scheduled sweeps.
-RETENTION_S = 40.0
+from webhooks_core.upkeep.removal import REMOVAL_S, remove_ended_owners, remove_old
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -28,7 +25,7 @@ class SweepReport(NamedTuple):
     removed: int = 0
 
 
-def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:
+def sweep(*, retention_s: float = REMOVAL_S) -> SweepReport:
     """Expire dead leases, repair due times, and remove what is old.
 
     Removes for at most `retention_s` seconds, and only while no work waits for a dispatcher. The

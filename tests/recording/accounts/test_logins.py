@@ -220,7 +220,7 @@ def test_keys_are_encrypted_and_take_part_in_a_change_of_the_key(ada, settings):
     assert EncryptedText(stored[0]).decrypt() == secret
     assert secret not in str(rows)
     assert not any(code in str(rows) for code in codes)
-    assert reencryption.reencrypt().reencrypted == 2
+    assert reencryption.reencrypt() == (2, 0)
     rows = {row.type: row.data for row in Authenticator.objects.all()}
     assert rows["totp"]["secret"] not in stored
     assert EncryptedText(rows["totp"]["secret"]).decrypt() == secret

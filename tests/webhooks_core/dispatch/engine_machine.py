@@ -26,7 +26,7 @@ from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.dispatch import claims, leases, notify, results
 from webhooks_core.dispatch.leases import SUSPECT_AFTER
-from webhooks_core.dispatch.results import Recorded, RecordedResult
+from webhooks_core.dispatch.results import RecordedResult
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.upkeep.sweep import sweep
@@ -311,10 +311,10 @@ class Engine(Invariants):
             if dispatcher in self.dispatchers:
                 self.look(dispatcher)
 
-    def recorded(self, *arguments: Any, **options: Any) -> Recorded:
+    def recorded(self, *arguments: Any, **options: Any) -> Any:
         """Record for real, and count what was recorded."""
         written = record_results(*arguments, **options)
-        for entry in written.results:
+        for entry in written[0]:
             self.count(entry)
         return written
 
