@@ -42,18 +42,19 @@ class TokenForm(forms.Form):
         initial=90,
     )
 
-    def create(self, user: Any, newest: str) -> personal_tokens.Created | None:
+    def create(self, user: Any, newest: str | None) -> personal_tokens.Created | None:
         """Create the token; None adds an error to the form.
 
         `newest` is the key of the account's newest token when the form was shown: a page that is
-        reloaded sends its form again.
+        reloaded sends its form again. Programs need not send it.
         """
         if not self.is_valid():
             return None
         try:
             with locked_account(user.pk):
                 rows = PersonalToken.objects.filter(user=user.pk).order_by("-id")
-                if newest != str(rows.values_list("pk", flat=True).first() or ""):
+                last = str(rows.values_list("pk", flat=True).first() or "")
+                if newest not in {None, last}:
                     raise personal_tokens.TokenInputError(REPEATED)
                 return personal_tokens.create(user=user, **self.cleaned_data)
         except personal_tokens.TokenInputError as error:
@@ -80,7 +81,7 @@ def account(request: HttpRequest) -> HttpResponse:
 def create_token(request: HttpRequest) -> HttpResponse:
     """Create a personal token and show it, in this response only."""
     form = TokenForm(request.POST)
-    created = form.create(request.user, request.POST.get("newest", ""))
+    created = form.create(request.user, request.POST.get("newest"))
     return _page(request, TokenForm() if created else form, created)
 
 
