@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from hashlib import sha256
 
 from django.contrib.auth.models import AbstractUser
 from django.db import transaction
 
+from webhooks_core.models import bearer
+
 REMEMBERED_S = 5.0
 MOST = 10_000
 
-_accounts: dict[bytes, tuple[AbstractUser, float]] = {}
+_accounts: dict[str, tuple[AbstractUser, float]] = {}
 _revocations = 0
 
 
 def recall(token: str) -> AbstractUser | None:
     """Return the account of a token that was valid a few seconds ago; None if it is not known."""
-    account, at = _accounts.get(_key(token), (None, 0.0))
+    account, at = _accounts.get(bearer.digest(token), (None, 0.0))
     # The clock may have been set back.
     return account if 0 <= time.time() - at < REMEMBERED_S else None
 
@@ -34,7 +35,7 @@ def find(
     if account is not None and before == _revocations:
         if len(_accounts) >= MOST:
             _accounts.clear()
-        _accounts[_key(token)] = account, at
+        _accounts[bearer.digest(token)] = account, at
     return account
 
 
@@ -48,9 +49,3 @@ def forget() -> None:
     global _revocations  # noqa: PLW0603 - a counter of this process
     _revocations += 1
     _accounts.clear()
-
-
-def _key(token: str) -> bytes:
-    return sha256(
-        token.encode()
-    ).digest()  # not the token itself, which a dump would show

@@ -61,7 +61,7 @@ def check_active(account: AbstractUser) -> None:
 
 @contextmanager
 def locked_account(user_id: int) -> Iterator[Any]:
-    """Open a transaction in which nobody else creates or revokes tokens of this account.
+    """Open a transaction in which no other request creates or revokes tokens of this account.
 
     Yields the user, or None if it was just deleted. Without one lock for both, a refresh that
     runs beside a revocation could store a token that the revocation does not see. The lock

@@ -185,10 +185,10 @@ def host_and_path(url: str) -> str:
     return url.partition("://")[2].partition("?")[0]
 
 
-def deliveries_of(row: Endpoint | Event) -> SafeString:
+def deliveries_of(event: Event) -> SafeString:
     """Return a link, since there may be thousands."""
     address = reverse("admin:webhooks_core_delivery_changelist")
-    return format_html('<a href="{}?q={}">all deliveries</a>', address, row.public_id)
+    return format_html('<a href="{}?q={}">all deliveries</a>', address, event.public_id)
 
 
 def state(shown: EndpointState) -> SafeString:

@@ -40,11 +40,10 @@ _END = (
     f" WHERE {_IS_DUE} %s) ORDER BY queue.next_due_at {{}} LIMIT %s) AS queues"
 )
 _BOTH_ENDS = f"{_END.format('')} UNION {_END.format('DESC')} ORDER BY next_due_at"
-_FREE = (
+_FREE = statement(
     "SELECT queue.endpoint_id FROM webhooks_core_endpointqueue queue"  # noqa: S608
     f" WHERE queue.endpoint_id {{among}} AND {_IS_DUE} %s)"
 )
-_FREE_THERE = statement(_FREE)
 _LEASE_THESE = statement(
     "UPDATE webhooks_core_endpointqueue SET leased_by = %s, next_due_at = NULL"
     " WHERE endpoint_id {among}"
@@ -72,7 +71,7 @@ def due_queues(
     """Return queues that this lease may take: those that are due for longest, and the latest.
 
     Called many times a second. The latest are of owners whose events have just come, however many
-    queues another owner has that nobody can serve.
+    queues of another owner wait.
     """
     half = (now, lease.pk, at_most // 2)
     rows = fetch(_BOTH_ENDS, *half, *half)
@@ -90,7 +89,7 @@ def lease_queues(
         return {pk for pk, _ in fetch(_LEASE, lease.pk, ids(pks), now)}
     with transaction.atomic():
         leases.lock(lease)
-        free = {pk for (pk,) in fetch(_FREE_THERE, ids(pks), now, lease.pk)}
+        free = {pk for (pk,) in fetch(_FREE, ids(pks), now, lease.pk)}
         execute(_LEASE_THESE, lease.pk, ids(free))
     return free
 
