@@ -29,6 +29,12 @@ class ShownModel(serializers.ModelSerializer[Row]):
         models.DateTimeField: TimeField,
     }
 
+    def build_standard_field(self, field_name: str, model_field: Any) -> Any:
+        """Leave out how large a number the database stores: each kind of database differs."""
+        field, arguments = super().build_standard_field(field_name, model_field)
+        arguments.pop("max_value", None)
+        return field, arguments
+
 
 class StoredText(StrictCharField):
     """A text without NUL, which a database refuses."""

@@ -1,6 +1,7 @@
 import json
 import re
 
+import pytest
 from django.conf import settings
 
 from config.operations import api_docs
@@ -9,6 +10,7 @@ from config.operations.api_docs import openapi
 PUBLISHED = settings.BASE_DIR / "docs" / "api" / "openapi.json"
 
 
+@pytest.mark.services  # the contract is the same with each kind of database
 def test_the_document_is_the_published_one(client):
     # Made while a test had a product of its own, it describes that product too.
     api_docs._document.cache_clear()
@@ -19,6 +21,7 @@ def test_the_document_is_the_published_one(client):
     assert json.loads(answer.content)["openapi"].startswith("3.1")
 
 
+@pytest.mark.services
 def test_a_document_does_not_depend_on_the_one_before():
     assert openapi() == openapi() == PUBLISHED.read_text("utf-8")
 
