@@ -138,8 +138,12 @@ def test_nothing_of_an_erased_tenant_is_left():
     assert erase("--tenant", NAME, "--yes") == shown | {"erased": True}
     assert mentions(NAME) == set()
     assert mentions("other") == before
-    with pytest.raises(CommandError, match=f"nothing is stored of a tenant {NAME}"):
-        erase("--tenant", NAME, "--yes")
+
+
+def test_a_tenant_of_whom_nothing_is_left_can_be_erased_again():
+    again = erase("--tenant", NAME, "--yes")
+    assert again["erased"] is True
+    assert {*again["rows"].values()} == {0}
 
 
 def test_nothing_of_an_erased_account_is_left():
