@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from math import ceil
 from typing import Any
 
 import structlog
@@ -104,8 +105,12 @@ class UsageWriter:
                     await asyncio.sleep(DENIALS_S)
 
     async def flush(self) -> bool:
-        """Write all that is kept; return False if the database is unavailable."""
-        while self._denials or self._ended:
+        """Write all that is kept now; return False if the database is unavailable.
+
+        What is added meanwhile waits for the next time: written at once, batches were small and
+        took a tenth of the process.
+        """
+        for _ in range(ceil(max(len(self._denials), len(self._ended)) / BATCH)):
             if not (
                 await self._write_batch(self._denials, self._write_denials)
                 and await self._write_batch(self._ended, self.write)

@@ -98,6 +98,27 @@ def test_the_writer_writes_in_batches_and_at_the_end():
     assert [len(batch) for batch in sink.batches] == [1000, 1000, 500]
 
 
+def test_what_comes_during_a_write_waits_for_the_next():
+    sink = Sink()
+
+    async def run() -> None:
+        writer = sink.writer()
+
+        def write(batch: Iterable[ChatContext]) -> None:
+            sink.write(batch)
+            if len(sink.batches) < 3:
+                record(writer, "later")
+
+        writer.write = write
+        record(writer, "first")
+        await writer.flush()
+        assert sink.batches == [["first"]]
+        await writer.flush()
+        assert sink.batches == [["first"], ["later"]]
+
+    asyncio.run(run())
+
+
 @OUTAGES
 def test_what_the_database_does_not_take_now_is_written_later(outage):
     sink = Sink(outage("away"), outage("away"))
