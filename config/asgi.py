@@ -87,9 +87,8 @@ async def _run_lifespan(receive: Receive, send: Send) -> None:
     runtime.current()
     sys.setswitchinterval(SWITCH_S)
     _release_start_memory()
-    async with mcp.running():
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
     await runtime.stop()
     everything_else.close()
     logins.close()

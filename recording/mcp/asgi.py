@@ -6,22 +6,18 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import structlog
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.types import Message, Receive, Scope, Send
 
 from recording import authentication, errors, token_memory
 from recording.cors import CORS_HEADERS
-from recording.mcp import calls
-from recording.mcp.server import server
 from recording.throttles import AccountThrottle
 from webhooks_core.errors import (
     ApiError,
@@ -35,6 +31,9 @@ from webhooks_core.web.parsers import (
     is_encoded,
 )
 from webhooks_core.web.thread_pool import InThread
+
+if TYPE_CHECKING:
+    from starlette.types import Message, Receive, Scope, Send
 
 Header = tuple[bytes, bytes]
 
@@ -56,26 +55,22 @@ class ClientGoneError(Exception):
     """The client disconnected."""
 
 
+def _sdk() -> Callable[..., Awaitable[None]]:
+    """Return what answers messages. Imported for the first: it takes 20 MB, and half a second."""
+    from recording.mcp.server import answer
+
+    return answer
+
+
 class MCPApplication:
-    """Answers messages while `running()` is open; `in_thread` runs what uses the database."""
+    """Answers messages; `in_thread` runs what uses the database."""
 
     def __init__(self, in_thread: InThread) -> None:
         self._in_thread = in_thread
         # One message at a time: of many, each would have a part in every round of the loop, for
         # which chat waits.
         self._turns = asyncio.Semaphore(1)
-        self._manager: StreamableHTTPSessionManager
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        self._manager = StreamableHTTPSessionManager(
-            server.lowlevel,
-            json_response=True,
-            stateless=True,
-            max_request_body_size=MAX_BODY_BYTES,
-        )
-        async with self._manager.run():
-            yield
+        self._respond: Callable[..., Awaitable[None]] | None = None
 
     async def __call__(
         self, scope: Scope, receive: Receive, send: Send, more: Iterable[Header] = ()
@@ -104,11 +99,10 @@ class MCPApplication:
         has_turn = method != "events/subscribe"
         in_thread = self._aside if has_turn else self._in_thread
         async with self._turns if has_turn else nullcontext():
-            reset = calls.current.set(calls.Call(account, token, in_thread))
-            try:
-                await self._manager.handle_request(*exchange.passed_on(body))
-            finally:
-                calls.current.reset(reset)
+            if self._respond is None:
+                self._respond = await self._in_thread(_sdk)
+            passed_on = exchange.passed_on(body)
+            await self._respond(account, token, in_thread, *passed_on)
         await exchange.finish()
 
     async def _aside(self, function: Callable[[], Any]) -> Any:

@@ -6,18 +6,23 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import AbstractUser
 from mcp.server import MCPServer
 from mcp.server.context import CallNext, ServerRequestContext
 from mcp.server.mcpserver import ResourceSecurity
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, RequestParams
 from pydantic import ConfigDict, ValidationError
+from starlette.types import Receive, Scope, Send
 
 from recording.mcp import calls, prompts, resources, tools, webhook_tools
 from recording.mcp.events import methods
 from recording.mcp.events.errors import EventsError
+from webhooks_core.web.parsers import MAX_BODY_BYTES
+from webhooks_core.web.thread_pool import InThread
 
 TOOLS = tools.TOOLS | webhook_tools.TOOLS
 INSTRUCTIONS = f"""\
@@ -132,3 +137,26 @@ def _title(function: Callable[..., Any]) -> str:
 
 
 server = _build()
+
+
+async def answer(
+    account: AbstractUser,
+    token: str,
+    in_thread: InThread,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+) -> None:
+    """Answer a message of an account; messages share nothing."""
+    manager = StreamableHTTPSessionManager(
+        server.lowlevel,
+        json_response=True,
+        stateless=True,
+        max_request_body_size=MAX_BODY_BYTES,
+    )
+    reset = calls.current.set(calls.Call(account, token, in_thread))
+    try:
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
+    finally:
+        calls.current.reset(reset)

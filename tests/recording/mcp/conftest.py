@@ -46,8 +46,7 @@ def post(body: bytes, headers: Mapping[str, str]) -> Response:
 
     async def answer() -> Response:
         application = MCPApplication(lambda function: sync_to_async(function)())
-        async with application.running():
-            return await respond(application, body, headers)
+        return await respond(application, body, headers)
 
     return async_to_sync(answer)()
 

@@ -151,9 +151,8 @@ def test_messages_run_one_after_the_other_but_none_waits_long(
 
     async def answers() -> list[Any]:
         application = MCPApplication(in_thread)
-        async with application.running():
-            sent = [respond(application, body, mcp.headers) for _ in range(5)]
-            return await asyncio.gather(*sent)
+        sent = [respond(application, body, mcp.headers) for _ in range(5)]
+        return await asyncio.gather(*sent)
 
     token_memory.find(mcp.api.token, lambda _: mcp.api.user)
     call = {"name": "list_recordings", "arguments": {}}
