@@ -79,7 +79,7 @@ settings.INSTALLED_APPS
 print(loaded("catalog gateway recording webhooks_core graphene prometheus_client rest_framework"))
 django.setup()
 print(loaded("rest_framework.serializers requests pydantic mcp"))
-import config.urls
+import config.asgi, config.urls
 print(loaded("redis bs4 mcp"))
 print(gc.get_freeze_count() > 10_000)
 """
