@@ -7,7 +7,6 @@ from gateway.events import Origin
 from gateway.webhooks import PROFILE
 from webhooks_core import profiles
 from webhooks_core.api.subscriptions import SubscriptionService
-from webhooks_core.changes import Actor
 from webhooks_core.errors import ConflictError
 from webhooks_core.models import Endpoint
 from webhooks_core.profiles import NewEvent
@@ -19,9 +18,9 @@ class Subscriptions(SubscriptionService):
     profile = PROFILE
     quota_error = "A tenant has at most {quota} subscriptions; delete one first."
 
-    def __init__(self, origin: Origin, *, by: Actor | None = None) -> None:
+    def __init__(self, origin: Origin, *, by: str = "") -> None:
         """`by` acts for the tenant: by default the principal of the origin."""
-        super().__init__(origin.tenant, by=by or Actor("owner", origin.principal))
+        super().__init__(origin.tenant, by=by or origin.principal)
         self.origin = origin
 
     def ping(self, subscription: Endpoint) -> NewEvent:

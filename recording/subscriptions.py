@@ -15,7 +15,6 @@ from recording.authentication import refused
 from recording.webhooks import EVENT_TYPES, PING, PROFILE
 from webhooks_core import profiles
 from webhooks_core.api.subscriptions import SubscriptionService
-from webhooks_core.changes import Actor
 from webhooks_core.ids import public_id
 from webhooks_core.models import Endpoint, Event
 from webhooks_core.profiles import EventContext, NewEvent
@@ -32,7 +31,7 @@ class Subscriptions(SubscriptionService):
     )
 
     def __init__(self, account: AbstractUser) -> None:
-        super().__init__(owner_id(account), by=Actor("owner", account.get_username()))
+        super().__init__(owner_id(account), by=account.get_username())
         self.account = account
 
     @contextmanager

@@ -29,7 +29,6 @@ from gateway.models import PortalLink
 from gateway.portal import cookies, links, pages
 from gateway.subscriptions import Subscriptions
 from gateway.throttles import CallerThrottle
-from webhooks_core.changes import Actor
 from webhooks_core.errors import TooManyRequestsError
 from webhooks_core.pages.base import Capability, Door, Owner, PageView
 
@@ -83,7 +82,7 @@ class PortalDoor(Door):
         caller = Caller(link.tenant, link.principal, link.key_id)
         request.user = caller  # type: ignore[assignment]
         return Visitor(
-            Subscriptions(Origin.of(caller, request), by=Actor("owner", link.actor)),
+            Subscriptions(Origin.of(caller, request), by=link.actor),
             frozenset(map(Capability, link.capabilities)),
             link=link,
             form_token=form_token,

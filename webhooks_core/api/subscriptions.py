@@ -39,8 +39,8 @@ class SubscriptionService(ABC):
     profile: ClassVar[str]
     quota_error: ClassVar[str]  # with `{quota}`
 
-    def __init__(self, owner: str, *, by: Actor) -> None:
-        self.owner, self.by = owner, by
+    def __init__(self, owner: str, *, by: str) -> None:
+        self.owner, self.by = owner, Actor("owner", by)
 
     def all(self) -> QuerySet[Endpoint]:
         """Return the owner's subscriptions, newest first."""
