@@ -39,9 +39,10 @@ class AttemptInline(admin.TabularInline[Attempt, Delivery]):
     @admin.display(description="result")
     def shown_result(self, obj: Attempt) -> SafeString:
         tone = "success" if obj.outcome == "ok" else "error"
-        label = base.badge(tone, wording.result(obj))
+        result = wording.result(obj)
+        label, error = base.badge(tone, result), obj.error.removeprefix(result)
         again = "Sent again on a new connection." if obj.is_repeated else ""
-        return format_html("{}<br>{} {}", label, obj.error, again)
+        return format_html("{}<br>{} {}", label, error, again)
 
     @admin.display(description="started, took")
     def started(self, obj: Attempt) -> SafeString:
@@ -117,7 +118,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         attempts = wording.summary(obj)
         return format_html("{} {}", base.badge(*wording.state(obj)), attempts)
 
-    @admin.display
+    @admin.display(description="next attempt")
     def waits(self, obj: Delivery) -> str:
         return wording.waits(obj, timezone.now()) or "-"
 
