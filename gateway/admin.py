@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -18,6 +19,7 @@ from webhooks_core.admin import base
 from webhooks_core.admin.base import HistoryAdmin, row_action
 from webhooks_core.changes import Actor
 from webhooks_core.errors import ConflictError
+from webhooks_core.pages.base import show_once
 
 TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
 
@@ -95,7 +97,9 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
         return self.new_fields if obj is None else self.fields_of_key
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return admin.ModelAdmin.has_add_permission(self, request)
+        # Its page shows the key.
+        may_add = admin.ModelAdmin.has_add_permission(self, request)
+        return may_add and self.has_view_permission(request)
 
     def save_model(
         self, request: HttpRequest, obj: GatewayKey, form: Any, change: bool
@@ -107,12 +111,10 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     def response_add(
         self, request: HttpRequest, obj: GatewayKey, post_url_continue: Any = None
     ) -> HttpResponse:
-        """Show the key: no other page does."""
-        template = "admin/gateway/gatewaykey/created.html"
-        secret = vars(obj)["text"]
-        return self.render(
-            request, template, title="New gateway key", shown=obj, secret=secret
-        )
+        """Show the key on its page, this once."""
+        text = "The key was created. It opens the gateway as Authorization: Bearer …"
+        page = reverse("admin:gateway_gatewaykey_change", args=(obj.pk,))
+        return show_once(request, text, page, vars(obj)["text"])
 
     @row_action("Revoke selected")
     def revoke_selected(self, obj: GatewayKey, by: Actor) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from allauth.mfa.utils import is_mfa_enabled
@@ -11,22 +12,23 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from recording.accounts import personal_tokens
-from recording.accounts.owners import locked_account, owner_id, row_id
+from recording.accounts.owners import owner_id, row_id
 from recording.models import PersonalToken
 from recording.oauth import grants
 from recording.oauth.models import Application
 from recording.webhooks import PROFILE
 from webhooks_core.models import Endpoint
 from webhooks_core.owners.state import Health
+from webhooks_core.pages.base import secret_once, show_once
 
 # Of each kind; the admin lists more.
 LISTED = 100
-REPEATED = "This form was sent before. Send it again to create another token."
 
 View = Callable[..., HttpResponse]
 
@@ -42,50 +44,41 @@ class TokenForm(forms.Form):
         initial=90,
     )
 
-    def create(self, user: Any, newest: str | None) -> personal_tokens.Created | None:
-        """Create the token; None adds an error to the form.
 
-        `newest` is the key of the account's newest token when the form was shown: a page that is
-        reloaded sends its form again. Programs need not send it.
-        """
-        if not self.is_valid():
-            return None
-        try:
-            with locked_account(user.pk):
-                rows = PersonalToken.objects.filter(user=user.pk).order_by("-id")
-                last = str(rows.values_list("pk", flat=True).first() or "")
-                if newest not in {None, last}:
-                    raise personal_tokens.TokenInputError(REPEATED)
-                return personal_tokens.create(user=user, **self.cleaned_data)
-        except personal_tokens.TokenInputError as error:
-            self.add_error(None, str(error))
-            return None
+def account_form(view: View) -> View:
+    """Take a form of the page from an account that is logged in; GET, as after a login, shows it."""
+
+    @wraps(view)
+    def take(request: HttpRequest) -> HttpResponse:
+        return view(request) if request.method == "POST" else redirect("account")
+
+    allowed = require_http_methods(["GET", "HEAD", "POST"])
+    return never_cache(login_required(allowed(take)))
 
 
-def account_page(*methods: str) -> Callable[[View], View]:
-    """Show a page to an account that is logged in, for these methods; no cache keeps it."""
-
-    def decorate(view: View) -> View:
-        return never_cache(login_required(require_http_methods(methods)(view)))
-
-    return decorate
-
-
-@account_page("GET", "HEAD")
+@never_cache
+@login_required
+@require_safe
 def account(request: HttpRequest) -> HttpResponse:
     """Show the page."""
     return _page(request, TokenForm())
 
 
-@account_page("POST")
+@account_form
 def create_token(request: HttpRequest) -> HttpResponse:
-    """Create a personal token and show it, in this response only."""
-    form = TokenForm(request.POST)
-    created = form.create(request.user, request.POST.get("newest"))
-    return _page(request, TokenForm() if created else form, created)
+    """Create a personal token, which the account's page shows once."""
+    user: Any = request.user
+    form, page = TokenForm(request.POST), reverse("account")
+    try:
+        if form.is_valid():
+            created = personal_tokens.create(user=user, **form.cleaned_data)
+            return show_once(request, "The token was created.", page, created.text)
+    except personal_tokens.TokenInputError as error:
+        form.add_error(None, str(error))
+    return _page(request, form)
 
 
-@account_page("POST")
+@account_form
 def revoke_token(request: HttpRequest) -> HttpResponse:
     """Revoke one of the account's own tokens; 404 for any other."""
     pk = row_id(request.POST.get("token", ""))
@@ -97,7 +90,7 @@ def revoke_token(request: HttpRequest) -> HttpResponse:
     return redirect("account")
 
 
-@account_page("POST")
+@account_form
 def disconnect(request: HttpRequest) -> HttpResponse:
     """End all that one application may do for the account."""
     application = Application.objects.find(request.POST.get("client_id", ""))
@@ -109,17 +102,13 @@ def disconnect(request: HttpRequest) -> HttpResponse:
     return redirect("account")
 
 
-def _page(
-    request: HttpRequest,
-    form: TokenForm,
-    created: personal_tokens.Created | None = None,
-) -> HttpResponse:
+def _page(request: HttpRequest, form: TokenForm) -> HttpResponse:
     user, now = request.user, timezone.now()
     tokens = PersonalToken.objects.filter(user=user.pk).order_by("-id")[:LISTED]
     endpoints = Endpoint.objects.of(PROFILE, owner_id(user))  # type: ignore[arg-type]
     context = {
         "form": form,
-        "created": created,
+        "new_token": secret_once(request),
         "tokens": [(token, token.state(now)) for token in tokens],
         "applications": grants.connected_applications(user)[:LISTED],
         "endpoints": [(row, Health.of(row)) for row in endpoints],

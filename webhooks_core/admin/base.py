@@ -24,6 +24,7 @@ from webhooks_core.changes import Actor
 from webhooks_core.errors import ApiError
 from webhooks_core.models import Endpoint, Event
 from webhooks_core.owners.state import EndpointState
+from webhooks_core.pages.base import secret_once
 from webhooks_core.templatetags.owners import stamped
 
 # The maximum of rows that a list counts and shows.
@@ -163,6 +164,7 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
         if (obj := kwargs.get("obj")) is not None:
             shown, choices = self.buttons(obj), self.get_action_choices(request, [])
             context["buttons"] = [choice for choice in choices if choice[0] in shown]
+            context["secret"] = secret_once(request)
         return super().render_change_form(request, context, *args, **kwargs)
 
 

@@ -12,7 +12,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -28,6 +28,7 @@ from webhooks_core.network.errors import Outcome
 from webhooks_core.owners import details, repairs, resending, state
 from webhooks_core.owners.resending import Selection
 from webhooks_core.owners.state import Health
+from webhooks_core.pages.base import show_once
 from webhooks_core.pages.forms import RotationForm
 from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.upkeep import stats
@@ -180,7 +181,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
     def rotate_secret(
         self, request: HttpRequest, queryset: QuerySet[Endpoint]
     ) -> HttpResponse | None:
-        """Explain the effect and ask; confirmed, show the new secret, in this response only."""
+        """Explain the effect and ask; confirmed, lead to the new secret, which is shown once."""
         endpoint = queryset.first() if queryset.count() == 1 else None
         if endpoint is None or endpoint.static_key is not None:
             text = "Choose one endpoint that no configuration declares."
@@ -201,10 +202,12 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
             return self.render(request, page, title=title, **context)
         hours = form.cleaned_data["overlap_h"] if may_overlap else 0
         overlap, by = timedelta(hours=hours), operator(request)
-        context["secret"] = repairs.rotate(endpoint, overlap=overlap, by=by).secret
+        secret = repairs.rotate(endpoint, overlap=overlap, by=by).secret
         self.log_change(request, endpoint, f"Rotated the secret; overlap {hours} h.")
-        title, page = "New signing secret", "admin/webhooks_core/secret.html"
-        return self.render(request, page, title=title, hours=hours, **context)
+        kept = f"and for {hours} h the old one beside it" if hours else "and it alone"
+        text = f"The new secret signs from now on, {kept}."
+        page = reverse("admin:webhooks_core_endpoint_change", args=(endpoint.pk,))
+        return show_once(request, text, page, secret)
 
     # The page of what fails.
 

@@ -1,4 +1,4 @@
-"""What all pages share: who looks at them and may do what, refusals, and the way back."""
+"""What all pages share: who looks at them and may do what, refusals, the way back, and a secret once."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from webhooks_core.errors import (
 )
 from webhooks_core.models import Endpoint
 from webhooks_core.profiles import WebhookProfile
+from webhooks_core.secrets import EncryptedText
 
 
 class Capability(StrEnum):
@@ -151,17 +152,22 @@ class OwnerView(View):
         messages.success(self.request, message)
         return redirect(address)
 
-    def show_once(self, message: str, page: str, endpoint: Endpoint) -> HttpResponse:
-        """Redirect to a page that shows a message and, this once, the secret of an endpoint.
 
-        A reload of it repeats nothing. The message, a signed cookie, names the endpoint alone.
-        """
-        messages.success(self.request, message, extra_tags=endpoint.public_id)
-        return redirect(self.address(page, endpoint.public_id))
+def show_once(request: HttpRequest, text: str, page: str, secret: str) -> HttpResponse:
+    """Redirect to a page that shows a text and, this once, a secret: a reload repeats nothing.
 
-    def secret_once(self, endpoint: Endpoint) -> str:
-        """Return the newest secret if `show_once` has led here, otherwise ""."""
-        tags = [each.extra_tags for each in messages.get_messages(self.request)]
-        if endpoint.public_id not in tags:
-            return ""
-        return str(endpoint.endpointsecret_set.latest("pk").value.decrypt())
+    The cookie of messages names the page, and holds the secret encrypted.
+    """
+    hidden = EncryptedText.encrypt(secret).ciphertext
+    messages.success(request, text, extra_tags=f"{page} {hidden}")
+    return redirect(page)
+
+
+def secret_once(request: HttpRequest) -> str:
+    """Return the secret if `show_once` has led to this page, otherwise ""."""
+    # Not one that is empty: it would answer with a cookie.
+    for message in messages.get_messages(request) or ():
+        page, _, hidden = (message.extra_tags or "").partition(" ")
+        if page == request.path:
+            return EncryptedText(hidden).decrypt()
+    return ""

@@ -17,7 +17,7 @@ from webhooks_core.errors import ApiError, ConflictError
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.owners import repairs, resending, state
 from webhooks_core.owners.resending import Selection
-from webhooks_core.pages.base import Capability, OwnerView
+from webhooks_core.pages.base import Capability, OwnerView, secret_once, show_once
 from webhooks_core.pages.forms import LONGEST_H, EndpointForm, RotationForm
 from webhooks_core.secrets import SecretUnreadableError
 
@@ -72,7 +72,8 @@ class Add(OwnerView):
                 "The endpoint was added. No test was sent to it: it is paused, or too many tests "
                 "were sent."
             )
-        return self.show_once(message, "endpoint", created.endpoint)
+        address = self.address("endpoint", created.endpoint.public_id)
+        return show_once(request, message, address, created.secret)
 
     def _page(self, form: EndpointForm, *, status: int = 200) -> HttpResponse:
         used, quota = self.owner.subscriptions.all().count(), self.owner.profile.quota
@@ -129,7 +130,7 @@ class EndpointView(OwnerView):
             "form": form,
             "recent": newest.select_related("event").defer("event__body")[:RECENT],
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),
-            "secret": self.secret_once(endpoint),
+            "secret": secret_once(self.request),
         }
         return self.render("endpoint", context, status=status)
 
@@ -221,12 +222,13 @@ class Secret(OwnerView):
             return self._rotate(endpoint)
         self.check_word("show")
         try:
-            repairs.show_secret(endpoint, by=self.owner.by)
+            secret = repairs.show_secret(endpoint, by=self.owner.by)
         except SecretUnreadableError as error:
             raise ConflictError(
                 "The secret cannot be read here. Rotate it, or ask the operator."
             ) from error
-        return self.show_once("The secret is shown here once.", "secret", endpoint)
+        message = "The secret is shown here once."
+        return show_once(request, message, request.path, secret)
 
     def _rotate(self, endpoint: Endpoint) -> HttpResponse:
         if Capability.MANAGE not in self.owner.capabilities:
@@ -237,14 +239,15 @@ class Secret(OwnerView):
             if not form.is_valid():
                 return self._page(endpoint, form, status=400)
             hours = form.cleaned_data["overlap_h"]
-        repairs.rotate(endpoint, overlap=timedelta(hours=hours), by=self.owner.by)
+        overlap, by = timedelta(hours=hours), self.owner.by
+        secret = repairs.rotate(endpoint, overlap=overlap, by=by).secret
         message = (
             f"The old secret signs beside the new one for {hours} h: put the new one into your "
             "server until then."
             if hours
             else "The new secret signs from now on. Put it into your server at once."
         )
-        return self.show_once(message, "secret", endpoint)
+        return show_once(self.request, message, self.request.path, secret)
 
     def _page(
         self,
@@ -256,7 +259,7 @@ class Secret(OwnerView):
         context = {
             "endpoint": endpoint,
             "form": form or RotationForm(),
-            "secret": self.secret_once(endpoint),
+            "secret": secret_once(self.request),
             "secrets": endpoint.endpointsecret_set.current(timezone.now()),
             "may_overlap": endpoints.may_overlap(endpoint),
             "longest_overlap_h": LONGEST_H,

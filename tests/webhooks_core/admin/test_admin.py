@@ -291,13 +291,26 @@ def test_a_rotation_is_confirmed_and_shows_the_new_secret_once(admin_client, tar
                 admin_client, target, "rotate_secret", confirmed="1", overlap_h=bad
             )
         assert "errorlist" in asked
-    shown = operate(admin_client, target, "rotate_secret", confirmed="1", overlap_h="2")
+    form = {"action": "rotate_secret", "confirmed": "1", "overlap_h": "2"}
+    form |= {"_selected_action": str(target.pk)}
+    rotated = admin_client.post(ENDPOINTS, form)
+    assert rotated["Location"] == change(target)  # a reload sends no form
+    shown = unescape(page(admin_client, change(target)))
     new, kept = target.secrets(now=timezone.now())
     assert kept == old
     assert new in shown
     assert old not in shown
     assert new not in unescape(page(admin_client, change(target)))
     assert LogEntry.objects.get().change_message == "Rotated the secret; overlap 2 h."
+
+
+def test_a_new_secret_is_shown_on_no_other_page(admin_client, target):
+    other = EndpointFactory.create()
+    form = {"action": "rotate_secret", "confirmed": "1", "overlap_h": "0"}
+    admin_client.post(ENDPOINTS, form | {"_selected_action": str(target.pk)})
+    [new] = target.secrets(now=timezone.now())
+    for row in (other, target):
+        assert new not in unescape(page(admin_client, change(row)))
 
 
 def test_where_a_request_has_one_signature_the_old_secret_ends_at_once(
