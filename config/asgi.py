@@ -15,7 +15,6 @@ from functools import partial
 from django.conf import settings
 
 from config.serving.middleware_checks import security_headers
-from config.serving.uvicorn_protocol import AT_ONCE
 from config.serving.wsgi_bridge import Receive, Scope, Send, WSGIBridge
 from config.wsgi import application as wsgi_application
 
@@ -74,9 +73,7 @@ async def _serve(scope: Scope, receive: Receive, send: Send) -> None:
         await bridge(scope, receive, send)
     elif is_chat:
         service = runtime.current().service
-        extension = scope.get("extensions", {}).get(AT_ONCE, {})
-        write = extension.get("write")
-        await chat.respond(service, scope, headers, receive, send, added, write)
+        await chat.respond(service, scope, headers, receive, send, added)
     else:
         await mcp(scope, receive, send, added)
 

@@ -6,18 +6,15 @@ transfer codings that it does not decode, and accepts a head of any size.
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from gateway.chat.http_messages import WRITE
 
 MAX_HEAD_BYTES = 128 * 1024
-# The extension of ASGI by which an application gives a status, the lines of a head and a body at once.
-AT_ONCE = "signpost.at_once"
+CHUNKED = b"chunked"
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -52,25 +49,20 @@ class HttpProtocol(HttpToolsProtocol):
             return b"\r\n".join((*lines, b"", data[upgrade.args[0] :]))
         return b""
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        # After the body comes a trailer, never a header (RFC 9110 section 6.5.1).
-        cycle: RequestResponseCycle | None = self.cycle
-        if cycle is None or cycle.scope is not self.scope:
-            super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
         """Refuse codings that nothing decodes; TE must not name chunked (RFC 9110 section 10.1.4)."""
-        is_te_wrong = any(b"chunked" in value for value in self._values(b"te"))
-        codings = self._values(b"transfer-encoding") - {b"chunked"}
-        if codings or is_te_wrong or self.parser.get_method() == b"CONNECT":
+        for name, value in self.headers:
+            is_te_wrong = name == b"te" and CHUNKED in value.lower()
+            is_coding = name == b"transfer-encoding"
+            if is_te_wrong or (is_coding and value.strip().lower() != CHUNKED):
+                raise httptools.HttpParserError
+        if self.parser.get_method() == b"CONNECT":
             raise httptools.HttpParserError
         if not self.parser.should_upgrade():
             super().on_headers_complete()
-            write = partial(write_at_once, self.cycle)
-            self.scope["extensions"] = {AT_ONCE: {"write": write}}
-
-    def _values(self, name: bytes) -> set[bytes]:
-        return {value.strip().lower() for key, value in self.headers if key == name}
+            self.scope["extensions"] = {WRITE: {"write": self.write_at_once}}
+            # After the body come trailers, which are no headers (RFC 9110 section 6.5.1).
+            self.headers = []
 
     def on_body(self, body: bytes) -> None:
         self._head_bytes = 0
@@ -81,22 +73,23 @@ class HttpProtocol(HttpToolsProtocol):
             self._head_bytes = 0
             super().on_message_complete()
 
+    def write_at_once(self, scope: Any, status: int, head: bytes, body: bytes) -> bool:
+        """Write a response with a body in one write; return False if uvicorn has to.
 
-def write_at_once(
-    cycle: RequestResponseCycle, status: int, head: bytes, body: bytes
-) -> bool:
-    """Write a response with a body in one write; return False if uvicorn has to.
-
-    `head` has complete lines, with the length of the body. Two writes of uvicorn cost more, and
-    wake the client twice.
-    """
-    is_plain = cycle.keep_alive and cycle.scope["method"] != "HEAD"
-    if not is_plain or cycle.disconnected or cycle.flow.write_paused:
-        return False
-    first = [b"%s: %s\r\n" % each for each in cycle.default_headers]
-    parts = (STATUS_LINE[status], *first, head, b"\r\n", body)
-    cycle.transport.write(b"".join(parts))
-    cycle.response_started = cycle.response_complete = True
-    cycle.message_event.set()
-    cycle.on_response()
-    return True
+        `head` has complete lines, with the length of the body. Two writes of uvicorn cost more, and
+        wake the client twice.
+        """
+        cycle = self.cycle
+        # The client may have sent the next request already.
+        is_plain = (
+            cycle.scope is scope and cycle.keep_alive and scope["method"] != "HEAD"
+        )
+        if not is_plain or cycle.disconnected or self.flow.write_paused:
+            return False
+        first = [b"%s: %s\r\n" % each for each in cycle.default_headers]
+        parts = (STATUS_LINE[status], *first, head, b"\r\n", body)
+        self.transport.write(b"".join(parts))
+        cycle.response_started = cycle.response_complete = True
+        cycle.message_event.set()
+        self.on_response_complete()
+        return True

@@ -20,6 +20,7 @@ from gateway.chat.context import CLIENT_GONE
 from gateway.chat.http_messages import (
     JSON,
     MAX_BODY_BYTES,
+    WRITE,
     ChatRequest,
     ChatResponse,
     ClientGoneError,
@@ -34,8 +35,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Header = tuple[bytes, bytes]
-# Writes a response of a status, the lines of its head and its body; False if it cannot.
-Write = Callable[[int, bytes, bytes], bool]
 
 # How long a client may take to send its request, and to take the next chunk.
 RECEIVE_S = 60.0
@@ -55,11 +54,10 @@ async def respond(
     receive: Receive,
     send: Send,
     extra_headers: Iterable[Header] = (),
-    write: Write | None = None,
 ) -> None:
     """Answer one request, with `headers` by name; it ends at once when the client leaves."""
     started = time.perf_counter()
-    client = Client(headers.get("content-length", ""), receive, send, write)
+    client = Client(scope, headers.get("content-length", ""), receive, send)
     request = ChatRequest(
         method=scope["method"],
         path=scope["path"],
@@ -112,16 +110,14 @@ class Client(Deadline):
 
     __slots__ = (
         *("_comment", "_commenting", "_has_left", "_is_sending", "_length", "_loop"),
-        *("_is_receiving", "_receive", "_send", "_silence_s", "_watcher", "_write"),
+        *("_is_receiving", "_receive", "_send", "_silence_s", "_scope", "_watcher"),
     )
 
-    def __init__(
-        self, length: str, receive: Receive, send: Send, write: Write | None
-    ) -> None:
+    def __init__(self, scope: Scope, length: str, receive: Receive, send: Send) -> None:
         super().__init__(of_running_loop(), NEVER)
         self._loop = self._deadlines.loop
-        self._length, self._receive = length, receive
-        self._send, self._write = send, write
+        self._scope, self._length = scope, length
+        self._receive, self._send = receive, send
         self._watcher: asyncio.Task[None] | None = None
         self._commenting: asyncio.Task[None] | None = None
         self._comment, self._silence_s = b"", NEVER
@@ -224,15 +220,19 @@ class Client(Deadline):
         self, response: ChatResponse, extra_headers: Iterable[Header]
     ) -> bool:
         """Write a JSON response in one write, if the server can. Raises ClientGoneError."""
+        extension = self._scope.get("extensions", {}).get(WRITE)
+        if extension is None:
+            return False
         lines = [b"%s: %s\r\n" % (name.lower(), value) for name, value in extra_headers]
         head = JSON_LINE + b"".join(lines)
         head += b"content-length: %d\r\n" % len(response.body)
         try:
-            return self._write is not None and self._write(
-                response.status, head, response.body
+            has_written: bool = extension["write"](
+                self._scope, response.status, head, response.body
             )
         except (OSError, RuntimeError) as error:
             raise ClientGoneError from error
+        return has_written
 
     async def _send_part(self, part: bytes) -> None:
         """Send a part; the next is read from the upstream only when there is room again."""

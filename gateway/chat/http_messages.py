@@ -15,6 +15,8 @@ from webhooks_core.errors import PayloadTooLargeError
 from webhooks_core.web.parsers import is_over
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+# The extension of ASGI by which a server takes a status, the lines of a head and a body at once.
+WRITE = "signpost.write"
 MAX_BODY_BYTES = 20 * 1024 * 1024
 JSON = {"Content-Type": "application/json"}
 EVENT_STREAM = {

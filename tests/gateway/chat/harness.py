@@ -15,7 +15,7 @@ import requests
 import uvicorn
 from uvicorn.server import ServerState
 
-from config.serving.uvicorn_protocol import AT_ONCE, HttpProtocol
+from config.serving.uvicorn_protocol import HttpProtocol
 from gateway.chat import asgi
 from gateway.chat.apis.base import Operation
 from gateway.chat.apis.openai.chat import CHAT
@@ -298,9 +298,9 @@ def running(gateway: Gateway) -> Iterator[Gateway]:
 
     async def short_cut(scope: Any, receive: Any, send: Any) -> None:
         headers = join_headers(scope["headers"])
-        write = scope["extensions"][AT_ONCE]["write"] if gateway.is_flat else None
-        service = gateway.service
-        await asgi.respond(service, scope, headers, receive, send, (), write)
+        if not gateway.is_flat:
+            scope["extensions"] = {}
+        await asgi.respond(gateway.service, scope, headers, receive, send)
 
     gateway.reset()
     gateway.server = Server(short_cut)
