@@ -164,10 +164,11 @@ def show_once(request: HttpRequest, text: str, page: str, secret: str) -> HttpRe
 
 
 def secret_once(request: HttpRequest) -> str:
-    """Return the secret if `show_once` has led to this page, otherwise ""."""
+    """Return the newest secret for which `show_once` has led to this page, otherwise ""."""
+    secret = ""
     # Not one that is empty: it would answer with a cookie.
     for message in messages.get_messages(request) or ():
         page, _, hidden = (message.extra_tags or "").partition(" ")
         if page == request.path:
-            return EncryptedText(hidden).decrypt()
-    return ""
+            secret = EncryptedText(hidden).decrypt()
+    return secret

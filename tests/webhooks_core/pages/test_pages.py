@@ -215,6 +215,17 @@ def test_a_secret_is_shown_once_and_a_reload_repeats_nothing(ada, path, form, te
         assert secret not in ada.browser.get(response["Location"]).content.decode()
 
 
+def test_after_two_clicks_the_newest_secret_is_shown(ada):
+    address, made = f"{BASE}{path_of(ada.endpoint())}/secret", []
+    for _ in range(2):
+        ada.browser.post(address, {"action": "rotate"})
+        made.append(EndpointSecret.objects.get().value.decrypt())
+    ended, newest = made
+    page = ada.browser.get(address).content.decode()
+    assert newest in page
+    assert ended not in page
+
+
 def test_a_new_secret_is_confirmed_and_ends_the_old_one_at_once(ada):
     endpoint = ada.endpoint()
     old, address = secret_of(endpoint), f"{path_of(endpoint)}/secret"
