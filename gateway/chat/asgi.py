@@ -70,7 +70,9 @@ async def respond(
     try:
         response = await service.answer(request)
         status = response.status
-        headers.clear()  # a stream may last: thousands of them need the room
+        # A stream may last: thousands of them need the room.
+        headers.clear()
+        scope["headers"].clear()
         request_id = (b"X-Request-Id", request.request_id.encode())
         await client.answer(response, (*extra_headers, request_id))
     except ClientGoneError:
@@ -199,13 +201,12 @@ class Client(Deadline):
         """Send a response. Raises ClientGoneError."""
         if response.headers is JSON and self._has_written(response, extra_headers):
             return
-        head = _start(response, extra_headers)
         if response.rest is None:
-            await self._pass_on(head)
+            await self._pass_on(_start(response, extra_headers))
             await self._pass_on({"type": "http.response.body", "body": response.body})
             return
         async with aclosing(response.rest) as rest:
-            await self._pass_on(head)
+            await self._pass_on(_start(response, extra_headers))
             self._comment = response.keep_alive
             self._silence_s = float(settings.CHAT_KEEPALIVE_S or NEVER)
             if self._watcher is None:

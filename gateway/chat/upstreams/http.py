@@ -78,6 +78,7 @@ class Server:
         # Clients of the other APIs get whole events as they are, with their names.
         is_whole = call.is_native and call.api != "chat"
         reader = BlockReader() if is_whole else EventReader()
+        del call  # its body may be large, and the stream may last
         try:
             while data := await answer.read():
                 yield reader.feed(data)
