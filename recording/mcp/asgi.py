@@ -56,7 +56,7 @@ class ClientGoneError(Exception):
 
 
 def _sdk() -> Callable[..., Awaitable[None]]:
-    """Return what answers messages. Imported for the first: it takes 20 MB, and half a second."""
+    """Return what answers messages. Imported for the first: it takes 25 MB and a second."""
     from recording.mcp.server import answer
 
     return answer
