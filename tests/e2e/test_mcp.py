@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 
-import httpx2
 import pytest
 import requests
 from mcp import Client
@@ -19,6 +18,7 @@ from tests.recording.oauth.live import (
     Memory,
     Person,
     installed_node_clients,
+    patient,
     provider,
 )
 from tests.tools import output_of
@@ -73,7 +73,7 @@ def test_the_python_sdk_goes_from_an_address_to_a_transcript(person, mode):
         address = f"{person.url}/mcp"
         auth = provider(person, Memory(), "none", server=address)
         async with (
-            httpx2.AsyncClient(auth=auth, trust_env=False) as http,
+            patient(auth) as http,
             Client(streamable_http_client(address, http_client=http), mode=mode) as mcp,
         ):
             found = await mcp.call_tool("search_recordings", {"query": "harbour"})

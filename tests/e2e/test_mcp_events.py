@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-import httpx2
 import requests
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -13,7 +12,7 @@ from pydantic import TypeAdapter
 from tests.e2e.starting import log_in
 from tests.recording.mcp.events.callback import Callback, callback
 from tests.recording.mcp.events.conftest import EVENT
-from tests.recording.oauth.live import Memory, Person, provider
+from tests.recording.oauth.live import Memory, Person, patient, provider
 
 
 def test_an_sdk_subscribes_and_unsubscribes(instance):
@@ -29,7 +28,7 @@ async def _subscribe(person: Person, server: Callback) -> dict[str, Any]:
     address, any_object = f"{person.url}/mcp", TypeAdapter(dict[str, Any])
     auth = provider(person, Memory(), "none", server=address)
     async with (
-        httpx2.AsyncClient(auth=auth, trust_env=False) as http,
+        patient(auth) as http,
         Client(streamable_http_client(address, http_client=http)) as mcp,
     ):
 

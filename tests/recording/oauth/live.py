@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx2
 import requests
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import (
@@ -68,6 +69,11 @@ class Memory:
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         self.client = client_info
+
+
+def patient(auth: OAuthClientProvider) -> httpx2.AsyncClient:
+    """Return a client that does not give up in 5 s: the first MCP message of a server takes one."""
+    return httpx2.AsyncClient(auth=auth, trust_env=False, timeout=PATIENCE_S)
 
 
 def provider(

@@ -5,14 +5,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 import requests
 from authlib.integrations.requests_client import OAuth2Session as AuthlibSession
 from oauth2_provider.models import RefreshToken
 
 from tests.recording.oauth.flows import METHODS, REDIRECT, App
-from tests.recording.oauth.live import Memory, Person, installed_node_clients, provider
+from tests.recording.oauth.live import (
+    Memory,
+    Person,
+    installed_node_clients,
+    patient,
+    provider,
+)
 from tests.running import PATIENCE_S
 from tests.tools import output_of
 
@@ -29,7 +34,7 @@ def test_mcp_goes_from_a_bare_401_to_a_refreshed_token(person, site, method):
     async def use() -> tuple[list[int], list[str]]:
         auth = provider(person, memory, *given)
         statuses, refresh_tokens = [], []
-        async with httpx2.AsyncClient(auth=auth, trust_env=False) as client:
+        async with patient(auth) as client:
             for _ in range(2):
                 response = await client.get(f"{person.url}/v1/webhooks")
                 statuses.append(response.status_code)
