@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import connection
@@ -34,6 +34,12 @@ class DatabaseClock:
         [(at,)] = fetch("SELECT clock_timestamp()")
         self._measured = at, time.monotonic()
         return at
+
+    def catch_up(self, timestamp: float) -> None:
+        """Note a Unix time that the database has passed, in case this process has not."""
+        if timestamp > self.now().timestamp():
+            passed = datetime.fromtimestamp(timestamp, UTC)
+            self._measured = passed, time.monotonic()
 
     def now(self) -> datetime:
         """Return the time as this process last measured it."""

@@ -18,12 +18,13 @@ from webhooks_core import profiles
 from webhooks_core.dispatch import leases, sql
 from webhooks_core.dispatch.queues import LeasedQueues, QueueState
 from webhooks_core.dispatch.shares import Owner, Shares
-from webhooks_core.dispatch.signer import Body, RequestSigner, prepare, signers
+from webhooks_core.dispatch.signer import Body, RequestSigner, prepare
 from webhooks_core.dispatch.sql import DueDelivery
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.profiles import WebhookProfile
+from webhooks_core.secrets import EncryptedText
 
 # The most that one owner may claim. For other owners, a third of it is kept free.
 MAX_CLAIMED = 2048
@@ -128,20 +129,17 @@ class OpenClaims:
         self, queues: Sequence[QueueState], now: datetime
     ) -> list[OutgoingRequest]:
         with transaction.atomic():
-            leases.lock(self.lease)
             # Read for every claim: a changed URL, a new secret or a deletion applies at once.
-            endpoints = Endpoint.objects.to_send([queue.pk for queue in queues])
+            pks = [queue.pk for queue in queues]
+            endpoints, secrets = sql.lock_and_read(self.lease, pks, now)
             due = self._select(self._limits(queues, endpoints, now), now)
             claimed = self._claim_rows(due)
             sent = prepare(claimed, endpoints, lease=self.lease.pk)
             claimed = [row for row in claimed if row.pk in sent]
-            signer_of = signers(
-                [endpoints[pk] for pk in {row.queue for row in claimed}], now
-            )
             requests = [
                 request
                 for pk, rows in groupby(claimed, key=attrgetter("queue"))
-                for request in _requests(rows, endpoints[pk], signer_of[pk], sent)
+                for request in _requests(rows, endpoints[pk], secrets[pk], sent)
             ]
         self._open_claims(claimed, endpoints)
         return requests
@@ -255,13 +253,13 @@ def _is_served(endpoint: Endpoint) -> bool:
 def _requests(
     due: Iterable[DueDelivery],
     endpoint: Endpoint,
-    signer: RequestSigner,
+    secrets: Sequence[EncryptedText],
     sent: Mapping[int, Body],
 ) -> Iterator[OutgoingRequest]:
     """Yield the requests to one endpoint."""
     owner, limit = (endpoint.profile, endpoint.owner), endpoint.in_flight
     timeout_s = profiles.get(endpoint.profile).timeout_s
-    networks = endpoint.allowed_networks
+    networks, signer = endpoint.allowed_networks, RequestSigner(endpoint, secrets)
     for row in due:
         body = sent[row.pk]
         yield OutgoingRequest(

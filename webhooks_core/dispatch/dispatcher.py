@@ -172,8 +172,8 @@ class Dispatcher:
         """Do one round. Results are written a round after they came: first more is claimed."""
         self.claim_and_send()
         self._recorder.record()
-        self.receive()
         self.tick()
+        self.receive()  # last: what it waited for is claimed at once
 
     def claim_and_send(self) -> None:
         now = clock.now()
@@ -188,7 +188,6 @@ class Dispatcher:
             self._recorder.receive(self.sender.collect(wait_s=wait_s))
         elif not (self._queues.claimable(clock.now()) or self._is_done()):
             self.listener.wait()
-            clock.measure()  # the last time may be behind that of the notification
 
     def tick(self) -> None:
         """Renew the lease, watch the network, and do now and then what is not urgent."""

@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
 
 from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.database.outages import is_outage
-from webhooks_core.database.statements import fetch
+from webhooks_core.database.statements import fetch, statement
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -82,17 +82,18 @@ def renew(lease: DispatcherLease) -> None:
         raise LeaseLostError
 
 
-_LOCK = "SELECT 1 FROM webhooks_core_dispatcherlease WHERE id = %s"
+_LOCK = statement(
+    "SELECT 1 FROM webhooks_core_dispatcherlease WHERE id = %s {for_update}"
+)
 
 
 def lock(lease: DispatcherLease) -> None:
     """Keep a lease from expiring until this transaction ends. Raises LeaseLostError.
 
     A lost lease claims nothing more: no process would free what it claimed. Not composed by the
-    ORM: every claim and every record begins with it.
+    ORM: every record begins with it.
     """
-    has_rows_locked = connection.vendor == "postgresql"
-    if not fetch(f"{_LOCK} FOR UPDATE" if has_rows_locked else _LOCK, lease.pk):
+    if not fetch(_LOCK, lease.pk):
         raise LeaseLostError
 
 

@@ -75,7 +75,8 @@ _MARK_AND_NOTIFY = """
         WHERE endpoint_id = ANY(%s::bigint[]) AND (next_due_at IS NULL OR next_due_at > due.at)
         RETURNING 1
     )
-    SELECT pg_notify('webhooks_core', ''), set_config('synchronous_commit', 'off', true)
+    SELECT pg_notify('webhooks_core', extract(epoch FROM statement_timestamp())::text),
+        set_config('synchronous_commit', 'off', true)
     FROM marked LIMIT 1
 """
 
@@ -168,8 +169,9 @@ class Listener:
             self._listening_on = connection.connection
             return  # an earlier notification was missed
         with connection.wrap_database_errors:
-            for _ in self._listening_on.notifies(timeout=LOOK_EVERY_S, stop_after=1):
-                pass
+            notifies = self._listening_on.notifies(timeout=LOOK_EVERY_S, stop_after=1)
+            for notification in notifies:
+                clock.catch_up(float(notification.payload or 0))
 
     def _poll(self) -> None:
         until, before = time.monotonic() + LOOK_EVERY_S, self._version

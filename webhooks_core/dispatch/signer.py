@@ -6,7 +6,6 @@ import base64
 import hmac
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
@@ -70,14 +69,6 @@ def _sendings(rows: Iterable[DueDelivery], bodies: Mapping[int, Body]) -> list[S
         Sending(row.pk, row.queue, row.event_pk, body.type, body.bytes)
         for row, body in pairs
     ]
-
-
-def signers(endpoints: Sequence[Endpoint], now: datetime) -> dict[int, RequestSigner]:
-    """Return the signer of each endpoint, by its primary key, with the secrets of now."""
-    secrets: dict[int, list[EncryptedText]] = {row.pk: [] for row in endpoints}
-    for pk, secret in sql.secrets(secrets, now):
-        secrets[pk].append(secret)
-    return {row.pk: RequestSigner(row, secrets[row.pk]) for row in endpoints}
 
 
 class RequestSigner:

@@ -6,6 +6,7 @@ To compose one with the ORM takes several times its execution. Everything else i
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
@@ -19,12 +20,11 @@ from webhooks_core.database.statements import (
     execute,
     fetch,
     fetch_as_one,
-    fetch_binary,
     ids,
     statement,
 )
 from webhooks_core.dispatch import leases
-from webhooks_core.models import Delivery, DispatcherLease
+from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.secrets import EncryptedText
 
 # ── Queues: EndpointQueueQuerySet.due, leased ───────────────────────────────────────
@@ -33,13 +33,12 @@ from webhooks_core.secrets import EncryptedText
 # The key of a queue that is due, and whose it is: profile, owner.
 DueQueue = tuple[int, str, str]
 _IS_DUE = "queue.next_due_at <= %s AND (queue.leased_by IS NULL OR queue.leased_by = "
-_END = (
-    "SELECT * FROM (SELECT endpoint.id, endpoint.profile, endpoint.owner,"  # noqa: S608
-    " queue.next_due_at FROM webhooks_core_endpointqueue queue"
+_DUE = (
+    "SELECT endpoint.id, endpoint.profile, endpoint.owner"  # noqa: S608
+    " FROM webhooks_core_endpointqueue queue"
     " JOIN webhooks_core_endpoint endpoint ON endpoint.id = queue.endpoint_id"
-    f" WHERE {_IS_DUE} %s) ORDER BY queue.next_due_at {{}} LIMIT %s) AS queues"
+    f" WHERE {_IS_DUE} %s) ORDER BY queue.next_due_at"
 )
-_BOTH_ENDS = f"{_END.format('')} UNION {_END.format('DESC')} ORDER BY next_due_at"
 _FREE = statement(
     "SELECT queue.endpoint_id FROM webhooks_core_endpointqueue queue"  # noqa: S608
     f" WHERE queue.endpoint_id {{among}} AND {_IS_DUE} %s)"
@@ -73,9 +72,12 @@ def due_queues(
     Called many times a second. The latest are of owners whose events have just come, however many
     queues of another owner wait.
     """
-    half = (now, lease.pk, at_most // 2)
-    rows = fetch(_BOTH_ENDS, *half, *half)
-    return [(pk, profile, owner) for pk, profile, owner, _ in rows]
+    half = at_most // 2
+    longest = fetch(f"{_DUE} LIMIT %s", now, lease.pk, half)
+    if len(longest) < half:
+        return [*longest]
+    latest = fetch(f"{_DUE} DESC LIMIT %s", now, lease.pk, half)
+    return [*dict.fromkeys([*longest, *reversed(latest)])]
 
 
 def lease_queues(
@@ -152,12 +154,12 @@ def _lateral(limits: Mapping[int, int], at: datetime) -> Iterator[Sequence[Any]]
     from reading and sorting whole queues.
     """
     if limits:
-        queues, rooms = list(limits), list(limits.values())
+        queues, rooms = ids(limits), ids(limits.values())
         sql = (
             "SELECT due.* FROM unnest(%s::bigint[], %s::int[]) AS queue (id, room)"  # noqa: S608
             f" CROSS JOIN LATERAL ({_waiting('queue.id')} LIMIT queue.room + 1) AS due"
         )
-        yield from fetch(sql, queues, rooms, at, max(rooms) + 1)
+        yield from fetch(sql, queues, rooms, at, max(limits.values()) + 1)
 
 
 def _waiting(queue: str) -> str:
@@ -201,30 +203,54 @@ def deliver(pks: Collection[int], *, lease: int, at: datetime) -> None:
         execute(_DELIVER, at, ids(pks), lease)
 
 
-# ── What is sent: the bodies of events, and the secrets that sign them ──────────────
+# ── What is sent: to which endpoints, signed with which secrets, and bodies of events ──
 
+# What a request needs of an endpoint, in the order of its fields; the rest only people read.
+SENT = (
+    *("id", "public_id", "profile", "owner", "url", "status", "active", "timeouts"),
+    *("deleted_at", "trusted", "max_in_flight", "standard_headers", "custom_headers"),
+)
+_LOCK_AND_READ = statement(
+    "WITH lease AS (SELECT id FROM webhooks_core_dispatcherlease WHERE id = %s {for_update})"  # noqa: S608
+    f" SELECT {', '.join(f'endpoint.{name}' for name in SENT)}, secret.value FROM lease"
+    " LEFT JOIN webhooks_core_endpoint endpoint ON endpoint.id {among}"
+    " LEFT JOIN webhooks_core_endpointsecret secret ON secret.endpoint_id = endpoint.id"
+    " AND (secret.expires_at IS NULL OR secret.expires_at > %s) ORDER BY secret.id DESC"
+)
 # The key of an event, its id, its type and its body.
 BodyRow = tuple[int, str, str, bytes]
 _BODIES = statement(
     "SELECT id, public_id, type, body FROM webhooks_core_event WHERE id {among}"
 )
-_SECRETS = statement(
-    "SELECT endpoint_id, value FROM webhooks_core_endpointsecret WHERE endpoint_id {among}"
-    " AND (expires_at IS NULL OR expires_at > %s) ORDER BY id DESC"
-)
 
 
 def bodies(event_pks: Collection[int]) -> Iterable[BodyRow]:
     """Return what is sent of events."""
-    return fetch_binary(_BODIES, ids(event_pks)) if event_pks else ()
+    return fetch(_BODIES, ids(event_pks)) if event_pks else ()
 
 
-def secrets(
-    endpoint_pks: Collection[int], now: datetime
-) -> list[tuple[int, EncryptedText]]:
-    """Return the current secrets of endpoints, the newest first, each after its endpoint's key."""
-    rows = fetch(_SECRETS, ids(endpoint_pks), now)
-    return [(pk, EncryptedText(value)) for pk, value in rows]
+def lock_and_read(
+    lease: DispatcherLease, endpoint_pks: Collection[int], now: datetime
+) -> tuple[dict[int, Endpoint], dict[int, list[EncryptedText]]]:
+    """Lock the lease; return endpoints and their current secrets, the newest first, by their keys.
+
+    Raises LeaseLostError.
+    """
+    endpoints: dict[int, Endpoint] = {}
+    secrets: dict[int, list[EncryptedText]] = defaultdict(list)
+    rows = fetch(_LOCK_AND_READ, lease.pk, ids(endpoint_pks), now)
+    for pk, *others, secret in rows:
+        if pk is not None and pk not in endpoints:
+            row = dict(zip(SENT, (pk, *others), strict=True))
+            row["deleted_at"] = as_time(row["deleted_at"])
+            if row["custom_headers"]:
+                row["custom_headers"] = EncryptedText(row["custom_headers"])
+            endpoints[pk] = Endpoint.from_db(connection.alias, SENT, row.values())
+        if secret is not None:
+            secrets[pk].append(EncryptedText(secret))
+    if not rows:
+        raise leases.LeaseLostError
+    return endpoints, secrets
 
 
 # ── Attempts ────────────────────────────────────────────────────────────────────────

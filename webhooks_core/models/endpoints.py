@@ -21,14 +21,6 @@ from webhooks_core.secrets import EncryptedTextField
 HANGS_AFTER = 3
 
 
-# What only people read.
-UNREAD = (
-    *("event_types", "filter", "description", "last_success_at", "failing_since"),
-    *("failed_attempts", "alike_failures", "last_outcome", "last_error"),
-    *("last_response", "disabled_at", "enabled_at"),
-)
-
-
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def of(self, profile: str, owner: str) -> Self:
         """Return an owner's endpoints that are not deleted."""
@@ -61,10 +53,6 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         rows = self.filter(among(pks)).order_by("pk")
         free = rows.select_for_update(no_key=True, skip_locked=True)
         return set(free.values_list("pk", flat=True))
-
-    def to_send(self, pks: Collection[int]) -> dict[int, Endpoint]:
-        """Return endpoints by their keys, without what a request does not need."""
-        return {row.pk: row for row in self.filter(among(pks)).defer(*UNREAD)}
 
     def succeed(self, pks: Collection[int], now: datetime) -> None:
         """Note a success of endpoints: no failures in a row, no time-outs."""

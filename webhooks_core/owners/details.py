@@ -12,7 +12,7 @@ from typing import Any
 from django.utils import timezone
 
 from webhooks_core import profiles
-from webhooks_core.dispatch.signer import Body, signers
+from webhooks_core.dispatch.signer import Body, RequestSigner
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.network.errors import Outcome
 from webhooks_core.network.transport import RESPONSE_BODY_BYTES
@@ -136,7 +136,8 @@ def headers(delivery: Delivery, *, now: datetime) -> Mapping[str, str] | None:
         return None
     body = Body(event.public_id, event.type, bytes(event.body))
     try:
-        signer = signers([endpoint], now)[endpoint.pk]
+        secrets = [row.value for row in endpoint.endpointsecret_set.current(now)]
+        signer = RequestSigner(endpoint, secrets)
         values = signer.headers(delivery.public_id, body, int(now.timestamp()))
         custom = custom_names(endpoint)
         return {name: HIDDEN if name in custom else values[name] for name in values}

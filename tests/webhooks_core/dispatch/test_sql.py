@@ -3,15 +3,14 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from operator import itemgetter
 from random import Random
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import orjson
 import pytest
 from django.db import connection, transaction
 from django.db.models import Case, F, When
-from django.test.utils import CaptureQueriesContext
 
 from tests.clock import travel
 from tests.webhooks_core.factories import (
@@ -22,6 +21,7 @@ from tests.webhooks_core.factories import (
 )
 from tests.webhooks_core.reading import rows_read, vacuum
 from webhooks_core import secrets
+from webhooks_core.database.statements import fetch
 from webhooks_core.dispatch import sql
 from webhooks_core.dispatch.leases import LeaseLostError
 from webhooks_core.dispatch.sql import AttemptRow, BodyRow, DueDelivery, DueQueue
@@ -29,6 +29,7 @@ from webhooks_core.models import (
     Attempt,
     Delivery,
     DispatcherLease,
+    Endpoint,
     EndpointQueue,
     EndpointSecret,
     Event,
@@ -91,6 +92,9 @@ def fill(chance: Random) -> Arguments:
         EndpointSecret.objects.create(
             endpoint=endpoint, value=secrets.make(), expires_at=around_now(chance)
         )
+    Endpoint.objects.filter(pk=endpoints[0].pk).update(
+        deleted_at=NOW, timeouts=3, trusted=True, custom_headers='{"X-A": "b"}'
+    )
     lease, room = chance.choice(LEASES), chance.randint(1, 4)
     return Arguments(
         lease, [*pks, 10**9], limits, room, [row.pk for row in events[:4]], attempts
@@ -196,15 +200,34 @@ def read_bodies_by_orm(given: Arguments) -> list[BodyRow]:
     return [(pk, id_, kind, bytes(body)) for pk, id_, kind, body in columns]
 
 
-def read_secrets(given: Arguments) -> list[tuple[int, str]]:
-    rows = sql.secrets(given.limits, NOW)
-    return sorted(((pk, secret.decrypt()) for pk, secret in rows), key=itemgetter(0))
+Sent = tuple[dict[str, Any], list[str]]
 
 
-def read_secrets_by_orm(given: Arguments) -> list[tuple[int, str]]:
-    rows = EndpointSecret.objects.current(NOW).filter(endpoint__in=given.limits)
-    pairs: Any = rows.values_list("endpoint", "value")
-    return sorted(((pk, secret.decrypt()) for pk, secret in pairs), key=itemgetter(0))
+def read_endpoints(given: Arguments) -> list[Sent] | None:
+    lease = DispatcherLease(pk=given.lease)
+    try:
+        endpoints, secrets = sql.lock_and_read(lease, [*given.limits, 10**9], NOW)
+    except LeaseLostError:
+        return None
+    assert secrets.keys() <= endpoints.keys()
+    return [
+        sent(row, [secret.decrypt() for secret in secrets[pk]])
+        for pk, row in sorted(endpoints.items())
+    ]
+
+
+def read_endpoints_by_orm(given: Arguments) -> list[Sent] | None:
+    if not DispatcherLease.objects.filter(pk=given.lease).exists():
+        return None
+    rows = Endpoint.objects.filter(pk__in=given.limits).order_by("pk")
+    return [sent(row, row.secrets(now=NOW)) for row in rows]
+
+
+def sent(endpoint: Endpoint, secrets: list[str]) -> Sent:
+    """Return what a request needs of an endpoint."""
+    custom = endpoint.custom_headers and endpoint.custom_headers.decrypt()
+    fields = {name: getattr(endpoint, name) for name in sql.SENT}
+    return fields | {"custom_headers": custom}, secrets
 
 
 def insert(given: Arguments) -> None:
@@ -224,7 +247,7 @@ PAIRS: list[tuple[Action, Action]] = [
     (deliver, deliver_by_orm),
     (read_due, read_due_by_orm),
     (read_bodies, read_bodies_by_orm),
-    (read_secrets, read_secrets_by_orm),
+    (read_endpoints, read_endpoints_by_orm),
     (read_queues, read_queues_by_orm),
     (lease_queues, lease_queues_by_orm),
     (insert, insert_by_orm),
@@ -270,7 +293,7 @@ def test_more_rows_than_a_statement_takes_are_read_and_stored(monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="reads PostgreSQL's plans")
-def test_a_claim_reads_an_index_range_of_each_queue():
+def test_a_claim_reads_an_index_range_of_each_queue(monkeypatch):
     endpoints = [EndpointFactory.create(owner=owner) for owner in ("a", "b", "c")]
     events = EventFactory.create_batch(200)
     for endpoint in endpoints:
@@ -282,12 +305,14 @@ def test_a_claim_reads_an_index_range_of_each_queue():
     limits = {
         endpoint.pk: room for endpoint, room in zip(endpoints, rooms, strict=True)
     }
-    with CaptureQueriesContext(connection) as statements:
-        assert len(sql.due_deliveries(limits, NOW)) == sum(rooms) + len(rooms)
-    [statement] = statements
-    for table in ("webhooks_core_delivery", "webhooks_core_event"):
-        assert rows_read(statement["sql"], table) <= sum(rooms) + len(rooms)
+    spy = Mock(wraps=fetch)
+    monkeypatch.setattr(sql, "fetch", spy)
+    assert len(sql.due_deliveries(limits, NOW)) == sum(rooms) + len(rooms)
+    template, *values = spy.call_args.args
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN {statement['sql']}")
+        statement = cursor.mogrify(template, values)
+        for table in ("webhooks_core_delivery", "webhooks_core_event"):
+            assert rows_read(statement, table) <= sum(rooms) + len(rooms)
+        cursor.execute(f"EXPLAIN {statement}")
         plan = [line for (line,) in cursor.fetchall()]
     assert any("Index Scan using delivery_due " in line for line in plan)

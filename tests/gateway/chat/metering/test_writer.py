@@ -101,22 +101,16 @@ def test_the_writer_writes_in_batches_and_at_the_end():
 def test_what_comes_during_a_write_waits_for_the_next():
     sink = Sink()
 
-    async def run() -> None:
-        writer = sink.writer()
+    def write(batch: Iterable[ChatContext]) -> None:
+        sink.write(batch)
+        record(writer, "later")
 
-        def write(batch: Iterable[ChatContext]) -> None:
-            sink.write(batch)
-            if len(sink.batches) < 3:
-                record(writer, "later")
-
-        writer.write = write
-        record(writer, "first")
-        await writer.flush()
-        assert sink.batches == [["first"]]
-        await writer.flush()
-        assert sink.batches == [["first"], ["later"]]
-
-    asyncio.run(run())
+    writer = UsageWriter(here, write=write)
+    record(writer, "first")
+    asyncio.run(writer.flush())
+    assert sink.batches == [["first"]]
+    asyncio.run(writer.flush())
+    assert sink.batches == [["first"], ["later"]]
 
 
 @OUTAGES
