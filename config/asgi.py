@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-from functools import partial
 
 from django.conf import settings
 
@@ -24,7 +23,7 @@ from gateway.chat import runtime
 from gateway.chat.http_messages import join_headers
 from gateway.chat.routes import serves
 from recording.mcp.asgi import MCPApplication
-from webhooks_core.web.thread_pool import ThreadPool, with_connection
+from webhooks_core.web.thread_pool import ThreadPool
 
 # After this time a thread that computes lets the event loop run; Python's default is 5 ms, several
 # times what a chat request takes.
@@ -46,9 +45,7 @@ HASHES = ("/accounts/login/", "/accounts/password/", "/accounts/reauthenticate/"
 logins = WSGIBridge(wsgi_application, 2, largest_body)
 # Of their own, so that other requests do not wait for MCP calls, which may be many and take long.
 mcp_threads = ThreadPool(settings.WEB_MCP_THREADS, name="mcp")
-mcp = MCPApplication(
-    lambda function: mcp_threads.run(partial(with_connection, function))
-)
+mcp = MCPApplication(mcp_threads.run_with_connection)
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -20,7 +19,7 @@ from gateway.chat.service import Service
 from gateway.chat.targets import Router, Targets
 from gateway.chat.upstreams import http
 from webhooks_core.network.client import HttpClient
-from webhooks_core.web.thread_pool import InThread, ThreadPool, with_connection
+from webhooks_core.web.thread_pool import ThreadPool
 
 T = TypeVar("T")
 
@@ -43,7 +42,7 @@ class Runtime:
     def start(cls) -> Runtime:
         readers = ThreadPool(READERS, name="chat-read")
         writers = ThreadPool(WRITERS, name="chat-write")
-        in_reader, in_writer = _in_thread_of(readers), _in_thread_of(writers)
+        in_reader, in_writer = readers.run_with_connection, writers.run_with_connection
         client, writer = http.client(), UsageWriter(in_writer)
         models, current = ModelRegistry(in_reader), configuration.current()
         budgets = Budgets(
@@ -73,10 +72,6 @@ class Runtime:
         await self.client.close()
         for pool in self.pools:
             pool.close(wait_s=CLOSING_S)
-
-
-def _in_thread_of(pool: ThreadPool) -> InThread:
-    return lambda function: pool.run(partial(with_connection, function))
 
 
 _running: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDictionary()

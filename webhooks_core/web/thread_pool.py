@@ -42,6 +42,10 @@ class ThreadPool:
         self._jobs.put(partial(_run, function, loop, future))
         return await future
 
+    async def run_with_connection(self, function: Callable[[], T]) -> T:
+        """Run a function that uses the database: its connection is neither too old nor broken."""
+        return await self.run(partial(_with_connection, function))
+
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             job()
@@ -56,8 +60,7 @@ class ThreadPool:
             thread.join(wait_s)
 
 
-def with_connection(function: Callable[[], T]) -> T:
-    """Call a function with a database connection that is neither too old nor broken."""
+def _with_connection(function: Callable[[], T]) -> T:
     close_old_connections()
     try:
         return function()
