@@ -21,6 +21,8 @@ MAX_VALUES = MOST
 LONG_NUMBER = b"0" * 19  # an integer that may not fit into 64 bits
 # A response with embeddings has many values.
 MAX_VALUES_READ = 4 * MAX_VALUES
+# Of what the standard library writes; orjson alone would stop at 254.
+MAX_DEPTH = 500
 ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -59,10 +61,24 @@ def dumps(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:
-        try:
-            return json.dumps(value, separators=(",", ":")).encode()
-        except RecursionError as error:
-            raise ValueError("nested too deeply") from error
+        if not _ends_within(value, MAX_DEPTH):
+            raise ValueError("nested too deeply") from None
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _ends_within(value: Any, depth: int) -> bool:
+    """Return True if a value is not deeper. Each version of Python has another limit of its own."""
+    level = [value]
+    for _ in range(depth):
+        parents = [item for item in level if isinstance(item, dict | list)]
+        level = [
+            child
+            for parent in parents
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
